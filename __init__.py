@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent.agent import Agent
     from .agent.chat.chat import Chat
     from .agent.compare import compare
     from .agent.evaluation.case import Case
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from .agent.evaluation.solver import Solver
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
-    from .agent.loop.agent import Agent, AgentOptions
     from .agent.loop.budget import Limits, Prices
+    from .agent.loop.planner import AgentOptions
     from .agent.mix import plan_mix
     from .agent.model.client import EndpointError, ModelClient
     from .agent.model.deadline import Deadline
@@ -83,8 +84,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Agent": ".agent.loop.agent",
-    "AgentOptions": ".agent.loop.agent",
+    "Agent": ".agent.agent",
+    "AgentOptions": ".agent.loop.planner",
     "Case": ".agent.evaluation.case",
     "Chat": ".agent.chat.chat",
     "Deadline": ".agent.model.deadline",

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..knowledge.index import knowledge
-from ..knowledge.search import search_index
+from ..knowledge.citation_table import citation_table
 from ..tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
-from ..tools.rules.registry import all_rules
 
 MAX_CITATIONS = 8
 
@@ -31,18 +29,16 @@ LIMITS_SECTION = "tradeoff.limits"
 
 def citations(workload: WorkloadBlock, strategy: Strategy, rules: Iterable[str]) -> tuple[str, ...]:
     """The sections behind a strategy for `workload` and behind `rules`, which decided against others; each once."""
-    by_id = [knowledge().section(section_id) for section_id in _section_ids(workload, strategy)]
-    found = [section.citation for section in by_id]
-    found += rule_citations(rules)
+    sections = citation_table().sections
+    found = (*(sections[section_id] for section_id in _section_ids(workload, strategy)), *rule_citations(rules))
     return tuple(dict.fromkeys(found))[:MAX_CITATIONS]
 
 
 def rule_citations(rules: Iterable[str]) -> tuple[str, ...]:
     """The section that says most of each rule; what is no rule's id is passed over."""
-    known = {rule.id for rule in all_rules()}
+    by_rule = citation_table().rules
     # A search names some of its reasons in words: those are no rules.
-    taught = (search_index().teaching(rule) for rule in dict.fromkeys(rules) if rule in known)
-    return tuple(sections[0].citation for sections in taught if sections)
+    return tuple(by_rule[rule] for rule in dict.fromkeys(rules) if rule in by_rule)
 
 
 def _section_ids(workload: WorkloadBlock, strategy: Strategy) -> Iterator[str]:

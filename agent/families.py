@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from ..tools.catalog.attention.spec import AttentionSpec
 from ..tools.engines.names import JUDGED
+from ..tools.plan.describe import describe, family, number
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest, SearchResult
-from ..tools.search.describe import describe, family, number
 from ..tools.search.sizing import least_weights_bytes
 from ..tools.search.space import Replica, SpaceRequest, colocated_replicas, stage_widths
 from .reasons import Lost, named, why_lost

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from ..tools.checkpoint import if_time, left_out
 from ..tools.engines.defaults import possible_relaxations
 from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
+from ..tools.plan.describe import describe, in_format
 from ..tools.plan.document import Relaxation
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.describe import describe, in_format
 from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranking import worth
 from ..tools.search.search import search

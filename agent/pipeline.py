@@ -5,10 +5,10 @@ It needs no language model. A result leaves only through the validator: what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
@@ -16,10 +16,11 @@ from ..tools.checkpoint import left_out
 from ..tools.errors import expect
 from ..tools.performance.limits import figures_of_estimate, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.describe import describe, in_format, number
 from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
-from ..tools.search.describe import describe, in_format, number
 from .citations import citations, rule_citations
+from .hub.online import online
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
@@ -39,6 +40,9 @@ from .stated_arguments import (
 from .stated_strategy import judge
 from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
+
+if TYPE_CHECKING:
+    from .reading.reader import ModelReader
 
 
 def plan(
@@ -99,14 +103,18 @@ def stated_intent(
     return intent.model_copy(update={"serving": block})
 
 
+@online()
 def intent_of(
     request: str | None = None,
     *,
     brief: Iterable[str | Path] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
+    reader: ModelReader | None = None,
 ) -> Intent:
     """What a request in words, a brief and flags ask for together, complete; flags win over words, words over a brief.
+
+    With `reader` a language model reads words and briefs beside the rules.
 
     Raises:
         InputError: as `plan`.
@@ -114,19 +122,17 @@ def intent_of(
     said: list[Said] = []
     expect(flags, (Said, NoneType), "flags", "a Said is expected")
     if brief:
-        from .intent.brief import read_brief_files
+        from .intent.brief import brief_texts
 
         files = (brief,) if isinstance(brief, str | Path) else brief
         expect(files, Iterable, "brief", "the path of a file, or several, is expected")
         for path in files:
             expect(path, (str, Path), "brief", "the path of a file is expected")
-        said.append(read_brief_files([Path(path) for path in files]))
+        said.append(_read("brief", brief_texts([Path(path) for path in files]), reader))
     if request is not None:
-        from .intent.request import read_request, read_words
-
         # The model may come from a brief or a flag: words alone must name it.
         named = bool(brief) or (flags is not None and (flags.model or flags.model_config_object) is not None)
-        said.append(read_words(request) if named else read_request(request))
+        said.append(_read("words" if named else "request", [("the request", request)], reader))
     if flags is not None:
         said.append(flags)
     if not said:
@@ -134,6 +140,27 @@ def intent_of(
     intent = complete(*said)
     own = own_calibration(calibration)
     return intent if own is None else intent.model_copy(update={"calibration": own})
+
+
+def _read(
+    kind: Literal["request", "words", "brief"], texts: Sequence[tuple[str, str]], reader: ModelReader | None
+) -> Said:
+    """What texts say, to the rules and to `reader`.
+
+    Raises:
+        InputError: as `plan`.
+    """
+    from .reading.source import Source
+
+    for _, text in texts:
+        expect(text, str, "the request", "a text is expected")
+    source = Source(kind=kind, texts=tuple(texts))
+    if reader is not None:
+        return reader.read(source)
+    said = source.rules()
+    if isinstance(said, RequestError):
+        raise said
+    return said
 
 
 def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = True) -> PlanResult:

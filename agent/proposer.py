@@ -17,10 +17,10 @@ from ..tools.checkpoint import left_out
 from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
 from ..tools.plan.constraints import chosen_kinds
+from ..tools.plan.describe import precision_name
 from ..tools.plan.document import HardwareBlock, Strategy
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import worth
 from ..tools.search.search import search

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.describe import describe, in_format, number, precision_name
 from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption, OpenPrecisions

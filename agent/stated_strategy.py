@@ -14,12 +14,12 @@ from ..tools.bounds import DEGREE
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
 from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.describe import describe
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
 from ..tools.plan.placement import StageMaker, gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
-from ..tools.search.describe import describe
 from .intent.intent import StatedDegrees, StatedStrategy
 from .judged import judged
 from .results import StatedStrategyVerdict

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from shardwright.agent.loop.agent import KNOWLEDGE_TOKENS
 from shardwright.agent.loop.context import Passages, facts, opening, understood
 from shardwright.agent.loop.loop import Options, run
 from shardwright.agent.loop.passages import passages_for
+from shardwright.agent.loop.planner import KNOWLEDGE_TOKENS
 from shardwright.agent.loop.question import Question, ask
 from shardwright.agent.loop.transcript import Recorder, Setup
 from shardwright.agent.model.scripted import ScriptedModel, calls

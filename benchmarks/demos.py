@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import Replay, replay
 from shardwright.agent.loop.transcript import Transcript, read_transcript
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 from shardwright.tests.agent.loop.counted import Counted
-from shardwright.tools.search.describe import describe
+from shardwright.tools.plan.describe import describe
 
 FOLDER = Path(__file__).parents[1] / "docs" / "demos"
 REQUESTS = {

@@ -18,8 +18,8 @@ from shardwright.tests.autofix.foreign.proposals import Proposal, differences, p
 from shardwright.tools.autofix.autofix import FixResult, autofix
 from shardwright.tools.autofix.foreign.reader import ReadProposal, read_proposal
 from shardwright.tools.autofix.intent import PlanDefaults
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import HardwareBlock, Strategy, WorkloadBlock
-from shardwright.tools.search.describe import describe
 
 # What a foreign proposal leaves out: some common nodes and a short load.
 DEFAULTS = PlanDefaults(

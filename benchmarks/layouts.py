@@ -31,6 +31,7 @@ from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.setting import Setting
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import (
     PHASES,
     HardwareBlock,
@@ -45,7 +46,6 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.plan.placement import gpu_count, stage_width
 from shardwright.tools.search.candidate import Candidate, SearchRequest
-from shardwright.tools.search.describe import describe
 from shardwright.tools.search.loads import shared_batches
 from shardwright.tools.search.phase_replicas import PhaseScreen
 from shardwright.tools.search.ranking import worth

@@ -25,9 +25,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.outcome import Status
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline

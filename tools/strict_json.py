@@ -52,19 +52,19 @@ def parse(data: str | bytes, name: str, *, most_depth: int = MAX_DEPTH) -> Any:
     return value
 
 
-def parse_answer(text: str, name: str) -> Any:
+def parse_answer(text: str) -> Any:
     """As `parse`, of what a server sent, who need not be told of slight faults: they are mended.
 
     Raises:
         JsonError: as `parse`.
     """
-    value, faults = load(text, name)
+    value, faults = load(text, "")
     if not is_sound(value):
         value, found = cleaned(value)
         faults += found
     for fault in faults:
         if not fault.is_slight:
-            raise JsonError(name, fault.reason, fault.line)
+            raise JsonError("", fault.reason, fault.line)
     return value
 
 

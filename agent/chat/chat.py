@@ -35,7 +35,7 @@ from .turns.work import Work
 from .writer import TurnWriter
 
 if TYPE_CHECKING:
-    from ..loop.agent import Agent
+    from ..loop.planner import ModelPlanner
 
 
 class Chat:
@@ -53,7 +53,7 @@ class Chat:
         self,
         session: Session | str | Path | None = None,
         *,
-        agent: Agent | None = None,
+        agent: ModelPlanner | None = None,
         calibration: CustomCalibration | str | Path | None = None,
         width: int = 100,
         time_limit_s: float = TIME_LIMIT_S,
@@ -259,7 +259,9 @@ class Chat:
                 self._runs -= 1
             return result
 
-        return Work(self.state, proposed, self._calibration, self._width)
+        reads = turn_budget.options.reader == "model"
+        reader = turn_budget.reader() if reads and not self._model_talks else None
+        return Work(self.state, proposed, self._calibration, self._width, reads=reads, reader=reader)
 
     def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
         is_current = outcome.planned is not None or outcome.moved_to is not None or outcome.kind == "model"

@@ -50,7 +50,7 @@ class Edit:
 
 def stated_fields(said: Said) -> set[str]:
     """The fields of a request that say something."""
-    return set(said.model_dump(exclude_defaults=True, exclude={"words", "unread", "readings"}))
+    return set(said.model_dump(exclude_defaults=True, exclude={"words", "assumed", "unread", "readings"}))
 
 
 def apply_edit(current: Said, edit: Edit) -> Said:

@@ -32,7 +32,10 @@ def messages_for(state: State, turns: Sequence[Turn], words: str, fence: str) ->
         talk=_talk(turns) or "(this is the first)",
         words=words,
     )
-    return [Message(role="system", content=render("chat")), Message(role="user", content=asked)]
+    return [
+        Message(role="system", content=render("chat", fields=render("read_fields"))),
+        Message(role="user", content=asked),
+    ]
 
 
 def _state(state: State) -> str:

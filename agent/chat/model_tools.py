@@ -12,6 +12,9 @@ from pydantic import Field
 
 from ...tools.errors import InputError
 from ..loop.desk import Desk
+from ..reading.answer import ReadingAnswer, StatedFact
+from ..reading.reader import read_by_both
+from ..reading.source import Source
 from ..toolset.look_up_accelerator import LOOK_UP_ACCELERATOR
 from ..toolset.look_up_model import LOOK_UP_MODEL
 from ..toolset.tool import Answer, Arguments, Bench, Tool
@@ -38,6 +41,7 @@ class ReplanArguments(WordsArguments):
     """A request, or a change of it."""
 
     is_new_request: bool = Field(default=False, description="true: nothing that was said before holds")
+    facts: tuple[StatedFact, ...] = Field(default=(), description="of a first or a new request: what its words state")
 
 
 class ShowArguments(Arguments):
@@ -46,8 +50,8 @@ class ShowArguments(Arguments):
     what: Literal["plan", "request", "estimate", "validation"]
 
 
-def chat_toolset(work: Work, put: Callable[[Outcome], None]) -> Toolset:
-    """The tools of one turn; `put` puts in force what a tool came to and shows it."""
+def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> Toolset:
+    """The tools of one turn; `put` puts in force what a tool came to and shows it, `said` is what the person said."""
 
     def answered(outcome: Outcome | None, otherwise: str) -> Answer:
         if outcome is None:
@@ -58,6 +62,12 @@ def chat_toolset(work: Work, put: Callable[[Outcome], None]) -> Toolset:
         )
 
     def replan(_: Bench, arguments: ReplanArguments) -> Answer:
+        is_new = arguments.is_new_request or work.state.current is None
+        if is_new and arguments.facts and work.reads:
+            # Facts are held against what the person wrote, never against what the model says that he did.
+            source = Source(kind="words", texts=(("the request", said),))
+            stated = ReadingAnswer(facts=arguments.facts)
+            return answered(begin(work, said, read=lambda: read_by_both(source, source.rules(), stated)), "")
         made = begin if arguments.is_new_request else change
         return answered(made(work, arguments.words), "no change of the request was understood in these words")
 

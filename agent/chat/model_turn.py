@@ -56,14 +56,19 @@ class _Talk:
     """One turn while it goes on."""
 
     def __init__(
-        self, turn_budget: TurnBudget, work: Work, put: Callable[[Outcome], None], say: Callable[[str], None]
+        self,
+        turn_budget: TurnBudget,
+        work: Work,
+        words: str,
+        put: Callable[[Outcome], None],
+        say: Callable[[str], None],
     ) -> None:
         self.turn_budget = turn_budget
         self.progress = Progress()
         self.has_answered = False
         self.is_checked = False
         self._put, self._say, self._said = put, say, 0
-        self.toolset = chat_toolset(work, self._show)
+        self.toolset = chat_toolset(work, self._show, words)
 
     def _show(self, outcome: Outcome) -> None:
         self.has_answered = True
@@ -133,7 +138,7 @@ def model_turn(
     say: Callable[[str], None],
 ) -> ModelTurn:
     """Let the model answer `words`; `put` shows what a tool came to, `say` a piece of the model's own words."""
-    talk = _Talk(turn_budget, work, put, say)
+    talk = _Talk(turn_budget, work, words, put, say)
     messages = messages_for(work.state, turns, words, random_fence())
     while True:
         try:

@@ -22,13 +22,14 @@ from ..spent import Spent
 from .record import summed
 
 if TYPE_CHECKING:
-    from ..loop.agent import Agent
+    from ..loop.planner import ModelPlanner
+    from ..reading.reader import ModelReader
 
 
 class TurnBudget:
     """The budget of one turn. `client` is the agent's, each answer charged here; `write` keeps what was spent."""
 
-    def __init__(self, agent: Agent, write: Callable[[Spent], None]) -> None:
+    def __init__(self, agent: ModelPlanner, write: Callable[[Spent], None]) -> None:
         self.options = agent.options
         self.budget = Budget.start(self.options.limits, self.options.prices)
         self.client: ModelClient = _Metered(agent.client, self)
@@ -51,19 +52,25 @@ class TurnBudget:
         one.charge_requests(fault.attempts, fault.usage)
         self.charge(one.spent)
 
+    def reader(self) -> ModelReader:
+        """Who reads a request with what is left, each answer charged here."""
+        from ..reading.reader import ModelReader
+
+        return ModelReader.by(self.client, self.options, self.budget.deadline)
+
     def plan(self, intent: Intent, words: str, transcript: Path | None) -> PlanResult:
         """A run with what is left; where nothing is, the built-in proposer's plan.
 
         Raises:
-            InputError: as `Agent.run_intent`.
+            InputError: as `ModelPlanner.run_intent`.
         """
-        from ..loop.agent import Agent
+        from ..loop.planner import ModelPlanner
 
         left = self._left()
         if left is None:
             return plan_intent(intent)
-        agent = Agent(self.client, options=replace(self.options, limits=left, transcript=transcript))
-        result = agent.run_intent(intent, words)
+        planner = ModelPlanner(self.client, replace(self.options, limits=left, transcript=transcript))
+        result = planner.run_intent(intent, words)
         use = result.report.model_use if result.report is not None else None
         if use is not None:
             # Answers and requests were charged as they came.

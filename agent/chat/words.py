@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.comparison.result import ComparedFigure, Comparison
-from ...tools.search.describe import describe, number, precision_name
+from ...tools.plan.describe import describe, number, precision_name
 from ..intent.intent import Intent, StatedDegrees, StatedStrategy
 from ..report.asked import hardware_text, left_out_lines
 from ..report.compare import shown_figure

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from ...tools.errors import InputError, ShardwrightError
+from ..hub.online import online
 from ..report.safe import one_line
 from . import EXIT_INTERRUPTED
 from .calibration import calibrate_command, measure_command
@@ -134,7 +135,7 @@ def _run(arguments: list[str]) -> int:
         except (KeyError, ValueError):  # of the words to complete
             raise InputError(f"{COMPLETE_VARIABLE} is set, and what else a shell says with it is not") from None
     try:
-        with cli.make_context(PROGRAM, arguments) as context:
+        with online(), cli.make_context(PROGRAM, arguments) as context:
             return cli.invoke(context)
     except click.exceptions.Exit as shown:  # help, or the version
         return shown.exit_code

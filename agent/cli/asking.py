@@ -26,10 +26,12 @@ from .flags import (
     own_calibration,
     take_stdin,
 )
+from .online_flag import online_option
 from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent, Said
+    from ..reading.reader import ModelReader
 
 # Option -> field of `Said`, where the value is taken over as it is.
 _FIELDS = {
@@ -94,15 +96,20 @@ _OPTIONS = (
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     """REQUEST and the options that say what to plan, as parameters of `command`; `asked` reads them."""
-    for option in reversed(_OPTIONS):
+    for option in (online_option, *reversed(_OPTIONS)):
         command = option(command)
     return command
 
 
 def asked(
-    request: tuple[str, ...], brief: tuple[Path, ...], calibration: Path | None, options: dict[str, Any], verb: str
+    request: tuple[str, ...],
+    brief: tuple[Path, ...],
+    calibration: Path | None,
+    options: dict[str, Any],
+    verb: str,
+    reader: ModelReader | None = None,
 ) -> Intent:
-    """The intent that the call states; `verb` is what the command does with it.
+    """The intent that the call states; `verb` is what the command does with it, `reader` the model that reads it too.
 
     Raises:
         UsageError: nothing is asked, or standard input is named twice.
@@ -114,7 +121,7 @@ def asked(
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
     from ..pipeline import intent_of
 
-    return intent_of(words, brief=brief, flags=said, calibration=calibration)
+    return intent_of(words, brief=brief, flags=said, calibration=calibration, reader=reader)
 
 
 def request_text(parts: tuple[str, ...]) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .flags import TEXT, inline_config, output_format
+from .online_flag import online_option
 from .streams import MAX_REQUEST_BYTES, STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("models", short_help="List the models, or show one.")
 @click.argument("name", required=False, type=TEXT)
+@online_option
 @output_format
 def models_command(name: str | None, output_format: str) -> int:
     """List the catalogue of models, or show NAME: a name, the path of a config.json, a config in JSON, or "-"."""

@@ -70,7 +70,7 @@ def chat_command(
         return _list(as_json=output_format == "json")
     take_stdin("the turns of the chat", click.get_current_context())
     path = _session_path(session_name, resumed)
-    agent, first = agent_of(options), _first_turn(request, options)
+    (agent, _), first = agent_of(options), _first_turn(request, options)
     if resumed is not None and first is not None and first[1]:
         raise click.UsageError("options and briefs begin a chat; what changes a resumed one is said in words")
     from ..chat.chat import Chat

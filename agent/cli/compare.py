@@ -9,6 +9,7 @@ import click
 
 from .documents import DOCUMENT, title_of, typed_plan
 from .flags import PRICE, TEXT, output_format, own_calibration, take_stdin
+from .online_flag import online_option
 from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("other", metavar="OTHER", type=TEXT)
 @click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens.")
 @own_calibration
+@online_option
 @output_format
 def compare_command(
     document: Path, other: str, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str

@@ -12,6 +12,7 @@ import click
 from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import COUNT, DASHED_INPUT, FILE, INPUT, TEXT, calibration_option, output_format
+from .online_flag import online_option
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_stdout
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..evaluation.evaluate import Evaluation
     from ..evaluation.run import RunOptions
     from ..evaluation.solver import Solver
-    from ..loop.agent import AgentOptions
+    from ..loop.planner import AgentOptions
 
 _BAR = "RUNG=PERCENT"
 _OUTPUTS = ("output", "html", "junit")
@@ -60,6 +61,7 @@ _OUTPUTS = ("output", "html", "junit")
     "The proposer searches by these constants; it is judged by those that ship.", from_environment=False
 )
 @endpoint_options
+@online_option
 @output_format
 def eval_command(dataset: Path | None, output_format: str, **options: Any) -> int:
     """Score a proposer on DATASET: a file or folder of cases; without one, on the cases that ship.
@@ -220,7 +222,7 @@ def _agent_options(options: dict[str, Any]) -> AgentOptions | None:
         stated["repairs"] = False
     if not stated and options["corrections"] is None:
         return None
-    from ..loop.agent import AgentOptions
+    from ..loop.planner import AgentOptions
 
     chosen = replace(AgentOptions(), **stated)
     if options["corrections"] is None:

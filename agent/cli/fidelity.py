@@ -9,6 +9,7 @@ import click
 
 from .documents import title_of
 from .flags import FILE, output_format
+from .online_flag import online_option
 from .progress import shown_work
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("fidelity", short_help="Predict a table of measured results and say how far off.")
 @click.argument("table", metavar="CSV", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Write id, metric, measured, predicted, error, reason.")
+@online_option
 @output_format
 def fidelity_command(table: Path, output: Path | None, output_format: str) -> int:
     """Predict every row of CSV, a table of measured serving results, and print the errors beside a plain roofline's.

@@ -11,6 +11,7 @@ import click
 from ...tools.errors import InputError
 from .documents import DOCUMENT, read_plan_text, title_of
 from .flags import FILE, TEXT, output_format
+from .online_flag import online_option
 from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--rule", "rules", multiple=True, metavar="ID", help="Mend only what this rule finds; may be repeated.")
 @click.option("--diff", is_flag=True, help="Print the change as a unified diff instead.")
 @click.option("--certificate", type=FILE, help="Write what `verify` replays to this file.")
+@online_option
 @output_format
 def fix_command(
     document: Path,

@@ -18,8 +18,9 @@ from .proposing import agent_of, proposer_options
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
+    from ..agent import Agent
     from ..intent.intent import Intent
-    from ..loop.agent import Agent
+    from ..reading.reader import ModelReader
     from ..results import ModelUse, PlanResult
 
 # Strategies that the report of a plan for a mix lists.
@@ -56,18 +57,18 @@ def plan_command(
     line on standard error says so.
     """
     check_places({"-o": output, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
-    agent = agent_of(options)
+    agent, reader = agent_of(options)
     if agent is not None:
         words = request_text(request)
         request = () if words is None else (words,)
-    intent = asked(request, brief, calibration, options, "plan")
+    intent = asked(request, brief, calibration, options, "plan", reader)
     mix: Path | None = options["mix"]
     if mix is not None:
         with within(options["time_limit"]):
             return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:
         must_answer = options["proposer"] == "llm"
-        status = _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
+        status = _by_model(agent, intent, request, output, output_format, reader, must_answer=must_answer)
         return status or int(options["strict"] and bool(intent.unread))
     if options["transcript"] is not None:
         click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
@@ -90,6 +91,7 @@ def _by_model(
     request: tuple[str, ...],
     output: Path | None,
     output_format: str,
+    reader: ModelReader | None,
     *,
     must_answer: bool,
 ) -> int:
@@ -100,7 +102,7 @@ def _by_model(
         InputError: the transcript could not be written.
     """
     with shown_work("planning"):
-        result = agent.run_intent(intent, request_text(request) or "")
+        result = agent.run_intent(intent, request_text(request) or "", reader)
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
     if use is None:

@@ -26,11 +26,16 @@ _ENDS = (signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()
 _AGAIN_AFTER_S = 0.01
 _STARTS_WORKERS = os.path.join("multiprocessing", "process.py")  # noqa: PTH118 - the end of a file name
 _failures: list[str] = []
+# Most objects of a command live as long as it does: looking for garbage among them is time lost.
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def begin() -> None:
-    """Take the standard streams and the interrupts of this process."""
+    """Take the standard streams and the interrupts of this process, and spare it what only long-lived ones need."""
     interrupts.listen()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    # Else pydantic reads the metadata of every installed package, for plugins of which none has a say in a command.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     is_open = [_held(number) for number in (0, _OUTPUT, _ERRORS)]
     if not is_open[0]:
         sys.stdin = None

@@ -12,8 +12,16 @@ from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import FILE, LIMIT, SECONDS
 
 if TYPE_CHECKING:
-    from ..loop.agent import Agent
+    from ..agent import Agent
+    from ..reading.reader import ModelReader
 
+# What `--reader` takes.
+READERS = ("model", "rules")
+reader_option = click.option(
+    "--reader",
+    type=click.Choice(READERS),
+    help="Who reads the request: a language model beside the rules (where one is asked), or the rules alone.",
+)
 LEVELS = ("none", "bit", "codes", "full", "patch")
 _WHO = (
     click.option(
@@ -24,6 +32,7 @@ _WHO = (
         help="Who proposes; auto asks a language model where an endpoint and a model are configured.",
     ),
     endpoint_options,
+    reader_option,
     click.option(
         "--feedback", type=click.Choice(LEVELS), default="patch", help="How much a model is told of its faults."
     ),
@@ -60,8 +69,8 @@ def proposer_options_of(span: str) -> Callable[[Callable[..., Any]], Callable[..
 proposer_options = proposer_options_of("in all")
 
 
-def agent_of(options: dict[str, Any]) -> Agent | None:
-    """The agent that the call asks for; `None` where the built-in proposer is to plan.
+def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]:
+    """The agent that is to propose, and who is to read the request beside the rules; `None`: nobody but the tools.
 
     Raises:
         InputError: a language model is asked for and no endpoint or no model is named, or a setting cannot be.
@@ -69,11 +78,13 @@ def agent_of(options: dict[str, Any]) -> Agent | None:
     from ..model.settings import configured, read_settings
 
     flags = endpoint_flags(options)
-    asked = options["proposer"]
-    if asked == "builtin" or (asked == "auto" and not configured(flags)):
-        return None
-    from ..loop.agent import Agent, AgentOptions
+    asked, reader = options["proposer"], options.pop("reader")
+    proposes = asked == "llm" or (asked == "auto" and configured(flags))
+    if not proposes and reader != "model":
+        return None, None
+    from ..agent import Agent
     from ..loop.budget import Limits
+    from ..loop.planner import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)
@@ -87,7 +98,7 @@ def agent_of(options: dict[str, Any]) -> Agent | None:
         "usd": usd,
     }
     limits = Limits(**{name: value for name, value in said.items() if value is not None})
-    return Agent(
+    agent = Agent(
         EndpointClient(settings),
         options=AgentOptions(
             limits=limits,
@@ -96,5 +107,26 @@ def agent_of(options: dict[str, Any]) -> Agent | None:
             mode=settings.mode,
             transcript=options["transcript"],
             time_limit_s=options["time_limit"],
+            reader=reader or "model",
         ),
     )
+    return (agent if proposes else None), agent.reader()
+
+
+def reader_of(options: dict[str, Any]) -> ModelReader | None:
+    """Who is to read the request beside the rules, of a command in which no model proposes; takes its options out.
+
+    Raises:
+        InputError: `--reader model` with no endpoint or no model named, or a setting cannot be.
+    """
+    from ..model.settings import configured, read_settings
+
+    flags, reader = endpoint_flags(options), options.pop("reader")
+    if reader == "rules" or (reader is None and not configured(flags)):
+        return None
+    from ..agent import Agent
+    from ..loop.planner import AgentOptions
+    from ..model.endpoint import EndpointClient
+
+    settings = read_settings(flags)
+    return Agent(EndpointClient(settings), options=AgentOptions(prices=settings.prices, mode=settings.mode)).reader()

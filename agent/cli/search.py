@@ -9,9 +9,11 @@ import click
 
 from ..time_limit import within
 from .asking import asked, asks
+from .endpoint_flags import endpoint_options
 from .flags import COUNT, FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .progress import shown_work
+from .proposing import reader_of, reader_option
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ DEFAULT_TOP = 10
 
 @click.command("search", short_help="Rank all legal strategies; the Pareto front; why the others lost.")
 @asks
+@endpoint_options
+@reader_option
 @click.option(
     "--top",
     type=COUNT,
@@ -63,7 +67,7 @@ def search_command(
 
         ready_to_plot(plot)
     check_places({"--plot": plot}, [*brief, mix])
-    intent = asked(request, brief, calibration, options, "search for")
+    intent = asked(request, brief, calibration, options, "search for", reader_of(options))
     if mix is not None:
         with within(time_limit):
             return deliver_mix(intent, mix, top=options["top"] or DEFAULT_TOP, output_format=output_format)

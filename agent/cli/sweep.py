@@ -11,6 +11,7 @@ import click
 
 from .documents import title_of
 from .flags import COUNT, DASHED_INPUT, FILE, TEXT, output_format, own_calibration, time_limit_option
+from .online_flag import online_option
 from .progress import progress_bar
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--fresh", is_flag=True, help="Begin anew: keep nothing of an earlier run.")
 @own_calibration
 @time_limit_option(" each case")
+@online_option
 @output_format
 def sweep_command(
     document: Path,

@@ -12,8 +12,9 @@ from ...tools.rules.base import Edit
 
 # Who says that an answer is right: the planner of this package, an engineer by hand, or a publication.
 Author = Literal["builder", "engineer", "publication"]
-# What kind of answer is right: a plan, the rule that no plan can keep, or a refusal to read the request.
-Expected = Literal["plan", "infeasible", "refused"]
+# What kind of answer is right: a plan, the rule that no plan can keep, a refusal to read the request, or a reading of
+# it, of which nothing is planned.
+Expected = Literal["plan", "infeasible", "refused", "reading"]
 
 # Each is built, validated and estimated.
 MOST_GOLDENS = 64
@@ -70,6 +71,8 @@ class Case(CaseModel):
     `family` groups cases that stand or fall together; `proposal` is what is proposed first, where repair is asked for.
     Without a `request` the question is that of the base plan: the same model, hardware, load and formats; or, by
     `asks`, that of the proposal, whose edits then change what is asked for.
+    Of a `reading`, `said` has the fields of the words with their values, `constraints` lines such as "tp <= 4"; its
+    `family` is the name of the set that it belongs to. Where neither is there, the right answer is a question back.
     `intent` maps dotted paths of the intent to the values that the request has to be read as. `rules` are the errors
     that the proposal breaks, all of them, or the rule that leaves no plan; `refusal` are words of the refusal.
     `decided_by` are rules that the explanation has to cite. `regret_pct` is how much worse than the golden, by the
@@ -83,6 +86,8 @@ class Case(CaseModel):
     asks: Literal["base", "proposal"] = "base"
     expect: Expected = "plan"
     intent: dict[str, Any] = Field(default_factory=dict[str, Any])
+    said: dict[str, Any] = Field(default_factory=dict[str, Any])
+    constraints: tuple[_Text, ...] = ()
     goldens: tuple[Golden, ...] = Field(default=(), max_length=MOST_GOLDENS)
     rules: tuple[_RuleId, ...] = ()
     refusal: tuple[str, ...] = ()
@@ -116,5 +121,6 @@ class Case(CaseModel):
     def digest(self) -> str:
         """What tells two cases apart: SHA-256 (hex) of all that is asked and right, less the prose."""
         said = self.model_dump(mode="json", exclude={"why": True, "source": True, "goldens": {"__all__": {"source"}}})
+        said = {name: value for name, value in said.items() if value or name not in ("said", "constraints")}
         text = json.dumps(said, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()

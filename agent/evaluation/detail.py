@@ -11,8 +11,8 @@ from typing import Any
 
 from ...tools.autofix.result import AppliedFix
 from ...tools.draw.svg import svg
+from ...tools.plan.describe import describe
 from ...tools.rules.base import Violation
-from ...tools.search.describe import describe
 from ...tools.validate import validate
 from ..loop.feedback import MOST_FINDINGS, repairs_told
 from ..loop.judge import Judgement

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ...tools.autofix.reading import read_anything
 from ...tools.errors import InputError
 from ...tools.plan.document import PhaseStrategy, Strategy
-from ...tools.search.shorthand import read_shorthand
+from ...tools.plan.shorthand import read_shorthand
 from ..intent.intent import StatedDegrees
 from ..intent.request import read_words
 from ..loop.question import Question

@@ -10,11 +10,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ...tools.plan.document import Strategy
+from ..intent.intent import Said
 from ..loop.judge import Judgement
 from ..results import PlanResult
 from ..spent import Spent
 
-Kind = Literal["plan", "infeasible", "refused", "failed"]
+Kind = Literal["plan", "infeasible", "refused", "reading", "failed"]
 
 
 class Mark(BaseModel):
@@ -63,7 +64,7 @@ class Attempt:
 class Solution:
     """All that a solver did for a case. `final` is what a user would get; `attempts` are the proposals in order.
 
-    `refusal` is the line that a user would read where there is no result.
+    `refusal` is the line that a user would read where there is no result; `said` what was read, where that is asked.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Solution:
     attempts: tuple[Attempt, ...] = ()
     result: PlanResult | None = None
     refusal: str | None = None
+    said: Said | None = None
     status: str = ""
     plan_from: str = ""
     spent: Spent = field(default_factory=Spent)

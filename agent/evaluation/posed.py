@@ -49,7 +49,8 @@ class RightAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PosedCase:
-    """A case with its question. Exactly one of `refusal`, `infeasible` and `question` is there.
+    """A case with its question. Exactly one of `refusal`, `infeasible` and `question` is there;
+    of a reading none is.
 
     `refusal` is the one line that a request which cannot be read is answered with; `infeasible` the built-in proposer's
     answer where there is no plan; `proposal` what is proposed first, as a text, and `broken` its document where it is
@@ -72,6 +73,8 @@ def pose(case: Case) -> PosedCase:
     Raises:
         InputError: the case names a base plan or a node that there is not.
     """
+    if case.expect == "reading":
+        return PosedCase(case)
     try:
         intent = intent_of(case.request) if case.request is not None else _intent_of_document(_asking(case))
         # Cases of one family ask the same, and a search is what takes the time.

@@ -21,7 +21,7 @@ FIRST_STAGES = ("at_once", "after_fix")
 FINAL = "final"
 STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
 # The rungs that a right answer passes at the end, as far as they apply.
-DECISIVE = ("outcome", "own", "intent", "diagnosis", "rules", "regret")
+DECISIVE = ("outcome", "own", "intent", "diagnosis", "rules", "regret", "reading")
 
 
 class ResultModel(BaseModel):
@@ -127,7 +127,13 @@ def lost_everywhere(case: Case, epoch: int, fault: str) -> CaseResult:
     wants_plan = case.expect == "plan"
     compared = ("equivalent", "strategy", "regret") if case.goldens else ()
     plan_rungs: dict[str, Mark] = {name: no for name in ("parses", "schema", "rules", *compared) if wants_plan}
-    about = {"outcome": True, "intent": case.intent, "explanation": case.decided_by, "diagnosis": case.proposal}
+    about = {
+        "outcome": case.expect != "reading",
+        "intent": case.intent,
+        "explanation": case.decided_by,
+        "diagnosis": case.proposal,
+    }
+    about["reading"] = case.expect == "reading"
     return CaseResult(
         **about_case(case, epoch),
         answer="failed",

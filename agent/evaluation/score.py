@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from ...tools.errors import ShardwrightError
-from ...tools.search.describe import describe
+from ...tools.plan.describe import describe
 from .case import Case
 from .marks import Mark, Solution
 from .posed import PosedCase, pose

@@ -13,20 +13,25 @@ from typing import Any
 
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
-from ..loop.agent import Agent, AgentOptions
+from ..agent import Agent
+from ..intent.errors import RequestError
 from ..loop.desk import Desk
 from ..loop.judge import Judgement, judge_document, judge_text
 from ..loop.loop import Ending
+from ..loop.planner import AgentOptions
 from ..loop.question import Question
 from ..model.client import ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..model.scripted import calls
+from ..reading.reader import ModelReader
+from ..reading.source import Source
 from ..results import PlanResult
+from ..spent import Spent
 from .judged import as_written
 from .marks import Attempt, Solution, Subject
 from .posed import PosedCase, with_calibration
-from .solver import Finishing, OwnWay, Solver
+from .solver import Finishing, OwnWay, Reading, Solver
 
 
 def solve(found: PosedCase, solver: Solver, epoch: int) -> Solution:
@@ -37,6 +42,8 @@ def solve(found: PosedCase, solver: Solver, epoch: int) -> Solution:
     """
     if found.question is not None:
         return solver.solve(found, epoch) if isinstance(solver, OwnWay) else solve_question(found, solver, epoch)
+    if found.case.expect == "reading":
+        return read_case(found, solver, epoch)
     if found.refusal is not None:
         solution = Solution("refused", Subject(False, refusal=found.refusal), refusal=found.refusal)
     else:
@@ -70,6 +77,32 @@ def solve_question(
             solution = replace(solution, attempts=(_judged_alone(question, found, first), *solution.attempts))
     else:
         solution = _run(question, found, _Opened(first, client or _BuiltIn(question)), chosen)
+    return _finished(found, solver, epoch, client, solution)
+
+
+def read_case(found: PosedCase, solver: Solver, epoch: int) -> Solution:
+    """What the request of a case is read as: by the rules and the model of a solver that `reads`, else by the rules.
+
+    Raises:
+        ShardwrightError: as `solve`.
+    """
+    client = solver.client(found, epoch) if isinstance(solver, Reading) and solver.reads else None
+    is_brief = "brief" in found.case.tags
+    source = Source(kind="brief" if is_brief else "words", texts=(("the request", found.case.request or ""),))
+    options, spent = solver.options, Spent()
+    if client is None:
+        said = source.rules()
+    else:
+        reader = ModelReader.by(client, options, Deadline.after(options.limits.seconds))
+        try:
+            said = reader.read(source)
+        except RequestError as error:
+            said = error
+        spent = reader.budget.spent
+    if isinstance(said, RequestError):
+        solution = Solution("reading", Subject(False), refusal=str(said), spent=spent)
+    else:
+        solution = Solution("reading", Subject(False), said=said, spent=spent)
     return _finished(found, solver, epoch, client, solution)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from ...tools.calibration.custom import CustomCalibration
-from ..loop.agent import AgentOptions
 from ..loop.budget import Limits
+from ..loop.planner import AgentOptions
 from ..model.client import ModelClient
 from .marks import Solution
 from .posed import PosedCase
@@ -41,6 +41,16 @@ class OwnWay(Protocol):
 
     def solve(self, found: PosedCase, epoch: int) -> Solution:
         """What it answers."""
+        ...
+
+
+@runtime_checkable
+class Reading(Protocol):
+    """A solver whose client can be asked to read a request."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is asked to."""
         ...
 
 

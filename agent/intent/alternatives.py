@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
+
+from .limit_lexicon import ROLE as LATENCY
+from .load_lexicon import ROLE as LOAD
+from .quantities import Quantity, find_quantities
 
 # Behind a name: it is given up.
 _DROPPED = re.compile(
@@ -26,12 +30,17 @@ _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGN
 CORRECTED = re.compile(
     r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:ed?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
-    r"no\s?[,:;.\-]|turns?\sout|ended\sup|sorry|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
-    r"改成|改为|改用|换成|换为|换到|后来|最后|最终|变成|现在是|现在用|只批|不对|应该是|应为|更正|拍板|定了",
+    r"no\s?[,:;.\-]|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
+    r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
     re.IGNORECASE,
 )
 # Between two names, or about them: any of them will do.
 _OR = re.compile(r"(?<![a-z])or(?![a-z])|/|或者?|还是|抑或", re.IGNORECASE)
+# Between two names, however far apart: the second where the first does not do.
+_ELSE = re.compile(
+    r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
+    re.IGNORECASE,
+)
 _JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
 _EITHER = re.compile(
     r"(?<![a-z])(?:either|whichever|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compare\sprices?)(?![a-z])|"
@@ -40,6 +49,14 @@ _EITHER = re.compile(
 )
 # How far two names of one choice stand apart: each may have a price or a count of its own.
 _MOST_BETWEEN = 80
+# Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
+_TAKEN_BACK = re.compile(
+    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:{CORRECTED.pattern})"
+    r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
+    r"value|just|please|sorry|wait|no|actually|correction)(?![a-z])){0,12}",
+    re.IGNORECASE,
+)
+_NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +80,36 @@ class Settled:
     superseded: tuple[Named, ...] = ()
 
 
+def with_corrected_figures(text: str) -> tuple[str, list[str]]:
+    """A normalised text with a figure that is taken back replaced by its correction ("8k, no sorry, 6k"), and notes.
+
+    A correction that names what it counts is a statement of its own, which `Claims` sets against the earlier one.
+    """
+    notes: list[str] = []
+    standing: dict[int, Quantity] = {}
+    for old, later in reversed(list(pairwise(find_quantities(text)))):
+        new = standing.get(later.start, later)
+        gap = _TAKEN_BACK.fullmatch(text[old.end : new.start]) if new.start - old.end <= _MOST_BETWEEN else None
+        in_pair = text[old.start - 1 : old.start] == "/" or new.upper is not None
+        if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
+            continue
+        restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
+        if restored or any(role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD)):
+            continue
+        words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
+        rest = text[new.end :].removeprefix(")") if "(" in gap["apart"] else text[new.end :]
+        text = f"{text[: old.start]}{words}{gap['noun']}{rest}"
+        standing[old.start] = replace(old, words=words, end=old.start + len(words))
+        notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
+    return text, notes
+
+
+def _counts_the_same(old: Quantity, new: Quantity) -> bool:
+    if old.unit == new.unit == "count":
+        return old.words[-1:].isalpha() == new.words[-1:].isalpha()  # "8k, no, 500" are hardly two of a kind
+    return new.unit == old.unit or (new.unit == "count" and old.words[0].isdigit() and old.words.endswith(old.spelled))
+
+
 def settle(text: str, names: Sequence[Named]) -> Settled:
     """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
     only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
@@ -81,7 +128,10 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
             meant.append(name)
             continue
         between = text[before.end : name.start]
-        if CORRECTED.search(between):
+        if len(between) <= 4 * _MOST_BETWEEN and _ELSE.search(between):
+            meant.append(name)
+            is_choice = True
+        elif CORRECTED.search(between):
             superseded += meant
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):

@@ -1,8 +1,9 @@
 """Briefs: what planners write down before they ask, as Markdown, YAML or JSON, one text or several, read into `Said`.
 
-Every text becomes a flat list of statements; each is read by one table of fields and by the readers of requests; what
-they state is put together and checked. It refuses briefs that contradict themselves, with both places, and completes
-nothing. Words are data: nothing in a brief is followed, evaluated or fetched.
+Every text becomes lines of plain words, and the reader of requests reads them: a sentence means the same in both. Only
+the figures of a card and the dimensions of a model, which requests do not have, are read by a table of their own. It
+refuses briefs that contradict themselves, with the places, and completes nothing. Words are data: nothing in a brief is
+followed, evaluated or fetched.
 """
 
 from __future__ import annotations
@@ -15,28 +16,33 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...tools.catalog.accelerators import Accelerator
+from ...tools.catalog.hardware import find_accelerator
+from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
 from ...tools.strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .brief_card import Card, read_card
-from .brief_facts import Fact, Facts, only
-from .brief_hardware import read_counts, read_links
-from .brief_load import read_limits, read_load
+from .brief_document import Document, of_prefix
+from .brief_facts import Fact
+from .brief_layout import plain_text
 from .brief_markdown import read_markdown
 from .brief_model import read_model
-from .brief_prose import Names, read_statement
 from .brief_statements import Source, StatedObject, join_sources
-from .brief_strategy import read_stated_strategy
 from .brief_structured import read_json, read_yaml
-from .constraint_words import merged_constraints
-from .errors import BriefError
-from .intent import OpenPrecisions, Said
+from .claims import Claims
+from .errors import BriefError, RequestError
+from .intent import Said
 from .merge import merge_said
+from .names import read_accelerator
+from .names import read_model as read_model_name
+from .page import Page
 from .quoted import quoted_apart
+from .request import read_page
 
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
+_NESTED_KEY = re.compile(r"  +[\w\-]{1,40}:(?:\s|$)")
 _YAML_LINE = re.compile(r"\s*(?:#.*|---|-\s.*|[\w\u4e00-\u9fff .()/\"'-]{1,60}:(?:\s.*)?)?")
 
 
@@ -46,12 +52,21 @@ def read_brief_files(paths: Iterable[str | Path]) -> Said:
     Raises:
         BriefError: too many files, one that is too large or not UTF-8 text, or as `read_brief`.
     """
+    return read_brief(brief_texts(paths))
+
+
+def brief_texts(paths: Iterable[str | Path]) -> list[tuple[str, str]]:
+    """The (name, text) pairs of the files of one brief.
+
+    Raises:
+        BriefError: too many files, one that is too large or not UTF-8 text.
+    """
     sources: list[tuple[str, str]] = []
     for path in paths:
         if len(sources) == MAX_FILES:
             raise BriefError(f"a brief has at most {MAX_FILES} files; join some")
         sources.append((str(path), _read_text(Path(path))))
-    return read_brief(sources)
+    return sources
 
 
 def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
@@ -66,16 +81,11 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     older, newer = _quoted_apart(sources)
     if older:
         return merge_said([read_brief(older), read_brief(newer)])
-    facts, names = Facts(), Names()
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
-    names.folder = Path(sources[0][0]).parent
-    for statement in source.statements:
-        read_statement(statement, facts, names)
-    names.settle()
     try:
-        return _said(facts, names, source)
+        return _said(source, Path(sources[0][0]).parent)
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
@@ -115,7 +125,7 @@ def _parse(path: str, text: str) -> Source:
         return read_json(name, text)
     if suffix in (".yaml", ".yml"):
         return read_yaml(name, text)
-    if suffix not in _MARKDOWN and _looks_like_yaml(stripped):
+    if _looks_like_yaml(stripped):
         try:
             return read_yaml(name, text)
         except BriefError:  # plain text with colons, after all
@@ -125,43 +135,75 @@ def _parse(path: str, text: str) -> Source:
 
 def _looks_like_yaml(text: str) -> bool:
     lines = text.split("\n")
-    nested = any(line.startswith("  ") for line in lines)
+    nested = any(_NESTED_KEY.match(line) for line in lines)
     return nested and all(_YAML_LINE.fullmatch(line) for line in lines[:2000])
 
 
-def _said(facts: Facts, names: Names, source: Source) -> Said:
-    words: dict[str, str] = {}
-    model = read_model(facts, names.models, list(source.objects), names.folder)
-    card = _card(facts, names, source.objects)
-    values = read_counts(facts)
-    per_node = values.get("gpus_per_node")
-    if per_node is None and names.sizes.box is not None:
-        values["gpus_per_node"] = per_node = names.sizes.box
-    if per_node is None and "gpus" in values and "nodes" in values:
-        per_node = values["gpus"] // values["nodes"]
-    values |= read_links(facts, card.base, per_node) | read_load(facts) | read_limits(facts) | _wishes(facts, names)
-    strategy = read_stated_strategy(facts)
-    if strategy is not None:
-        values["strategy"] = strategy
-        _hardware_of_strategy(facts, values)
-    if (gpu_rate := facts.one("throughput_per_gpu") or facts.one("tokens_per_second_per_gpu")) is not None:
-        _total_throughput(facts, values, gpu_rate)
-    values |= {"model": model.name, "model_config_object": model.config}
-    values |= {"accelerator": card.accelerator, "accelerator_object": card.accelerator_object}
-    values = {name: value for name, value in values.items() if value is not None}
-    for name in values:
-        words[name] = _words(facts, names, name)
-    for name in ("model", "model_config_object"):
-        if name in values:
-            words[name] = model.words
-    return Said(**values, words=words, unread=tuple(facts.unread[:100]), readings=tuple(facts.readings[:100]))
+def _said(source: Source, folder: Path) -> Said:
+    document = Document.of(source.statements, has_config=any(item.kind == "config" for item in source.objects))
+    claims = Claims(text=document.page.original)
+    try:
+        read_page(document.page, claims)
+        _read_headings(source, claims)
+        document.list_unread(claims)
+        said = claims.said()
+    except RequestError as error:
+        raise BriefError(document.placed(error.reason), error.understood, error.field) from error
+    facts = document.facts
+    per_node = said.gpus_per_node
+    model = read_model(facts, _named_models(document, said), list(source.objects), folder)
+    card = _card(document, said, per_node, source.objects)
+    parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
+    updates: dict[str, Any] = {
+        "model": model.name,
+        "model_config_object": model.config,
+        "accelerator": card.accelerator,
+        "accelerator_object": card.accelerator_object,
+        "gpus_per_node": per_node,
+        "readings": (*map(document.placed, said.readings), *facts.readings)[:100],
+        "unread": (*map(document.placed, said.unread), *facts.unread)[:100],
+    }
+    words = {name: document.words(words) for name, words in said.words.items()}
+    words |= dict.fromkeys(("model", "model_config_object"), model.words)
+    words |= {"accelerator_object": parts or words.get("accelerator", "")}
+    said = said.model_copy(update=updates)
+    words = {name: text for name, text in words.items() if getattr(said, name) is not None}
+    return said.model_copy(update={"words": words})
 
 
-def _card(facts: Facts, names: Names, objects: Sequence[StatedObject]) -> Card:
+def _read_headings(source: Source, claims: Claims) -> None:
+    """Where nothing but a heading names the model or the card, that name counts."""
+    page = Page("\n".join(plain_text(statement.text) for statement in source.statements if statement.heading))
+    named = Claims()
+    try:
+        read_model_name(page, named)
+        read_accelerator(page, named)
+    except RequestError:  # "from A100 to H100": what the brief is about is said under the title
+        return
+    for name, value in named.values.items():
+        if name in ("model", "accelerator") and not claims.has(name):
+            claims.claim(name, value, named.words[name])
+
+
+def _named_models(document: Document, said: Said) -> list[Fact]:
+    if said.model is None:
+        return list(document.models)
+    words = said.words["model"]
+    return [Fact("model", find_model(said.model), document.words(words), document.place(words), words)]
+
+
+def _card(document: Document, said: Said, per_node: int | None, objects: Sequence[StatedObject]) -> Card:
     """The card in words and figures, or one that stands in the brief in the catalogue's own form."""
     stated = [item for item in objects if item.kind == "card"]
     if not stated:
-        return read_card(facts, names.cards)
+        names = list(document.cards)
+        if said.accelerator is not None:
+            words = said.words["accelerator"]
+            card = find_accelerator(said.accelerator)
+            names = [Fact("accelerator", card, document.words(words), document.place(words), words)]
+        if per_node is not None:
+            document.facts.add([Fact("gpus_per_node", per_node, "", "")])
+        return read_card(document.facts, names)
     try:
         cards = [Accelerator.model_validate({"id": "custom", **item.value}) for item in stated]
     except ValidationError as error:
@@ -171,93 +213,3 @@ def _card(facts: Facts, names: Names, objects: Sequence[StatedObject]) -> Card:
     if any(card != cards[0] for card in cards):
         raise BriefError(f"two different cards: at {stated[0].where} and at {stated[1].where}; keep one")
     return Card(accelerator_object=cards[0], base=cards[0])
-
-
-def _wishes(facts: Facts, names: Names) -> dict[str, Any]:
-    """What is said without a figure: formats, objective, separate phases, relaxations, engine and version."""
-    said: dict[str, Any] = {}
-    for name in ("weights", "kv_cache", "activations", "precisions", "engine", "engine_version", "disaggregated"):
-        if (fact := only(name, facts.of(name))) is not None:
-            said[name] = fact.value
-    asked: OpenPrecisions | None = said.get("precisions")
-    if names.weights is not None and (asked is None or not (asked.is_open or any(one.weights for one in asked.named))):
-        said.setdefault("weights", names.weights)
-    if constraints := merged_constraints(*(fact.value for fact in facts.of("constraints"))):
-        said["constraints"] = constraints
-    if relaxations := {name for fact in facts.of("relaxations") for name in fact.value}:
-        said["relaxations"] = tuple(sorted(relaxations))
-    if (objective := _objective(facts)) is not None:
-        said["objective"] = objective
-    return said
-
-
-def _objective(facts: Facts) -> str | None:
-    """What to make best: what an "objective" key says, else the wishes in words, else the fewest cards (cost)."""
-    keyed, wished = facts.of("objective_keyed"), facts.of("objective")
-    fewest = facts.of("fewest")
-    if (fact := only("objective", keyed)) is not None:
-        return str(fact.value)
-    if wished:
-        if other := next((fact for fact in wished if fact.value != wished[0].value), None):
-            facts.reading(f"{wished[0].words} read as the objective, {other.words} as a wish that comes after it")
-        if fewest:
-            facts.reading(f"{fewest[0].words}: the fewest cards that do, and on them the best {wished[0].value}")
-        return str(wished[0].value)
-    if fewest:
-        facts.reading(f"{fewest[0].words}: the fewest cards read as the objective cost")
-        return "cost"
-    return None
-
-
-def _hardware_of_strategy(facts: Facts, values: dict[str, Any]) -> None:
-    """Where only the strategy counts GPUs, that is what there is."""
-    counts = [fact for fact in facts.of("gpus") if fact.quantity is not None]
-    if counts and not values.get("gpus_open") and not ({"gpus", "nodes"} & values.keys()):
-        values["gpus"] = int(counts[0].value)
-        facts.reading(
-            f"{counts[0].words}: the GPUs of the stated strategy read as the hardware, which states no number"
-        )
-
-
-def _total_throughput(facts: Facts, values: dict[str, Any], rate: Fact) -> None:
-    """A throughput per GPU is a limit of the whole where the number of GPUs is known."""
-    gpus = values.get("gpus") or (values.get("nodes", 0) * values.get("gpus_per_node", 0))
-    if not gpus:
-        facts.leave_unread(f"{rate.words}: a throughput per GPU is a limit only where the number of GPUs is stated")
-        return
-    figure = rate.quantity.decimal_value if rate.quantity else rate.value
-    total = float(figure) * gpus
-    if values.setdefault("min_tokens_per_second", total) < total:
-        values["min_tokens_per_second"] = total
-    facts.reading(f"{rate.words}: read as {total:g} tokens/s of {gpus} GPUs together")
-
-
-_SOURCES: dict[str, tuple[str, ...]] = {
-    "intra_node_bw_gb_s": ("intra_node_bw",),
-    "inter_node_bw_gb_s": ("inter_node_bw",),
-    "ttft_ms_max": ("ttft_ms_max",),
-    "tpot_ms_max": ("tpot_ms_max", "user_rate"),
-    "ttft_statistic": ("ttft_ms_max",),
-    "tpot_statistic": ("tpot_ms_max", "user_rate"),
-    "input_tokens_range": ("input_tokens", "input_tokens_range"),
-    "output_tokens_range": ("output_tokens", "output_tokens_range"),
-    "input_tokens": ("input_tokens", "input_tokens_range"),
-    "output_tokens": ("output_tokens", "output_tokens_range"),
-    "memory_utilization": ("memory_utilization", "memory_free"),
-    "min_tokens_per_second": ("min_tokens_per_second", "throughput_per_gpu", "tokens_per_second_per_gpu"),
-    "objective": ("objective", "fewest"),
-    "gpus_open": ("gpus_open", "fewest"),
-    "weights": ("weights", "model"),
-}
-
-
-def _words(facts: Facts, names: Names, name: str) -> str:
-    """The words of the statements that a field came from."""
-    found: list[Fact] = []
-    for source in (*_SOURCES.get(name, (name,)), f"{name}_keyed"):
-        found += facts.of(source)
-    if name.startswith("accelerator"):
-        found = [*names.cards, *(fact for fact in facts.items if fact.field.startswith("card."))]
-    if not found and name == "gpus_per_node":  # the size of a node that was named as a whole ("DGX H100")
-        found = names.cards
-    return "; ".join(dict.fromkeys(fact.words for fact in found))[:400]

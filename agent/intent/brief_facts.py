@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from ...tools.plan.document import Statistic
 from .brief_statements import Statement
 from .errors import BriefError
 from .quantities import Quantity
-
-Bound = Literal["low", "high", "typical"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +30,6 @@ class Fact:
     context: str = ""
     near: str = ""
     quantity: Quantity | None = None
-    statistic: Statistic | None = None
-    bound: Bound | None = None
 
 
 def statement_words(statement: Statement, words: str = "") -> str:

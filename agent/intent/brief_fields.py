@@ -13,8 +13,7 @@ from functools import cache
 from typing import cast
 
 from .brief_lexicon import Row
-from .brief_rows_hardware import CARD_ROWS, HARDWARE_ROWS
-from .brief_rows_load import ENGINE_ROWS, LOAD_ROWS
+from .brief_rows_card import CARD_ROWS
 from .brief_rows_model import MODEL_ROWS
 from .quantities import Unit
 
@@ -37,7 +36,7 @@ class FieldRule:
 @cache
 def field_rules() -> tuple[FieldRule, ...]:
     """The table, in order of preference among rules that match equally near."""
-    return tuple(_rule(row) for row in (*ENGINE_ROWS, *MODEL_ROWS, *HARDWARE_ROWS, *CARD_ROWS, *LOAD_ROWS))
+    return tuple(_rule(row) for row in (*MODEL_ROWS, *CARD_ROWS))
 
 
 def _rule(row: Row) -> FieldRule:

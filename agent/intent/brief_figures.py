@@ -9,11 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...tools.plan.document import Statistic
 from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
-from .brief_qualifiers import bound_of, is_word, key_unit, shared_statistic, statistic_of, statistics_in
-from .brief_statements import PER_NODE, Statement, key_words
+from .brief_qualifiers import is_word, key_unit
+from .brief_statements import Statement, key_words
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 
@@ -210,46 +209,26 @@ def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
     return chosen
 
 
-def read_figures(
-    statement: Statement, page: Page, start: int = 0, skip: frozenset[str] = frozenset()
-) -> tuple[Fact, ...]:
+def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact, ...]:
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
     before: FieldRule | None = None
     figures = figures_of(statement, page, start)
-    statistics = _statistics(statement, figures)
-    for figure, statistic in zip(figures, statistics, strict=True):
+    for figure in figures:
         rule = before = match_figure(statement, figure, before)
-        if rule is None or rule.field in skip:
+        if rule is None or not rule.field.startswith(("card.", "model.")):
             continue
-        # What a list of servers says of each one's cards is a count per server.
-        name = "gpus_per_node" if rule.field == "gpus" and PER_NODE in statement.path else rule.field
         quantity = figure.quantity
-        own = figure.levels[len(figure.levels) - len(statement.path)] if statement.keyed else ""
         facts.append(
             Fact(
-                field=name,
+                field=rule.field,
                 value=quantity.value,
                 words=statement_words(statement),
                 where=statement.where,
                 context=figure.context,
                 near=figure.levels[0],
                 quantity=quantity,
-                statistic=statistic,
-                bound=bound_of(figure.levels[0], own),
             )
         )
         page.take(quantity.start, quantity.end)
     return tuple(facts)
-
-
-def _statistics(statement: Statement, figures: Sequence[Figure]) -> tuple[Statistic | None, ...]:
-    """The statistic of each figure: that beside it, of its key, of all ("both p99"), or of a heading."""
-    key = plain_words(statement.path[-1]) if statement.keyed and statement.path else ""
-    in_order = statistics_in(key)
-    if len(in_order) < 2 or len(in_order) > len(figures):  # else it is "TTFT (P50/P99): 500 ms / 2 s"
-        in_order = ()
-    for_all = shared_statistic(statement.text)
-    whole = plain_words(statement.text) if len(figures) == 1 else ""
-    rest = figures[len(in_order) :]
-    return (*in_order, *(statistic_of(f.levels[0], key, for_all, whole, f.context) for f in rest))

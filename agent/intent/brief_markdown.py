@@ -22,13 +22,17 @@ _GENERIC_HEADER = re.compile(
 )
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
+# A column of what held before.
+_FORMER_HEADER = re.compile(
+    r"\b(?:old|previous(?:ly)?|former|obsolete|superseded|was|outdated|deprecated)\b|旧|原(?:值|先)"
+)
 _LABEL_HEADER = re.compile(
     r"(?:items?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
     r"topics?|what|attributes?"
     r"|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
 _KEY_VALUE = re.compile(
-    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|"
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|"
     r"→)\s*(.*)$",
     re.DOTALL,
 )
@@ -119,6 +123,8 @@ class _Reader:
             key, value = split_key(words)
             if key and not value:
                 under = key
+                if any(c.isdigit() for c in key):  # it says something itself ("For the 2 x 8 H100 pool:")
+                    self._say(self._path(), key, line + i, keyed=False)
                 if self._list_keys and not i:
                     self._list_keys[-1] = key
                 elif not self._list_keys:
@@ -189,18 +195,19 @@ class _Reader:
         is_label = bool(_LABEL_HEADER.fullmatch(words[0])) or any(_GENERIC_HEADER.fullmatch(w) for w in words[1:])
         own_path = (*path, *((label,) if label else ()))
         if not is_label:
-            self._say((*path, header[0]), label, line)
             own_path = (*path, f"{header[0]} {label}")
         unit = next((c for w, c in zip(words, cells, strict=False) if _UNIT_HEADER.fullmatch(w)), "")
         joined: list[str] = []
         for i in range(1, min(len(words), len(cells))):
-            if _UNIT_HEADER.fullmatch(words[i]) or not cells[i].strip(" -–—"):
+            if _UNIT_HEADER.fullmatch(words[i]) or _FORMER_HEADER.search(words[i]) or not cells[i].strip(" -–—"):
                 continue
-            if _GENERIC_HEADER.fullmatch(words[i]):
-                joined.append(f"{cells[i]} {unit}".strip() if not joined else cells[i])
+            cell = f"{cells[i]} {unit}".strip() if not joined else cells[i]
+            if _GENERIC_HEADER.fullmatch(words[i]) or any(_FORMER_HEADER.search(word) for word in words):
+                joined.append(cell)
+            elif _PHASE.fullmatch(words[i]) and label:
+                self._say((*path, header[i], label), cell, line)
             else:
-                keys = (*path, header[i], label) if _PHASE.fullmatch(words[i]) and label else (*own_path, header[i])
-                self._say(keys, f"{cells[i]} {unit}".strip(), line)
+                joined.append(f"{header[i]} {cell}")
         if joined:
             self._say(own_path, ", ".join(joined), line)
 

@@ -83,7 +83,7 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
     """The one model that names, config objects and dimensions describe; a path is relative to `folder`.
 
     Raises:
-        BriefError: two models, or a name or config that the stated dimensions contradict.
+        BriefError: two models, or a config that the stated dimensions contradict.
     """
     entry_fact, label = _one_name(names)
     config = _one_config(objects)
@@ -94,12 +94,20 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
         label = None
     dimensions = _dimensions(facts, config)
     if config is not None:
-        _check(dimensions, config.value, f"the config at {config.where}")
+        differing = _differing(dimensions, config.value)
+        if differing:
+            fact, known = dimensions[differing[0]], show(_known(config.value, differing[0]))
+            raise BriefError(
+                f"{fact.where} says {differing[0]} {show(fact.value)}, but the config at {config.where} has {known}; "
+                "keep one"
+            )
         name = entry_fact.value.name if entry_fact else (config.name or (str(label.value) if label else None))
-        return StatedModel(config=_named(dict(config.value), name), words=f"config at {config.where}")
+        added = {
+            key: fact.value for key, fact in dimensions.items() if fact.quantity and _known(config.value, key) is None
+        }
+        return StatedModel(config=_named({**config.value, **added}, name), words=f"config at {config.where}")
     if entry_fact is not None:
-        _check(dimensions, entry_fact.value.config, f"{entry_fact.value.name} (named at {entry_fact.where})")
-        return StatedModel(name=entry_fact.value.name, words=entry_fact.words)
+        return _own_dimensions(facts, entry_fact, dimensions)
     described = {key: fact.value for key, fact in dimensions.items()}
     if any(key in described for key in _DESCRIBES):
         words = "; ".join(dict.fromkeys(fact.words for fact in dimensions.values() if fact.quantity))
@@ -161,18 +169,39 @@ def _dimensions(facts: Facts, config: StatedObject | None) -> dict[str, Fact]:
     return found
 
 
-def _check(dimensions: Mapping[str, Fact], config: Mapping[str, Any], what: str) -> None:
-    """Dimensions in words must be the model's own."""
+def _own_dimensions(facts: Facts, named: Fact, dimensions: Mapping[str, Fact]) -> StatedModel:
+    """The model that is named, with the dimensions that the brief states otherwise; these win, and are said."""
+    entry: ModelEntry = named.value
+    differing = _differing(dimensions, entry.config)
+    if not differing:
+        return StatedModel(name=entry.name, words=named.words)
+    config = dict(entry.config)
+    for key in differing:
+        fact, known = dimensions[key], _known(config, key)
+        config[next(spelling for spelling in _SPELLINGS.get(key, (key,)) if spelling in config)] = fact.value
+        facts.reading(f"{fact.words}: {key} of {entry.name} is {show(known)}: the brief's {show(fact.value)} is used")
+    return StatedModel(config=_named(config, f"{entry.name}-as-stated"), words=named.words)
+
+
+def _differing(dimensions: Mapping[str, Fact], config: Mapping[str, Any]) -> list[str]:
+    """The stated dimensions that a config has otherwise; positions are a limit that may be lower."""
+    return [
+        key
+        for key, fact in dimensions.items()
+        if fact.quantity is not None
+        and (known := _known(config, key)) is not None
+        and not same(known, fact.value)
+        and key != "max_position_embeddings"
+    ]
+
+
+def _known(config: Mapping[str, Any], key: str) -> int | None:
+    """A dimension of a config, in whichever spelling."""
     values: Mapping[str, Any] = config
     for part in ("text_config", "llm_config", "language_config"):
         if isinstance(config.get(part), Mapping):
             values = config[part]
-    for key, fact in dimensions.items():
-        if fact.quantity is None:
-            continue
-        known = next((values[k] for k in _SPELLINGS.get(key, (key,)) if isinstance(values.get(k), int)), None)
-        if known is not None and not same(known, fact.value) and key != "max_position_embeddings":
-            raise BriefError(f"{fact.where} says {key} {show(fact.value)}, but {what} has {show(known)}; keep one")
+    return next((values[k] for k in _SPELLINGS.get(key, (key,)) if isinstance(values.get(k), int)), None)
 
 
 def _named(config: dict[str, Any], name: str | None) -> dict[str, Any]:

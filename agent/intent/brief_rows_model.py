@@ -17,7 +17,7 @@ MODEL_ROWS: tuple[Row, ...] = (
         "model.num_hidden_layers",
         "count",
         r"\blayers?\b|层数?|\b(?:decoder |transformer )?blocks\b|n layers?|depth",
-        r"隐藏层|隐层|中间层|first|leading|dense layers?|stage|per layer|offload|每层|head|前 ?#|moe layers",
+        r"隐藏层|隐层|中间层|first|leading|dense layers?|stage|pipeline|per layer|offload|每层|head|前 ?#|moe layers",
     ),
     (
         "model.head_dim",

@@ -45,10 +45,11 @@ _BESIDE_CONFIG = re.compile(
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
-# A list of number formats is a choice between them.
-_FORMAT_LIST = re.compile(
+# A list of number formats, of kinds of cards or of engines is a choice between them.
+_CHOICE_LIST = re.compile(
     r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
-    r"(?:precisions?|d?types?|formats?))|精度|量化"
+    r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
+    r"(?:types?|kinds?|models?|options?|choices?))|精度|量化|卡型|显卡型号"
 )
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
@@ -61,6 +62,8 @@ _RANGE_KEYS = {
 }  # fmt: skip
 # What stands beside a figure in its object and qualifies it.
 _QUALIFIER = re.compile(r"direction(?:ality)?|duplex|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
+# "ttft_percentile" beside "ttft_ms".
+_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
 _FIGURE_KEYS = ("value", "target", "limit", "max", "threshold", "min", "amount", "值", "取值", "目标")
 _UNIT_KEYS = ("unit", "units", "单位")
@@ -160,7 +163,7 @@ class _Walker:
         qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str)]
         unit = next((f" {v}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
         beside = ", ".join(str(value[k]) for k in qualifiers)
-        for key, item in value.items():
+        for key, item in _with_own_qualifiers(value).items():
             if isinstance(item, int | float) and not isinstance(item, bool) and (unit or beside):
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
@@ -183,7 +186,7 @@ class _Walker:
             self._counted(keys, items, at, _NODES)
         elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
-        elif len(items) > 1 and _FORMAT_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
+        elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
             is_range = len(items) == 2 and items[0] < items[1]
@@ -212,6 +215,18 @@ class _Walker:
                 plain = isinstance(value, str | int | float)
                 if key != counted_key and not (plain and counting.identity.fullmatch(key_words(key))):
                     self._walk((*inside, key), value, (*at, i, key))
+
+
+def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping with "ttft_percentile: p90" as a remark behind the figure of "ttft_ms"."""
+    merged = dict(value)
+    for key, said in value.items():
+        stem = _QUALIFIER_OF.fullmatch(key_words(key))
+        figures = [k for k in merged if stem and k != key and key_words(k).startswith(stem[1])]
+        if figures and isinstance(said, str):
+            merged |= {k: f"{merged[k]} ({said})" for k in figures if isinstance(merged[k], int | float | str)}
+            del merged[key]
+    return merged
 
 
 def _range_text(value: Mapping[str, Any]) -> str | None:

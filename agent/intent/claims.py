@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,7 @@ class Claims:
 
     # What is read, where a later statement may correct an earlier one.
     text: str = ""
+    conditional: tuple[tuple[int, int], ...] = ()  # where it speaks of conditions
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
     readings: list[str] = field(default_factory=list[str])
@@ -71,12 +73,13 @@ class Claims:
             if self.values[name] != value:
                 self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
             return
-        if name in self.values and self.values[name] != value and self._takes_place(name, value, words):
-            return
         if name in self.values and self.values[name] != value:
+            if self._takes_place(name, value, words) or self._gives_way(name, value, words):
+                return
             raise self.refusal(
                 f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
-                f"and {_plain(value)} in {words!r}; keep one"
+                f"and {_plain(value)} in {words!r}; keep one",
+                name.partition(".")[0],
             )
         if name not in self.values:
             self.values[name] = value
@@ -95,6 +98,23 @@ class Claims:
             self.values[name], self.words[name] = value, words
         self.reading(f"{later!r} takes the place of {earlier!r}, which stands before it")
         return True
+
+    def _gives_way(self, name: str, value: Any, words: str) -> bool:
+        """Whether one of the two statements holds on a condition, and so gives way; of two that do, neither stands."""
+        before, now = self._is_conditional(self.words[name]), self._is_conditional(words)
+        if not before and not now:
+            return False
+        for one in [self.words[name]] * before + [words] * now:
+            self.leave_unread(f"{one!r} holds on a condition, beside another {_label(name)}: it fixes nothing")
+        if before:
+            self.drop(name)
+            if not now:
+                self.values[name], self.words[name] = value, words
+        return True
+
+    def _is_conditional(self, words: str) -> bool:
+        places = [match.start() for match in re.finditer(re.escape(words), self.text)]
+        return bool(places) and all(any(a <= place < b for a, b in self.conditional) for place in places)
 
     def has(self, name: str) -> bool:
         """Whether anything was claimed for this field."""
@@ -120,13 +140,13 @@ class Claims:
         if note not in self.unread:
             self.unread.append(note)
 
-    def refusal(self, reason: str) -> RequestError:
-        """The error that refuses the request, with all that was understood so far."""
+    def refusal(self, reason: str, field: str | None = None) -> RequestError:
+        """The error that refuses the request, with all that was understood so far; `field` as `RequestError` has it."""
         understood = tuple(
             Understood(field=name, value=_bare(value), words=self.words.get(name))
             for name, value in self.values.items()
         )
-        return RequestError(reason, understood)
+        return RequestError(reason, understood, field)
 
     def checked_degree(self, value: float, words: str) -> int:
         """A parallel degree, checked like any other figure."""

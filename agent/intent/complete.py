@@ -19,7 +19,7 @@ from ...tools.engines.names import DEFAULT_ENGINE, JUDGED, EngineName, engine_of
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from .formats import complete_precision
-from .intent import NO_ENGINE, Assumption, HardwareChoice, Intent, ModelChoice, Said
+from .intent import NO_ENGINE, Assumption, FrozenModel, HardwareChoice, Intent, ModelChoice, Said
 from .merge import merge_said, refusal
 
 DEFAULT_INPUT_TOKENS = 1024
@@ -54,6 +54,8 @@ def complete(*said: Said) -> Intent:
     entry = _model(merged)
     architecture = entry.architecture()
     notes = _Notes()
+    for name, reason in merged.assumed.items():
+        notes.assume(name, _plain(getattr(merged, name)), reason)
     choices = _choices(merged, notes)
     accelerator = None if choices else _accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
@@ -94,6 +96,10 @@ def complete(*said: Said) -> Intent:
         readings=merged.readings,
         unread=merged.unread,
     )
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(exclude_none=True) if isinstance(value, FrozenModel) else value
 
 
 def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple[Relaxation, ...]:

@@ -21,6 +21,8 @@ from ...tools.plan.constraints import (
     ReplicasConstraint,
 )
 from .claims import Claims
+from .gated import Gated
+from .intent import StatedStrategy
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
@@ -40,10 +42,10 @@ _NAMES = "|".join(f"(?P<{name}>{words})" for name, words in _PRIMITIVES.items())
 _NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
 # A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
-_PRIMITIVE = re.compile(
+_PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})[\s\-](?:way|fold|路|级)[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
-    re.IGNORECASE,
+    needs="tp|tensor|张量|pp|pipelin|流水|ep|expert|专家|sp|sequence|序列|dp|data|数据",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
 _MOST = cues(
@@ -73,7 +75,7 @@ _STRICT = cues(
 )
 _DENIAL = cues(
     r"none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
-    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
+    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
@@ -88,7 +90,7 @@ _NEAR = 14
 
 def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
-    found: list[Constraint] = [*read_reserved(page, claims), *_read_primitives(page)]
+    found: list[Constraint] = [*_read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
         found.append(claims.values["accelerators"])
         claims.drop("accelerators")
@@ -104,6 +106,28 @@ def leave_primitives_unread(page: Page, claims: Claims) -> None:
         if match["dp"]:
             continue  # replicas are counted by many words
         claims.leave_unread(f"{match.group().strip()!r} in {clause[:200]!r} was not understood")
+
+
+def refuse_broken_bounds(claims: Claims) -> None:
+    """Refuse a degree that is demanded although it is ruled out or bounded below it.
+
+    Raises:
+        RequestError: there is such a degree; the message has both words.
+    """
+    strategy: StatedStrategy | None = claims.values.get("strategy")
+    bounds = [one for one in claims.values.get("constraints", ()) if isinstance(one, DegreeConstraint)]
+    if strategy is None:
+        return
+    for bound in bounds:
+        phases = [getattr(strategy, bound.phase)] if bound.phase else [strategy.prefill, strategy.decode]
+        most = 1 if isinstance(bound.value, ForbiddenDegree) else bound.value.degree
+        is_upper = bound.value.relation in ("forbidden", "<=")
+        degrees = [getattr(phase, bound.value.name, None) for phase in phases]
+        if is_upper and any(degree is not None and degree > most for degree in degrees):
+            raise claims.refusal(
+                f"{claims.words['strategy']!r} demands a degree that {bound.words!r} rules out; keep one of the two",
+                "strategy",
+            )
 
 
 def merged_constraints(*stated: tuple[Constraint, ...]) -> tuple[Constraint, ...]:

@@ -9,16 +9,18 @@ from .intent import Understood
 class RequestError(InputError):
     """A request that contradicts itself, asks the impossible or names what is unknown.
 
-    `understood` lists what had been read when the refusal was decided; `str()` is one line that ends with it.
+    `understood` lists what had been read when the refusal was decided; `str()` is one line that ends with it. `field`
+    is the field of `Said` whose statements contradict each other, where it is one.
     """
 
-    def __init__(self, reason: str, understood: tuple[Understood, ...] = ()) -> None:
+    def __init__(self, reason: str, understood: tuple[Understood, ...] = (), field: str | None = None) -> None:
         listed = ", ".join(f"{item.field} = {item.value}" for item in understood)
         # Words of the request may stand in the reason, line breaks and all.
         reason = short_words(" ".join(reason.split()))
         super().__init__(" ".join(f"{reason} (understood so far: {listed})".split()) if listed else reason)
         self.reason = reason
         self.understood = understood
+        self.field = field
 
 
 class BriefError(RequestError):

@@ -14,8 +14,8 @@ from typing import Any
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DTYPES, DType
 from ...tools.errors import InputError
+from ...tools.plan.describe import precision_name
 from ...tools.plan.document import PrecisionBlock
-from ...tools.search.describe import precision_name
 from .errors import RequestError
 from .intent import Assumption, OpenPrecisions, Said, StatedPrecision
 from .merge import refusal

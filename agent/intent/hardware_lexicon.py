@@ -20,10 +20,10 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
     ("", rf"个(?=\s?[{CARD}{BOX}{RACK}])"),
-    ("l", r"\n(?=[^\n:=]{1,40}[:=])"),
+    ("l", r"\n{3}|\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
-        r"\s+|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
+        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
     ),
     (
         "n",
@@ -49,7 +49,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     (
         "S",
         r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?"
-        rf"(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|trays?|{_SYSTEM})(?![a-z])|"
+        rf"(?:{_NODE_NOUN}(?:e?s)?|workstations|{_SYSTEM})(?![a-z])|"
         r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
     (
@@ -88,14 +88,15 @@ OPEN = re.compile(
     rf"how\smany\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|unbounded)|"
     rf"(?:fewest|minimum|minimal|min|smallest|least|lowest)(?:\snumber\sof|\samount\sof|\scount\sof)?\s(?:possible\s)?{_GPU_WORDS}(?:\scount)?|"
     rf"as\sfew\s(?:of\s(?:the|these|those|them|our)\s?)?(?:{_GPU_WORDS})?\s?as\s(?:possible|you\scan|(?:will|would|can)\s[a-z]{{2,10}}|do(?:es)?|needed|necessary)|"
-    rf"as\sfew\s{_GPU_WORDS}|"
-    r"(?:卡数?|显卡|gpus?|加速卡|机器|服务器|[\ue001]+)\s?(?:的?数量?|个数)?\s?(?:不限制?|没有限制|无限制?|不受限制?|任意|随意|不做限制)|"
+    rf"as\sfew\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s?(?::|\s(?:(?:is|are|come|available)\s)?(?:available\s)?in)\s?(?:no\s(?:fixed\s|hard\s|upper\s)?limit|any\snumber|unlimited|as\smany\sas\s\w+|as\sneeded|open|tbd)|"
+    r"(?:卡数?|显卡|gpus?|加速卡|机器|服务器|[\ue001]+)\s?(?:的?数量?|个数)?\s?[:,]?\s?(?:数量)?(?:不限制?|没有限制|无限制?|不受限制?|任意|随意|不做限制)|"
     r"不限(?:制|定)?\s?(?:卡|显卡|gpu|机器)(?:的?数量?)?|(?:需要|至少要|要|用)(?:多少|几)(?:张|块|台|个)?\s?(?:卡|gpu|机器|显卡|[\ue001]+)?|"
     r"(?:最少|至少需要|最少需要|最少要)(?:多少|几)(?:张|块)?\s?(?:卡|gpu|显卡|[\ue001]+)?|尽(?:量|可能)少的?\s?(?:卡|gpu|显卡|[\ue001]+)|"
     r"最少的?\s?(?:卡|gpu|显卡|[\ue001]+)|(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)|"
     r"(?:尽量|尽可能|能)少(?:用|占)(?:几[张块台])?\s?(?:卡|gpu|显卡|机器|[\ue001]+)",
     re.IGNORECASE,
 )
+FEWEST_WORDS = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE)
 _SYSTEM_WORD = re.compile(_SYSTEM, re.IGNORECASE)
 PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 

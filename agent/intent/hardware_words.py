@@ -18,6 +18,7 @@ from .hardware_lexicon import (
     BOXES,
     CARD_NODES,
     COUNTS,
+    FEWEST_WORDS,
     GRID,
     HARDWARE_UNITS,
     LEXER,
@@ -42,6 +43,8 @@ from .names import NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
 
+# Claims that speak of open counts, and are no fields: that few are wanted, or that there is no limit.
+FEWEST, UNLIMITED = "fewest", "unlimited"
 _ONE_NODE = re.compile(r"(?:node|machine|server|box|host|instance|tray)\s?$", re.IGNORECASE)
 _GROUP_AFTER = re.compile(
     r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])", re.IGNORECASE
@@ -100,7 +103,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     `sizes` are those of the node or rack that was named; the usual size only decides how an ambiguous count is read.
     """
     for match in page.search(OPEN):
-        claims.claim("gpus_open", True, page.take(*match.span()))
+        words = page.take(*match.span())
+        claims.claim("gpus_open", True, words)
+        claims.claim(FEWEST if FEWEST_WORDS.search(words) else UNLIMITED, True, words)
     available = _read_available(page)
     tokens = _Tokens(page)
     counts = _read_shares(tokens, claims, sizes)
@@ -124,6 +129,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts += _read_counts(tokens, claims)
     if not counts and not claims.has("gpus_per_node"):
         counts += _read_of_them(tokens) or _read_one_card(page, claims)
+    if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
+        counts = [count for count in counts if count.field != "nodes" or count.number != 1]
     counts = agreed(claims, without_the_busy(claims, counts, available))
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])

@@ -121,6 +121,8 @@ class Said(FrozenModel):
     strategy: StatedStrategy | None = None
     constraints: tuple[Constraint, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
+    # Fields that a language model read of vague words, each with the words and the reason: assumptions of the intent.
+    assumed: dict[str, str] = Field(default_factory=dict[str, str])
     # Words that look like a demand and were not understood, or are refused by name (for the report).
     unread: tuple[str, ...] = ()
     # How an ambiguous figure was read ("nvlink_bw_gbps 900 read as both directions together").

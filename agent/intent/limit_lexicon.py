@@ -56,6 +56,9 @@ PLURAL_AFTER = re.compile(
     r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE
 )
 
+ONE_GPU = re.compile(
+    r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡", re.IGNORECASE
+)
 ONE_USER = re.compile(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
     r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:each|every(?:one|body|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"

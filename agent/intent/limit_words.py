@@ -15,6 +15,7 @@ from .limit_lexicon import (
     FIELDS,
     FOR_ALL,
     LENGTH_FOLLOWS,
+    ONE_GPU,
     ONE_USER,
     PLURAL_AFTER,
     ROLE,
@@ -164,7 +165,8 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
     for quantity in find_quantities(page.text):
         if not quantity.unit.startswith("tokens/s"):
             continue
-        if quantity.unit == "tokens/s/gpu":
+        before = page.original[page.clause(quantity.start, quantity.end)[0] : quantity.start]
+        if quantity.unit == "tokens/s/gpu" or (quantity.unit == "tokens/s" and ONE_GPU.search(before)):
             claims.claim("tokens_per_second_per_gpu", quantity.decimal_value, page.take(quantity.start, quantity.end))
             continue
         if quantity.unit == "tokens/s/user" or _is_of_one_user(page, claims, quantity):

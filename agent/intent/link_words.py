@@ -1,32 +1,44 @@
-"""Link bandwidths of a request, per GPU and one way; every conversion is stated as a reading."""
+"""Link bandwidths, per GPU and one way; every conversion is stated as a reading.
+
+Links inside a server are printed in bytes and for both directions together, networks in bits and one way.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 
+from ...tools.catalog.hardware import find_accelerator
 from .claims import Claims
 from .page import Page
 from .quantities import Quantity, find_quantities
 
 _LINKS = re.compile(
-    r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间)"
-    r"|(?P<inter>(?<![a-z])(?:infiniband|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡)"
+    r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
+    r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
     re.IGNORECASE,
 )
+# A bare number that a key calls a bandwidth ("intra node bw: 300").
+_CALLED_BANDWIDTH = re.compile(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$", re.IGNORECASE)
 _PER_NODE = re.compile(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
+_PER_GPU = re.compile(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNORECASE)
+_PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
 _ONE_WAY = re.compile(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
 _BOTH_WAYS = re.compile(
-    r"bi[\s\-]?directional|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
+    r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
 )
+_VENDOR = re.compile(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink", re.IGNORECASE)
+_SAME = 0.03
 
 
 def read_links(page: Page, claims: Claims) -> None:
-    """Read link bandwidths per GPU, one way. NVLink figures are printed for both directions together unless said."""
+    """Read link bandwidths per GPU, one way: NVLink figures as they are printed, for both directions, unless said."""
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
     for quantity in find_quantities(page.text):
         bare_g = quantity.unit == "bytes" and quantity.spelled.lower() in ("g", "gb")
-        if quantity.unit != "GB/s" and not bare_g:
+        called = quantity.unit == "count" and _CALLED_BANDWIDTH.search(page.text[: quantity.start][-24:])
+        if quantity.unit != "GB/s" and not bare_g and not called:
             continue
         left, right = page.clause(quantity.start, quantity.end)
         near = [
@@ -43,28 +55,48 @@ def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, claus
     if page.original[end : end + 1] == "(" or page.original[end : end + 2] == " (":  # "NVLink 450 GB/s (one way)"
         end = page.original.find(")", end, end + 60)
     clause_words = page.original[clause[0] : max(end, clause[1])].strip()
-    value = quantity.decimal_value
-    note = "GB/s one way per GPU"
-    if quantity.unit == "bytes":
-        value = quantity.decimal_value / 1e9 / 8
-        note = "Gbit/s"
-    elif kind == "inter" and quantity.spelled == "gb/s":
-        value, note = value / 8, "Gbit/s, as networks are named"
-    if _BOTH_WAYS.search(clause_words) or (
-        kind == "intra" and not _ONE_WAY.search(clause_words) and _is_vendor_figure(clause_words)
-    ):
-        value, note = value / 2, "both directions together, half of it one way"
-    elif quantity.spelled[:2] in ("Gb", "Tb") or "bit" in quantity.spelled.lower():
-        note = "Gbit/s"
-    words = page.take(quantity.start, quantity.end)
+    value, note = (_intra if kind == "intra" else _inter)(claims, quantity, clause_words)
+    ports = _PORTS.search(page.text[: quantity.start][-8:])
+    words = page.take(quantity.start - (len(ports.group()) if ports else 0), quantity.end)
     field = f"{kind}_node_bw_gb_s"
-    if kind == "inter" and _PER_NODE.search(clause_words):
-        claims.claim(f"{field}_per_node", value, f"{words} per node")
+    if kind == "inter" and _PER_NODE.search(clause_words) and not _PER_GPU.search(clause_words):
+        claims.claim(f"{field}_per_node", value * (int(ports[1]) if ports else 1), f"{words} per node")
         return
     claims.claim(field, value, words)
     claims.reading(f"{words!r} read as {note}: {value:g} GB/s per GPU, one way")
 
 
-def _is_vendor_figure(words: str) -> bool:
-    """NVLink, NVSwitch, xGMI: their vendors print the sum of both directions."""
-    return re.search(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity", words, re.IGNORECASE) is not None
+def _intra(claims: Claims, quantity: Quantity, clause: str) -> tuple[float, str]:
+    """A link inside a server, GB/s one way: where its figure is the card's own, as it is printed of the card."""
+    value = quantity.decimal_value
+    known = find_accelerator(claims.values["accelerator"]) if claims.has("accelerator") else None
+    one_way = known.intra_node_bw_gb_s_unidirectional_per_accelerator if known else None
+    both = known.intra_node_bw_gb_s_bidirectional_per_accelerator if known else None
+    is_bits = quantity.spelled[:2] in ("Gb", "Tb") or "bit" in quantity.spelled.lower()
+    if quantity.spelled == "gbps" or (is_bits and any(_near(value * 8, figure) for figure in (one_way, both))):
+        value *= 8
+    if _BOTH_WAYS.search(clause):
+        return value / 2, "both directions together, half of it one way"
+    if _ONE_WAY.search(clause) or _near(value, one_way):
+        return value, "GB/s one way per GPU"
+    if _near(value, both) or (_VENDOR.search(clause) and not _PER_GPU.search(clause)):
+        return value / 2, "both directions together, half of it one way"
+    return value, "GB/s one way per GPU"
+
+
+def _inter(claims: Claims, quantity: Quantity, clause: str) -> tuple[float, str]:
+    """A network, GB/s one way; "200G", "gb/s" and a bare figure from 100 on are Gbit/s, as networks are named."""
+    value, note = quantity.decimal_value, "GB/s one way per GPU"
+    if quantity.unit == "bytes":
+        value, note = value / 1e9 / 8, "Gbit/s"
+    elif quantity.spelled == "gb/s" or (quantity.unit == "count" and value >= 100):
+        value, note = value / 8, "Gbit/s, as networks are named"
+    elif quantity.spelled[:2] in ("Gb", "Tb") or quantity.spelled == "gbps" or "bit" in quantity.spelled.lower():
+        note = "Gbit/s"
+    if _BOTH_WAYS.search(clause):
+        return value / 2, "both directions together, half of it one way"
+    return value, note
+
+
+def _near(value: float, figure: float | None) -> bool:
+    return figure is not None and math.isclose(value, figure, rel_tol=_SAME)

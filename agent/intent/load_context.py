@@ -6,15 +6,28 @@ It says what a number or a word is *not*; what a number is for is decided by `lo
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from .load_lexicon import OF_READ_MATTER, ROLE, TOGETHER, WORK, WRITING
+from .claims import Claims
+from .load_lexicon import OF_READ_MATTER, POPULATION, ROLE, TOGETHER, WORK, WRITING
 from .page import Page
 from .quantities import Quantity
 
 _CONCURRENCY_BEFORE = re.compile(
     r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE
 )
+_BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
+_SPEED = re.compile(r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser)|吞吐|速度", re.IGNORECASE)
 _TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A number with its role and the words of both."""
+
+    role: str
+    quantity: Quantity
+    words: str
 
 
 def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
@@ -35,4 +48,33 @@ def is_about_reading(page: Page, word: re.Match[str]) -> bool:
 def counts_work(page: Page, quantity: Quantity) -> bool:
     """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
     work = WORK.match(page.text, quantity.end) if quantity.unit == "count" else None
-    return work is not None and TOGETHER.match(page.text, work.end()) is None
+    return work is not None and not TOGETHER.match(page.text[work.end() :].lstrip())
+
+
+def is_of_tokens(page: Page, quantity: Quantity) -> bool:
+    """Whether a rate that names nothing may well be one of tokens: "decode speed 40/s"."""
+    bare = quantity.spelled[:1] in "/" or quantity.spelled.split()[0] in ("a", "per", "each", "every")
+    return bare and _SPEED.search(page.clause_text(quantity.start, quantity.end)) is not None
+
+
+def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """Numbers of people count for nothing beside one that are served together, or where only a population is named."""
+    counts = [one for one in statements if one.role == "concurrency" and not _BATCH.search(one.words)]
+    together = [one for one in counts if _is_together(page, one)]
+    kept = list(statements)
+    for other in (one for one in counts if one not in together):
+        start, end = other.quantity.start, other.quantity.end
+        if together:
+            claims.reading(f"{together[0].words!r} is planned for, not {other.words!r}")
+        elif POPULATION.search(page.clause_text(start, end)):
+            claims.leave_unread(f"{other.words!r}: how many of them are served at once was not said")
+        else:
+            continue
+        kept.remove(other)
+        page.take(start, end)
+    return kept
+
+
+def _is_together(page: Page, one: Statement) -> bool:
+    behind = page.original[one.quantity.end :].lstrip()
+    return TOGETHER.search(one.words) is not None or TOGETHER.match(behind) is not None

@@ -42,6 +42,10 @@ _READ_MATTER_CHINESE = (
     r"邮件|论文|文章|病历|日志|书籍|材料)"
 )
 
+_TOGETHER = (
+    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:once|a\stime|any\s(?:(?:one|given)\s)?"
+    r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\stime|in\sparallel|at\speak(?:\s(?:times?|hours?))?)"
+)
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
         r"(?<![a-z])(?:prefix|prompt|kv)?[\s_\-]?cach(?:e|ing)[\s_\-](?:hits?|reuse)(?:[\s_\-]?(?:rate|ratio))?(?![a-z])",
@@ -61,15 +65,13 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "rate": (
         r"(?<![a-z])(?:qps|rps|(?:request|arrival)[\s_\-]rates?|requests?[\s_]per[\s_]second)(?![a-z])",
-        r"(?<![a-z])(?:(?:arriv\w{0,4}|coming\sin)\s)?(?:per|every|each)\ssecond(?![a-z])",
         r"请求(?:速率|率)|每秒请求数?",
     ),
     "concurrency": (
-        r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
-        r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|concurrenc(?:y|ies)|conc|"
-        r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\sa\stime|(?:at|in)\s(?:the\s)?same\stime|at\sonce|in\sparallel|"
-        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
-        r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?|一次(?:同时)?处理",
+        rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
+        rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
+        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        r"(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?|一次(?:同时)?处理",
     ),
     "context": (
         r"(?<![a-z])(?:max[\s_\-])?(?:context|ctx)(?:[\s_\-](?:lengths?|len|windows?|sizes?|tokens))?s?(?![a-z])",
@@ -91,7 +93,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
-        rf"{_AFTER_NUMBER}back(?![a-z\-])",
+        rf"{_AFTER_NUMBER}(?:back(?!-)|(?:of\s)?(?:reasoning|thinking))(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
@@ -138,19 +140,20 @@ HEADROOM = re.compile(
     r"|预留|保留|留出?|空出|余量|空闲",
     re.IGNORECASE,
 )
-TYPICAL = re.compile(
-    r"(?:typical(?:ly)?|usual(?:ly)?|mostly|most\soften|average|avg|on\saverage|mean|mainly|通常|一般|平均|典型|多数)\D{0,12}$",
-    re.IGNORECASE,
-)
 PEAK = re.compile(
-    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\smost|up\sto|bursts?|spikes?|worst\scase|longest|largest)(?![a-z])"
-    r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限",
+    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|p\s?9[059])(?![a-z])"
+    r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限|至多",
     re.IGNORECASE,
 )
-PEAK_OF_SAME = re.compile(
-    r"\s?(?:usually|normally|typically|on\saverage|at\sonce|at\sa\stime)?\s?[,(;/]?\s?(?:but\s|and\s|with\s|平时\s?)?(?:a\s|in\sthe\s)?"
-    r"(?:at\s(?:the\s)?(?:most|peak)|peak(?:s|ing)?(?:\s(?:at|of|is))?|max(?:imum)?(?:\sof)?|up\sto|never\smore\sthan|no\smore\sthan|"
-    r"bursts?\s(?:of|to|up\sto)|spikes?\s(?:of|to)|最多|峰值|高峰|最高|最大|至多)[\s:为是达到约]{0,4}",
+USUAL = re.compile(
+    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
+    re.IGNORECASE,
+)
+LOWEST = re.compile(
+    r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
+)
+OF_SPREAD = re.compile(
+    f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}",
     re.IGNORECASE,
 )
 WORK = re.compile(
@@ -159,12 +162,11 @@ WORK = re.compile(
     re.IGNORECASE,
 )
 TOGETHER = re.compile(
-    r"\s(?:in\sparallel|at\s(?:once|a\stime|(?:the\s)?same\stime)|concurrently|simultaneously|in\sflight)(?![a-z])",
-    re.IGNORECASE,
+    rf"(?<![a-z])(?:{_TOGETHER}|parallel|active|online|live|open)(?![a-z])|并发|同时|在线|在[飞途]|路", re.IGNORECASE
 )
-"""Behind a number of things to work through, that they are worked through together: "6 contracts in parallel"."""
-USUAL = re.compile(
-    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|mostly|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值",
+"""Said of a number of people or things: that they are served together, not that there are so many of them."""
+POPULATION = re.compile(
+    r"(?<![a-z])(?:licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats)(?![a-z])|注册|账[号户]|员工|全[校体]",
     re.IGNORECASE,
 )
 NO_PREFIX_CACHE = re.compile(

@@ -7,29 +7,37 @@ page and is reported as unread.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
-from .load_context import counts_work, is_about_reading, is_listed
+from .load_context import (
+    Statement,
+    counts_work,
+    is_about_reading,
+    is_listed,
+    is_of_tokens,
+    without_populations,
+)
 from .load_lexicon import (
     CALENDAR,
     EXPERT_IMBALANCE,
     HEADROOM,
     LENGTHS,
+    LOWEST,
     NO_PREFIX_CACHE,
+    OF_SPREAD,
     ONE_AT_A_TIME,
     PEAK,
-    PEAK_OF_SAME,
     ROLE,
-    TYPICAL,
     USUAL,
 )
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
 
-_FIGURE_OR_COMMA = re.compile(r"[,;.。\n]|\d")
+_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 _OF_EACH = re.compile(
     r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
     re.IGNORECASE,
@@ -38,6 +46,8 @@ _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
+_MARKS = dict.fromkeys(("input", "output", "tokens_of"), (PEAK, USUAL, LOWEST)) | {"concurrency": (PEAK,)}
+_FAR = 4.0  # more between two figures than that the second is one more of the first
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
@@ -56,15 +66,6 @@ class _Load:
         return tuple(pairing for pairing in self.pairings if pairing.value is quantity)
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A number with its role and the words of both."""
-
-    role: str
-    quantity: Quantity
-    words: str
-
-
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
     for match in page.search(CALENDAR):
@@ -79,13 +80,13 @@ def read_load(page: Page, claims: Claims) -> None:
     for match in page.search(EXPERT_IMBALANCE):
         factor = next(filter(None, match.groups()))
         claims.claim("expert_imbalance", float(factor), page.take(*match.span()))
+    statements: list[Statement] = []
     for quantity in find_quantities(page.text):
-        if quantity.unit == "requests/s":
-            claims.claim("request_rate", quantity.decimal_value, page.take(quantity.start, quantity.end))
+        if quantity.unit == "requests/s" and not is_of_tokens(page, quantity):
+            statements.append(Statement("rate", quantity, page.take(quantity.start, quantity.end)))
     load = _pair_up(page)
-    statements: list[_Statement] = []
     for quantity in load.quantities:
-        statements.extend(_statements(page, load, quantity))
+        statements.extend(_statements(page, load, quantity) or _continued(page, statements, quantity))
     statements = _settled(page, claims, statements)
     for statement in statements:
         page.take(statement.quantity.start, statement.quantity.end)
@@ -97,20 +98,16 @@ def read_load(page: Page, claims: Claims) -> None:
             _claim_context(claims, statement)
 
 
-def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_Statement]:
+def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
-    kept = list(statements)
-    for role in ("concurrency", "rate", "input", "output"):
+    kept = without_populations(page, claims, statements)
+    for role in ("concurrency", "rate"):
         rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
         if len({statement.quantity.value for statement in rivals}) < 2:
             continue
         peaks = [statement for statement in rivals if _is_marked(page, statement, PEAK)]
         usual = [statement for statement in rivals if _is_marked(page, statement, USUAL)]
-        wanted = (
-            (peaks or [s for s in rivals if s not in usual])
-            if role in ("concurrency", "rate")
-            else (usual or [s for s in rivals if s not in peaks])
-        )
+        wanted = peaks or [s for s in rivals if s not in usual]
         if len(wanted) != 1 or not (peaks or usual):
             continue
         for other in rivals:
@@ -118,10 +115,34 @@ def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_
                 kept.remove(other)
                 page.take(other.quantity.start, other.quantity.end)
                 claims.reading(f"{wanted[0].words!r} is planned for, not {other.words!r}")
+    for role in ("input", "output"):
+        kept = _spread(page, claims, role, kept)
     return kept
 
 
-def _is_marked(page: Page, statement: _Statement, marks: re.Pattern[str]) -> bool:
+def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) -> list[Statement]:
+    """A usual length beside a lowest or a highest one is a length with a range: "typically 4k, up to 16k"."""
+    rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
+    if len({statement.quantity.value for statement in rivals}) < 2:
+        return statements
+    high = [s for s in rivals if _is_marked(page, s, PEAK)]
+    low = [s for s in rivals if s not in high and _is_marked(page, s, LOWEST)]
+    usual = [s for s in rivals if s not in high and s not in low]
+    if any(len({s.quantity.value for s in some}) > 1 for some in (high, low, usual)) or not (high or low):
+        return statements
+    kept = [s for s in statements if s not in rivals]
+    words = ", ".join(statement.words for statement in rivals)
+    for statement in rivals:
+        page.take(statement.quantity.start, statement.quantity.end)
+    ends = [some[0].quantity.value for some in (low or usual, high or usual) if some]
+    if usual:
+        kept.append(usual[0])
+    if len(ends) == 2 and ends[0] < ends[1]:
+        claims.claim(f"{role}_tokens_range", (ends[0], ends[1]), words)
+    return kept
+
+
+def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
     """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
     start, end = statement.quantity.start, statement.quantity.end
     before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
@@ -183,17 +204,30 @@ def _accepts(role: str, quantity: Quantity) -> bool:
     return quantity.unit in ("count", "requests")
 
 
-def _statements(page: Page, load: _Load, quantity: Quantity) -> list[_Statement]:
+def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     """What a number states: by its own role, by its slash pair, or by the range before it ("typically 4096")."""
     own = load.paired(quantity)
     if own:
-        return [_Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
-    role = _role_in_pair(load, quantity) or _role_of_range_before(page, load, quantity)
-    if role is None and _is_peak_of_users(page, load, quantity):
-        role = "concurrency"
+        return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
+    role = _role_in_pair(load, quantity)
     if role is None and quantity.unit == "requests":
         role = "concurrency"
-    return [] if role is None else [_Statement(role, quantity, quantity.words)]
+    return [] if role is None else [Statement(role, quantity, quantity.words)]
+
+
+def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) -> list[Statement]:
+    """A figure without a role that is called usual, lowest or highest is one more of what the figure before it states.
+
+    "512 to 8k, typically 4k"; "1200 tokens (up to 6000)"; "40 people, at most 60".
+    """
+    marks = _MARKS.get(statements[-1].role, ()) if statements else ()
+    if quantity.unit not in ("count", "tokens") or not marks:
+        return []
+    gap = page.text[statements[-1].quantity.end : quantity.start]
+    if ROLE.search(gap) or gap_cost(OF_SPREAD.sub(" ", gap)) >= _FAR:
+        return []
+    one = Statement(statements[-1].role, quantity, quantity.words)
+    return [one] if any(_is_marked(page, one, mark) for mark in marks) else []
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
@@ -207,37 +241,21 @@ def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     return None
 
 
-def _role_of_range_before(page: Page, load: _Load, quantity: Quantity) -> str | None:
-    earlier = [p for p in load.pairings if p.value.end <= quantity.start and p.value.upper is not None]
-    if not earlier or quantity.unit not in ("count", "tokens"):
-        return None
-    gap = page.text[earlier[-1].value.end : quantity.start]
-    typical = TYPICAL.search(gap) is not None and gap_cost(TYPICAL.sub(" ", gap)) < 4.0
-    return earlier[-1].role.name if typical else None
-
-
-def _is_peak_of_users(page: Page, load: _Load, quantity: Quantity) -> bool:
-    """ "40 people, at most 60": a bare number that is called the peak, next after a number of users."""
-    before = next((q for q in reversed(load.quantities) if q.end <= quantity.start), None)
-    if quantity.unit != "count" or before is None:
-        return False
-    is_users = before.unit == "requests" or any(p.role.name == "concurrency" for p in load.paired(before))
-    return is_users and PEAK_OF_SAME.fullmatch(page.text[before.end : quantity.start]) is not None
-
-
 def _claim_lone_length(page: Page, claims: Claims) -> None:
     """A number of tokens that no word explains is the input, where none was stated."""
     for quantity in find_quantities(page.text):
         if quantity.unit != "tokens":
             continue
-        if not claims.has("input_tokens") and not claims.has("input_tokens_range"):
+        usual = claims.values.get("input_tokens")
+        is_around = usual is not None and quantity.upper is not None and quantity.value <= usual <= quantity.upper
+        if (usual is None or is_around) and not claims.has("input_tokens_range"):
             words = page.take(quantity.start, quantity.end)
             _claim_length(claims, "input", quantity, words)
             claims.reading(f"{words!r} read as the length of the input")
         return
 
 
-def _claim(page: Page, claims: Claims, statement: _Statement) -> None:
+def _claim(page: Page, claims: Claims, statement: Statement) -> None:
     role, quantity, words = statement.role, statement.quantity, statement.words
     role = "input" if role == "tokens_of" else _PHASES.get(role, role)
     if role in ("input", "output"):
@@ -283,7 +301,7 @@ def _claim_concurrency(claims: Claims, quantity: Quantity, words: str) -> None:
     claims.claim("concurrency", value, words)
 
 
-def _claim_context(claims: Claims, statement: _Statement) -> None:
+def _claim_context(claims: Claims, statement: Statement) -> None:
     """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
     words = statement.words
     if claims.has("input_tokens") or claims.has("input_tokens_range"):

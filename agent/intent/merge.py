@@ -18,7 +18,7 @@ _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"output_tokens", "output_tokens_range"}),
     frozenset({"weights", "precisions"}),
 )
-_COLLECTED = frozenset({"words", "unread", "readings", "relaxations", "constraints"})
+_COLLECTED = frozenset({"words", "assumed", "unread", "readings", "relaxations", "constraints"})
 
 
 def merge_said(said: Sequence[Said]) -> Said:
@@ -27,9 +27,10 @@ def merge_said(said: Sequence[Said]) -> Said:
         return said[0]
     values: dict[str, Any] = {}
     words: dict[str, str] = {}
+    assumed: dict[str, str] = {}
     readings: list[str] = []
     for one in said:
-        stated = _stated(one)
+        stated = stated_fields(one)
         for group in _GROUPS:
             if group & stated.keys():
                 for name in (group - stated.keys()) & values.keys():
@@ -43,12 +44,15 @@ def merge_said(said: Sequence[Said]) -> Said:
                 readings.append(f"{name}: {_shown(value)} replaces {_shown(values[name])}, which was said before")
             values[name] = value
             words.pop(name, None)
+            assumed.pop(name, None)
         words |= one.words
+        assumed |= one.assumed
     return Said(
         **values,
         relaxations=tuple(sorted({name for one in said for name in one.relaxations})),
         constraints=merged_constraints(*(one.constraints for one in said)),
         words=words,
+        assumed={name: reason for name, reason in assumed.items() if name in values},
         unread=tuple(dict.fromkeys(note for one in said for note in one.unread)),
         readings=(*dict.fromkeys(note for one in said for note in one.readings), *readings),
     )
@@ -57,7 +61,8 @@ def merge_said(said: Sequence[Said]) -> Said:
 def refusal(said: Said, reason: str) -> RequestError:
     """The error that refuses a request for `reason`, with what was understood of it."""
     stated = said.model_dump(
-        exclude_defaults=True, exclude={"words", "unread", "readings", "model_config_object", "accelerator_object"}
+        exclude_defaults=True,
+        exclude={"words", "assumed", "unread", "readings", "model_config_object", "accelerator_object"},
     )
     understood = tuple(
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
@@ -65,7 +70,7 @@ def refusal(said: Said, reason: str) -> RequestError:
     return RequestError(reason, understood)
 
 
-def _stated(said: Said) -> dict[str, Any]:
+def stated_fields(said: Said) -> dict[str, Any]:
     """The fields that a statement really states, as the objects that they are."""
     defaults = Said()
     return {

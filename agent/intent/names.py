@@ -30,7 +30,7 @@ class NodeSizes:
     rack: int | None = None
 
 
-_GB = r"(?:gi?b?|gigs?|gigabytes?)(?![a-z])"
+_GB = r"(?:gi?b?|gigs?|gigabytes?)(?![a-z]|\s(?:nics?|ethernet|infiniband|ib|roce|net|link|uplink|switch|fabric))"
 _MEMORY_AFTER = re.compile(
     rf"\s?[(\[]\s?(?:the\s)?(?:(?P<times>\d{{1,2}})\s?x\s?)?(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?"
     r"(?:hbm\w{0,2}|vram|memory|version|variant|model|ones?|each|版本?|显存)?\s?[)\]]|"

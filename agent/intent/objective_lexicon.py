@@ -8,6 +8,9 @@ Four tiers, the first that speaks wins: `first` names the objective or ranks it 
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from .gated import Gated
 
 _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
 # (English, Chinese) words for what is made best.
@@ -62,7 +65,7 @@ _CARE = (
 _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0,3}"
 _VERB = (
     r"(?:optimi[sz](?:e[ds]?|ing)|tun(?:e|ed|ing)|prioriti[sz](?:e[ds]?|ing)|prefer(?:s|red)?|favou?r(?:s|ing)?|focus(?:ed|ing)?|"
-    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|geared|all(?=\sabout))"
+    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|all(?=\sabout))"
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
@@ -87,7 +90,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"(?:多多益善|越多越好)"
     ),
     ("best", "cost"): (
-        r"cheapest|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
+        r"cheapest|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"
@@ -121,7 +124,7 @@ _NOT_CARED = (
     r"(?:not|isn'?t|aren'?t|doesn'?t|no)\s(?:really\s|so\s|that\s|very\s|super\s|much\s|too\s|of\s)*(?:matter|important|an?\s(?:concern|problem|priority|"
     r"factor|issue|big\sdeal)|critical|object|relevant|issue|crucial)|(?:is\s|are\s|comes\s)?second(?:ary)?(?![a-z\d])|irrelevant|can\swait|be\sdamned"
 )
-INDIFFERENT = re.compile(
+INDIFFERENT = Gated(
     rf"(?:优先)?(?:{_SUBJECT})\s?(?:优先)?\s?(?:还是|(?<![a-z])or(?![a-z]))\s?(?:for\s|优先)?(?:{_SUBJECT})[^?？,.;。]{{0,12}}[?？]|"
     rf"(?<![a-z])(?:(?:{_SUBJECT})\s(?:is\s|are\s|itself\s)?(?:{_NOT_CARED})|"
     rf"(?:don'?t|do\snot|doesn'?t|not)\s(?:really\s|much\s)?(?:car(?:e|ing)|worry|mind|worried)\s(?:much\s|that\smuch\s|so\smuch\s)?(?:about|abt|for)\s(?:the\s|low(?:est)?\s)?(?:{_SUBJECT})|"
@@ -129,7 +132,8 @@ INDIFFERENT = re.compile(
     rf"(?:regardless|irrespective)\sof\s(?:the\s)?(?:{_SUBJECT})|(?:{_SUBJECT})[\s\-](?:insensitive|tolerant)|no\s(?:rush|hurry)|whatever\sthe\s(?:{_SUBJECT}))(?![a-z])|"
     rf"(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"
     rf"(?:{_SUBJECT})\s?(?:本身)?(?:都|也|倒|可以)?(?:不(?:太|是很|那么|怎么)?(?:重要|敏感|要求|限|是问题|关键|着急)|无所谓|没有?(?:什么)?要求|其次|次要|随意|放宽|高(?:一)?点(?:也)?(?:没关系|无所谓|可以|能接受))",
-    re.IGNORECASE,
+    needs="or|n't|isn|aren|not|no|does|don|second|irrelevant|wait|damned|without|regardless|irrespective|insensitive|tolerant|whatever|"
+    "还是|不|无|没|其次|次要|随意|放宽|高",
 )
 
 
@@ -179,7 +183,7 @@ def _tier_best(name: str, english: str, chinese: str) -> str:
     any_tongue = rf"(?:{english}|{chinese})"
     return (
         rf"(?<![a-z])(?:{superlative}{_FILL}[\s\-]{english}{_NO_FIGURE}|{english}(?:\sof\s[^\s,.;]{{1,60}})?\s(?:kept\s|stays?\s)?(?:{_BE}\s)?{_EXTREME}|{english}[\s\-]optimal|"
-        rf"as\s(?:low|high|little|much|short)\s(?:a\s|an?\s)?{english}\sas)(?![a-z])|{_OWN['best', name]}"
+        rf"as\s(?:low|high|little|much|short){_FILL}\s(?:an?\s)?{english}\sas)(?![a-z])|{_OWN['best', name]}"
         rf"|{any_tongue}\s?(?:要|应|需|能|可以)?\s?(?:(?:压|降|控制|控|做|提|拉|提升|降低)(?:到|至|在)?\s?)?(?:最(?:低|小|高|大|少|短|优|快|佳)(?:化|限度)?|拉满|打满|跑满|"
         rf"尽(?:量|可能)(?:要|地)?(?:低|高|大|小|少|短|快)|越(?:低|高|大|小|少|短|快)越好|能(?:多)?(?:低|高)(?:就|则)(?:多)?(?:低|高))"
         rf"|(?:最(?:低|小|高|大|少|短|优)(?:化|的)?|降低|压缩|优化|追求|提高|提升|节约|极致(?:的)?)\s?(?:的)?\s?(?:低|高)?\s?{any_tongue}"
@@ -194,9 +198,38 @@ def _tier_bare(english: str, chinese: str) -> str:
     )
 
 
-def _pattern(tier: str) -> re.Pattern[str]:
+# The words of which every wish for one of the subjects holds one.
+_CUES = {
+    "latency": re.compile(
+        r"lat|respon|delay|turn|react|tt?ft|tpot|first|speed|tok|fast|quick|snapp|interactiv|soon|asap|real|instant|rapid|prompt|"
+        r"延迟|时延|响应|首|速度|快|实时|交互|流畅|秒回|反应|回复|回答",
+        re.IGNORECASE,
+    ),
+    "throughput": re.compile(
+        r"put|tpt|tps|tok|many|most|much|everything|high|offline|batch|night|daily|weekly|bulk|backfill|"
+        r"吞吐|处理能力|产出|多多|越多|离线|批",
+        re.IGNORECASE,
+    ),
+    "cost": re.compile(
+        r"cost|price|spend|bill|budget|money|expens|expend|tco|opex|usd|dollar|\$|tok|put|perf|cheap|less|buck|value|economical|frugal|"
+        r"成本|费用|花|价格|钱|开销|支出|预算|性价比|便宜|划算|经济|省",
+        re.IGNORECASE,
+    ),
+}
+TIERS = ("first", "best", "weak", "bare")
+"""The tiers, the strongest first."""
+
+
+def wishes(tier: str, text: str) -> re.Pattern[str]:
+    """What a tier looks for in a text; the group of a match is the objective."""
+    return _pattern(tier, tuple(name for name, cues in _CUES.items() if cues.search(text)))
+
+
+@cache
+def _pattern(tier: str, names: tuple[str, ...]) -> re.Pattern[str]:
     parts: list[str] = []
-    for name, (english, chinese) in _SUBJECTS.items():
+    for name in names:
+        english, chinese = _SUBJECTS[name]
         if tier == "weak":
             body = rf"(?<![a-z])(?:{_OWN['weak', name]})(?![a-z])"
         elif tier == "bare":
@@ -204,8 +237,4 @@ def _pattern(tier: str) -> re.Pattern[str]:
         else:
             body = _tier_first(english, chinese) if tier == "first" else _tier_best(name, english, chinese)
         parts.append(rf"(?P<{name}>{body})")
-    return re.compile("|".join(parts), re.IGNORECASE)
-
-
-WISHES: tuple[re.Pattern[str], ...] = tuple(_pattern(tier) for tier in ("first", "best", "weak", "bare"))
-"""The tiers, the strongest first; the group of a match is the objective."""
+    return re.compile("|".join(parts) or "(?!)", re.IGNORECASE)

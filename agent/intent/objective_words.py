@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .claims import Claims
-from .objective_lexicon import INDIFFERENT, SUBORDINATE, WISHES
+from .objective_lexicon import INDIFFERENT, SUBORDINATE, TIERS, wishes
 from .page import Page
 
 _LEANING, _BARE = 2, 3  # places of the tiers
@@ -32,10 +32,12 @@ def read_objective(page: Page, claims: Claims) -> None:
     for match in page.search(INDIFFERENT):
         page.take(*match.span())
     found: list[list[_Wish]] = []
-    for tier in WISHES:
-        matches = [match for match in page.search(tier) if not page.is_negated(*match.span())]
+    for tier in TIERS:
+        if len(found) == _BARE and any(found):
+            break  # what only leans or demands has more to say than a word alone
+        matches = [match for match in page.search(wishes(tier, page.text)) if not page.is_negated(*match.span())]
         found.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
-    strength = next((i for i, wishes in enumerate(found) if wishes), None)
+    strength = next((i for i, tier in enumerate(found) if tier), None)
     if strength is None:
         return
     first = found[strength][0]
@@ -46,6 +48,6 @@ def read_objective(page: Page, claims: Claims) -> None:
     clash = next((wish for wish in rivals if not SUBORDINATE.search(page.original[first.end : wish.start])), None)
     if clash is not None and strength < _LEANING:
         raise claims.refusal(f"two objectives: {first.words!r} and {clash.words!r}; say which one comes first")
-    for wish in (wish for wishes in found[strength:_BARE] for wish in wishes):
+    for wish in (wish for tier in found[strength:_BARE] for wish in tier):
         if wish.name != first.name:
             claims.reading(f"{first.words!r} read as the objective, {wish.words!r} as a wish that comes after it")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 
 _NOUN = (
@@ -35,7 +36,7 @@ _FREE_ZH = (
     r"待定|由?你(?:来|们)?(?:定|选|决定|选择|挑)|自行(?:选择|决定)|自由(?:选择)?|开放|都可以?|都行|均可|皆可|无所谓)"
 )
 _BEST_ZH = r"(?:最佳|最优|最好|最(?:合适|适合)|合适|最快)"
-_OPEN = re.compile(
+_OPEN = Gated(
     "|".join(
         (
             rf"(?<![a-z])(?:any|whatever|whichever|arbitrary|unspecified)\s(?:kind\sof\s|type\sof\s)?{_OF.format(1)}"
@@ -59,7 +60,7 @@ _OPEN = re.compile(
             rf"(?:哪种|哪个|什么|何种)的?{_PART_ZH.format(12)}{_NOUN_ZH}",
         )
     ),
-    re.IGNORECASE,
+    needs="precision|quant|type|format|weight|精度|量化|数据类型|数据格式|数值格式",
 )
 # "pick precision fp8", "quantization type: int4": the noun of a format that is named.
 _NAMED = re.compile(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)", re.IGNORECASE)

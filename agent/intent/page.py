@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from .gated import Gated
+
 # Private-use characters that stand for what was recognised; no text of a person keeps them (`Page` removes them).
 MODEL = "\ue000"
 CARD = "\ue001"
@@ -16,6 +18,8 @@ TAKEN = "\ue002"
 STATISTIC = "\ue003"
 RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
+# Between the lines of a document: no word of one speaks of another.
+BARRIER = "\n\n\n"
 
 _MARKS = re.compile("[\ue000-\ue00f]")
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
@@ -35,7 +39,7 @@ _NEGATION = re.compile(
 )
 _NEGATION_AFTER = re.compile(
     r"^[\s\"'`]*(?:(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
-    r"off(?=\s?(?:[,.;)!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
+    r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
     re.IGNORECASE,
 )
 
@@ -65,7 +69,7 @@ class Page:
         """Whether the word at this place pretends to be said by somebody else."""
         return any(start <= position < end for start, end in self.foreign)
 
-    def search(self, pattern: re.Pattern[str]) -> Iterable[re.Match[str]]:
+    def search(self, pattern: re.Pattern[str] | Gated) -> Iterable[re.Match[str]]:
         """The matches of a pattern in what nobody has taken, safe against taking while iterating."""
         return list(pattern.finditer(self.text))
 

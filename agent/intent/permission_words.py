@@ -9,6 +9,7 @@ import re
 
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
+from .gated import Gated
 from .intent import StatedStrategy
 from .page import Page
 from .strategy_words import names_attention_degree
@@ -39,7 +40,10 @@ _RELAXATIONS: dict[str, str] = {
         r"eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
     ),
 }  # fmt: skip
-_RELAXATION = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()), re.IGNORECASE)
+_RELAXATION = Gated(
+    "|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()),
+    needs="att|dp|data|注意力|kv|context|vocab|embed|lm|词表|expert|eplb|专家",
+)
 # Denials around or inside the name of a relaxation, beyond what `Page.is_negated` knows of any name.
 _DENIED_INSIDE = re.compile(r"(?<![a-z])(?:not|never|cannot)(?![a-z])|n't(?![a-z])|不", re.IGNORECASE)
 _DENIED_AFTER = re.compile(
@@ -79,6 +83,7 @@ _DISAGGREGATED = re.compile(
     r"|(?P<yes>(?<![a-z])(?:disagg(?![a-z])|dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disaggregation|split)|"
     r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
     r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
+    r"(?:prefill|预填充)[^.;\n]{0,12}(?:decod\w+|解码)[^.;\n]{0,40}?(?:different|separate|distinct|their\sown|dedicated)\s(?:cards|gpus|nodes|servers|machines|pools?|instances?)|"
     r"(?:dedicated|separate)\s(?:prefill|decode)\s(?:gpus|nodes|instances|workers|pools?))(?![a-z])|p/?d\s?分离|(?:预填充|prefill)\s?(?:和|与|/|跟)?\s?(?:解码|decode)\s?(?:要|需要?|应)?\s?(?:分离|分开|拆开|分到)|分离(?:式)?(?:部署|推理|架构)|xpyd)",
     re.IGNORECASE,
 )

@@ -38,7 +38,7 @@ _FORMATS: dict[DType, str] = {
     ),
     "fp4": r"fp[\s_\-]?4|4[\s\-]?bits?\s(?:float(?:s|ing)?(?:[\s\-]points?)?|fp)|4\s?(?:位|比特)浮点数?",
 }
-_FORMAT = re.compile(
+FORMAT = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _FORMATS.items())
     + r")(?![A-Za-z0-9])",
@@ -213,7 +213,7 @@ class _Reader:
     def _mentioned(self) -> list[_Format]:
         """Every format that is named, in order."""
         page, found = self._page, list[_Format]()
-        for match in page.search(_FORMAT):
+        for match in page.search(FORMAT):
             denied = self._is_denied(match)
             if not denied and _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
                 page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
@@ -284,7 +284,7 @@ def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
 def _names_bits_beside(page: Page, match: re.Match[str]) -> bool:
     """Whether a format or a number of bits stands right beside the name of a method."""
     near = page.text[max(0, match.start() - 10) : match.start()] + " . " + page.text[match.end() : match.end() + 10]
-    return bool(_FORMAT.search(near) or _BITS.search(near))
+    return bool(FORMAT.search(near) or _BITS.search(near))
 
 
 def _dtype(name: str) -> DType:

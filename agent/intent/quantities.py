@@ -41,14 +41,7 @@ _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
 )
-_SECOND_WORDS: tuple[tuple[str, float], ...] = (
-    (r"half\sa\ssecond|半秒", 500.0),
-    (
-        r"(?<=within\s)a\ssecond|(?<=under\s)a\ssecond|(?<=below\s)a\ssecond|(?<=than\s)a\ssecond|sub[\s\-]second",
-        1000.0,
-    ),
-)
-_SECONDS = "|".join(pattern for pattern, _ in _SECOND_WORDS)
+_SECONDS = r"half\sa\ssecond|半秒|sub[\s\-]second|(?:(?<=in\s)|(?<=under\s)|(?<=below\s)|(?<=than\s))a\ssecond"
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
@@ -67,8 +60,9 @@ _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|�
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
-    r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|大概|约|大约|差不多|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}$"
 )
+_PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
@@ -76,9 +70,14 @@ _ONE_UNIT = re.compile(
 )
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = re.compile(
-    r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)|nine\s(?:out\sof|in|of)\s(?:every\s)?ten)\sof\s"
-    r"(?:all\s|the\s|our\s|these\s){0,2}(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people)(?![a-z])|(?=first\stokens?))|"
-    r"nine\s(?:out\sof|in)\s(?:every\s)?ten(?:\s(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z])",
+    r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
+    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people)(?![a-z])|(?=first\stokens?))|"
+    r"nine\s(?:out\sof|in|of)\s(?:every\s)?ten(?:\s(?:of\s)?(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z]))",
+    re.IGNORECASE,
+)
+# "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
+_PAIRED_STATISTICS = re.compile(
+    r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
     re.IGNORECASE,
 )
 # "4k1k": input and output.
@@ -126,9 +125,15 @@ def normalise(text: str) -> str:
     text = _ONE_UNIT.sub(r"\1 1 \2", text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f"p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
+    text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+
+
+def with_paired_statistics(text: str) -> str:
+    """The text with each statistic of a pair before its figure: "p50/p99: 700 ms / 2 s" as "p50 700 ms, p99 2 s"."""
+    return _PAIRED_STATISTICS.sub(r"\1 \4, \2 \5", text)
 
 
 def read_number(words: str) -> float | None:
@@ -170,7 +175,10 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
         start, unit, factor, spelled, unit_end = start - len(dollar.group()), "usd", 1.0, "$", end
     elif unit == "count" and (percent := _PERCENT_BEFORE.search(text[max(0, start - 5) : start])):
         start, unit, factor, spelled, unit_end = start - len(percent.group()), "share", 0.01, "%", end
-    if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])):
+    before = _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])
+    if before and unit == "count" and (piece := _PIECES.match(text, end)):
+        unit, spelled, unit_end = "requests", piece.group().strip(), piece.end()
+    if before and unit in _PER_SECOND_OF:
         of_one_user = unit == "tokens" and (before["user"] or before["user2"])
         start, unit = start - len(before.group()), "tokens/s/user" if of_one_user else _PER_SECOND_OF[unit]
         factor /= _SECONDS_OF[before["time"][0]]
@@ -202,7 +210,7 @@ def _extended_to_range(text: str, low: Quantity) -> Quantity:
     if high is None or high.start != join.end():
         return low
     if low.unit == "count" and high.unit != "count":
-        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.fullmatch(high.spelled)), 1.0)
+        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.compiled.fullmatch(high.spelled)), 1.0)
         base = low.value if high.unit in COUNTED else low.decimal_value
         low = replace(low, value=base * factor, decimal_value=low.decimal_value * factor, unit=high.unit)
     low = _with_suffix_of(low, high)
@@ -230,7 +238,7 @@ def _fraction(match: re.Match[str]) -> Quantity:
     """ "half of", "三分之一" and the like as a share; "half a second" as a time."""
     words = match.group()
     if words.endswith(("second", "SECOND", "Second", "秒")):
-        value = 500.0 if re.match(_SECOND_WORDS[0][0], words, re.IGNORECASE) else 1000.0
+        value = 500.0 if words[0] in "hH半" else 1000.0
         return Quantity(value, value, "ms", match.start(), match.end(), words, "second")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")

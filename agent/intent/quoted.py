@@ -27,11 +27,8 @@ def quoted_apart(text: str, *, needs_header: bool = False) -> tuple[str, str]:
             is_older = has_header = True
             continue
         if mark is not None:
-            inner = line[mark.end() :]
-            if _HEADER.match(inner) is None:
-                older.append(inner)
-            else:
-                has_header = True
+            older.append(line[mark.end() :])  # a header among them parts what is older still
+            has_header |= _HEADER.match(older[-1]) is not None
         else:
             (older if is_older else newer).append(line)
     # One line that begins with ">" may be a bound or an arrow.

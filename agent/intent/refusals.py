@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 
@@ -33,12 +34,21 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
         r"(?<![a-z])(?:mixed|heterogeneous|mixing)\s(?:gpus?|accelerators?|cards?|hardware|clusters?)(?![a-z])|(?<![a-z])mix\sof\s(?:gpus?|cards?|accelerators?)(?![a-z])|异构(?:卡|gpu|集群|硬件)?|混(?:合|用)(?:卡|gpu|显卡)",
     ),
 )  # fmt: skip
-_NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)), re.IGNORECASE)
+_NON_GOAL = Gated(
+    "|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)),
+    needs="spec|draft|eagle|medusa|multi|mtp|lookahead|投机|推测|草稿|lora|peft|adapter|适配器|train|tun|rlhf|grpo|ppo|训练|微调|"
+    "encoder|seq2seq|t5|bart|whisper|编码器|mix|heterogen|异构|混",
+)
 
 # "four are reserved for training": said of other hardware, which is no wish to train.
 _BUSY = re.compile(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
     r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\sto\s(?:the|our|a))?\s?(?:给|着)?$",
+    re.IGNORECASE,
+)
+# "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
+_KEPT_FREE = re.compile(
+    r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g",
     re.IGNORECASE,
 )
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
@@ -64,6 +74,10 @@ _OVERRULING = re.compile(
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
     re.IGNORECASE,
 )
+_FORMER = re.compile(
+    r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
+    re.IGNORECASE,
+)
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 
 
@@ -73,6 +87,12 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
         if _INSTRUCTION.search(match.group()) or _OVERRULING.search(match.group()):
             words = page.take(*match.span())
             claims.leave_unread(f"{words[:120]!r} quotes instructions: they order nothing")
+
+
+def set_aside_former(page: Page, claims: Claims) -> None:
+    """Take what held before off the page: "(was: H100)"."""
+    for match in page.search(_FORMER):
+        claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
@@ -101,7 +121,8 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     """
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
-        said_of_others = name == "training" and _BUSY.search(page.text[max(0, match.start() - 30) : match.start()])
+        before = page.text[max(0, match.start() - 80) : match.start()]
+        said_of_others = (name == "training" and _BUSY.search(before[-30:])) or _KEPT_FREE.search(before)
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue

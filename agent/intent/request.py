@@ -12,10 +12,11 @@ import re
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
+from .alternatives import with_corrected_figures
 from .claims import Claims
-from .constraint_words import leave_primitives_unread, read_constraints
+from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
-from .hardware_words import read_hardware
+from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .intent import Said, Understood
 from .limit_words import read_limits
 from .link_words import read_links
@@ -24,15 +25,16 @@ from .markup import without_markup
 from .merge import merge_said
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
-from .page import Page
+from .page import TAKEN, Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
-from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
+from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions, set_aside_orders
 from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy
+from .wishes import note_conditions, set_aside_wishes
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
@@ -41,12 +43,22 @@ _COUNTED_PART = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNREAD = 50
+_SHORT = 10
+_ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
+# What demands something, of whatever.
+_DEMAND = re.compile(
+    r"(?<![a-z])(?:must(?:n't)?|shall|has\sto|have\sto|needs?\sto|required?|exactly|precisely|at\smost|at\sleast|"
+    r"no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
+    r"必须|只能|不得|不能|不要|禁止|不许|至少|至多|最多|恰好|不超过",
+    re.IGNORECASE,
+)
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = re.compile(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
+_FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|少", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
 
 
@@ -79,20 +91,37 @@ def read_words(text: str) -> Said:
         return merge_said([read_words(older), read_words(newer)])
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
+    mended, taken_back = with_corrected_figures(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
+    for note in taken_back:
+        claims.reading(note)
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
+    read_page(page, claims)
+    list_unread(page, claims)
+    return claims.said()
+
+
+def read_page(page: Page, claims: Claims) -> None:
+    """Read all that a page says into `claims`.
+
+    Raises:
+        RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
+    """
     for match in page.search(_LIST_NUMBER):
         page.take(*match.span())
     set_aside_orders(page, claims)
+    set_aside_former(page, claims)
     model = read_model(page, claims)
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
+    note_conditions(page, claims)
+    set_aside_wishes(page, claims)
     read_relaxations(page, claims)
     read_disaggregation(page, claims)
     read_constraints(page, claims)
@@ -104,7 +133,7 @@ def read_words(text: str) -> Said:
     read_links(page, claims)
     read_hardware(page, claims, sizes)
     read_objective(page, claims)
-    _read_fewest(claims)
+    _settle_open(claims)
     read_limits(page, claims)
     read_load(page, claims)
     _resolve_shares(claims)
@@ -114,21 +143,29 @@ def read_words(text: str) -> Said:
             claims.leave_unread(
                 f"{match.group()!r}: instance types are not known here; name the accelerator and how many"
             )
+    refuse_broken_bounds(claims)
     leave_primitives_unread(page, claims)
-    _list_unread_numbers(page, claims)
-    return claims.said()
 
 
-def _read_fewest(claims: Claims) -> None:
-    """The fewest of GPUs that are counted: of cost, which is how they are ranked."""
-    if claims.has("gpus_open") and (claims.has("gpus") or claims.has("nodes")) and not claims.has("objective"):
-        words = claims.words["gpus_open"]
-        claims.claim("objective", "cost", words)
-        claims.reading(f"{words!r} read as the objective cost: as few of the GPUs that there are as do")
+def _settle_open(claims: Claims) -> None:
+    """An open number of GPUs: the fewest are wanted for their cost, where nothing else is said to be made best.
+
+    Raises:
+        RequestError: there is no limit on their number, and a number of them.
+    """
+    fewest, unlimited = (claims.words.get(name) for name in (FEWEST, UNLIMITED))
+    counted = next((claims.words[name] for name in ("gpus", "nodes") if claims.has(name)), None)
+    claims.drop(FEWEST)
+    claims.drop(UNLIMITED)
+    if unlimited and counted:
+        raise claims.refusal(f"the number of GPUs is open in {unlimited!r}, but stated in {counted!r}; keep one")
+    if fewest and not claims.has("objective") and _FEWEST.search(fewest):
+        claims.claim("objective", "cost", fewest)
+        claims.reading(f"{fewest!r} read as the objective cost: as few of the GPUs that there are as do")
 
 
 def _understood(said: Said) -> tuple[Understood, ...]:
-    stated = said.model_dump(exclude_defaults=True, exclude={"words", "unread", "readings"})
+    stated = said.model_dump(exclude_defaults=True, exclude={"words", "assumed", "unread", "readings"})
     return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 
@@ -173,9 +210,22 @@ def _refuse_unknown_part(page: Page, claims: Claims) -> None:
         raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
 
 
-def _list_unread_numbers(page: Page, claims: Claims) -> None:
+def list_unread(page: Page, claims: Claims) -> None:
+    """List every number that no reader took, and every clause that demands something of which nothing was read."""
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
-        if not any(character.isdigit() for character in quantity.words):  # "one of them" asks for nothing
-            continue
-        words = page.clause_text(quantity.start, quantity.end)
-        claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+        is_figure = any(character.isdigit() for character in quantity.words)
+        if is_figure or (
+            quantity.unit != "count" and not _ARTICLE.match(quantity.words)
+        ):  # "one of them" asks for nothing
+            words = page.clause_text(quantity.start, quantity.end)
+            claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+    for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
+        left, right = page.clause(*match.span())
+        words = page.original[left:right].strip()
+        said = (*claims.words.values(), *claims.readings, *claims.unread)
+        follows = (
+            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
+        )  # "(keep two cards free), 不能动"
+        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+        if not follows and not is_read:
+            claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")

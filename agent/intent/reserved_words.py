@@ -8,8 +8,9 @@ from typing import Any
 
 from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from .claims import Claims
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
-from .page import BOX, CARD, Page
+from .page import BOX, CARD, TAKEN, Page
 from .quantities import read_number, read_whole
 
 _NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
@@ -21,29 +22,37 @@ _OF = (
     r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\sthe|of\sthose)){0,2}"
 )
 _PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{_NODE}|{_GPU}))?"
-_COUNTED = re.compile(
+_COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?P<n>{_NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{_NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
-    re.IGNORECASE,
 )
 
 
 # "two of the eight", "of which one": part of what was counted before.
-_PART_OF_IT = re.compile(
+_PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?P<j>{_NUMBER})\s(?:back|aside|free|in\sreserve)(?![a-z])",
-    re.IGNORECASE,
+    needs="of|其中|hold|keep|set|put|leav",
 )
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
 
 
-def cues(english: str, chinese: str = "") -> re.Pattern[str]:
-    """Any of the words: English ones whole, Chinese ones as they stand."""
-    return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
+def cues(english: str, chinese: str = "", *, needs: str = "") -> Gated:
+    """Any of the words: English ones whole, Chinese ones as they stand; `needs` as in `Gated`."""
+    return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), needs=needs)
 
 
+_OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
+# Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
+_NUMBERED = re.compile(
+    rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{_NODE})|gpus?|cards?)\s#?"
+    r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s)(?:node\s|gpu\s)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?(?:to|x|-)\s?\d|\s?[a-z]?\d)|"
+    r"(?P<list2>(?:\d{1,3}\s?号?\s?[和与及,]\s?){0,8}\d{1,3}\s?号)\s?(?:(?P<node2>机器?|节点|服务器)|显?卡)(?!的?\s?\d)",
+    re.IGNORECASE,
+)
+_DOWN = cues(r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)|exclude", "坏|掉卡|故障|维修|没修|宕机")
 # Words that keep something from the plan, wherever in the sentence.
 _AWAY = cues(
     r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
@@ -54,12 +63,18 @@ _AWAY = cues(
     r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
     r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-    r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
+    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{1,8}占|不可用",
+    needs="off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
-_BUSY = cues(r"busy|taken|occupied|standby|in\suse")
+_BUSY = cues(
+    r"busy|taken|occupied|standby|in\suse",
+    needs="busy|taken|occup|standby|use",
+)
 _FREE = cues(
-    r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))", "(?<!预)留|空(?!闲)"
+    r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",
+    "(?<!预)留|空(?!闲)",
+    needs="free|idle|unused|empty|alone|unalloc|spare|留|空",
 )
 _DEMAND = cues(
     r"must|should|shall|has\sto|have\sto|needs?|stays?|remains?|keep|kept|leave|leaving|left(?!\sover)|reserv(?:e|ed|ing)|"
@@ -88,13 +103,13 @@ _LEFT = cues(
     "预留|保留|留|空|占",
 )
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|copies|instances)(?:\sof\sthe\smodel)?|副本|实例"
-_REPLICAS = re.compile(
+_REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?个?\s?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
-    re.IGNORECASE,
+    needs="replica|copies|instances|副本|实例",
 )
 _EXACT = cues(
-    r"exactly|precisely|must|no\smore\s(?:and\s)?no\s(?:less|fewer)|has\sto\sbe|not\smore|fixed|demanded|equals?|"
+    r"exactly|precisely|must|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|equals?|"
     r"can't\s(?:move|change)",
     "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
 )
@@ -159,13 +174,27 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away."""
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
         found = _counted_away(sentence)
-        if found is not None:
+        if (out := _out_of_use(page, start, sentence)) is not None:
+            yield out
+        elif found is not None:
             yield _taken(page, start, found)
         elif (part := _part_kept_away(page, start, sentence)) is not None:
             yield part
-        elif _AWAY.search(sentence) and not _SHARE.search(sentence):
+        elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
+
+
+def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
+    """Nodes or GPUs that are named by their numbers and cannot be used: as many are kept back."""
+    numbered = _NUMBERED.search(sentence)
+    if numbered is None or not (_DOWN.search(sentence, numbered.end()) or _AWAY.search(sentence, numbered.end())):
+        return None
+    span = start + numbered.start(), start + numbered.end()
+    words, count = page.clause_text(*span)[:500], len(re.findall(r"\d+", numbered["list"] or numbered["list2"]))
+    page.take(*span)
+    kind: Any = "reserved_nodes" if numbered["node"] or numbered["node2"] else "reserved_gpus"
+    return ReservedConstraint(kind=kind, value=count, words=words)
 
 
 def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
@@ -187,6 +216,8 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
 
 def _counted_away(sentence: str) -> re.Match[str] | None:
     """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
+    if not any(words.may_be_in(sentence) for words in (_BUSY, _FREE, _AWAY)):
+        return None
     counted = list(_COUNTED.finditer(sentence))
     for start, clause in _parts(sentence, _CLAUSE_END):
         inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]
@@ -198,6 +229,7 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
     counted = [one for one in counted if CARD not in sentence[one.start() : one.end() + 2]]
     if away is None or not counted or _SHARE.search(sentence):
         return None
+    counted = [one for one in counted if not _OF_WHICH.search(sentence, one.end(), max(one.end(), away.start()))]
     gaps = {one: away.start() - one.end() if one.end() <= away.start() else one.start() - away.end() for one in counted}
     near = [one for one in counted if gaps[one] <= (_BEFORE if one.end() <= away.start() else _BEHIND)]
     return min(near, key=lambda one: gaps[one], default=None)

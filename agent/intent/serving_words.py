@@ -53,6 +53,9 @@ _HOUR = re.compile(
     r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡)[\s\-]?)?(?:/|per|an|a)?\s?(?:hour|hr|h)(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?:小?时|钟头)",
     re.IGNORECASE,
 )
+_PRICE_KEY = re.compile(
+    r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\s)?gpu[\s\-]?hour\s?[:=]\s?$", re.IGNORECASE
+)
 # What all may cost an hour, and what one card does.
 _BUDGET = cues(
     r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum)?|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
@@ -111,15 +114,20 @@ def read_price(page: Page, claims: Claims) -> None:
     """Read the price of one GPU hour in USD; prices of anything else stay on the page."""
     prices: dict[float, str] = {}
     for quantity in find_quantities(page.text):
-        if quantity.unit != "usd":
+        keyed = quantity.unit == "count" and _PRICE_KEY.search(page.text[: quantity.start][-40:])
+        if quantity.unit != "usd" and not keyed:
             continue
         after = page.text[quantity.end : quantity.end + 40]
         hour = _HOUR.match(after)
         before = page.text[max(0, quantity.start - 16) : quantity.start]
-        if hour is None and not re.search(
-            r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$",
-            before,
-            re.IGNORECASE,
+        if (
+            hour is None
+            and not keyed
+            and not re.search(
+                r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$",
+                before,
+                re.IGNORECASE,
+            )
         ):
             continue
         end = quantity.end + (hour.end() if hour else 0)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
+from .gated import Gated
 from .intent import StatedDegrees, StatedStrategy
-from .page import Page
+from .page import BARRIER, Page
 from .quantities import read_number
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
@@ -45,7 +46,7 @@ _LINK = rf"(?:\s?(?:=|:|->|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用)){
 _NO_UNIT = r"(?!(?!(?:tp|pp|ep|sp|dp)\s?=?\d)[a-wyz%])"
 
 
-def _degree_pattern() -> re.Pattern[str]:
+def _degree_pattern() -> str:
     """Every name with its number after it ("TP=8") or before it ("8-way TP")."""
     parts: list[str] = []
     for name, patterns in _NAMES.items():
@@ -55,10 +56,13 @@ def _degree_pattern() -> re.Pattern[str]:
         before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")
     parts.insert(0, rf"(?P<attention_dp_of>(?<![a-wyz])dp{_LINK}(?P<of_n>{_N}){OF_ATTENTION})")
-    return re.compile("|".join(parts), re.IGNORECASE)
+    return "|".join(parts)
 
 
-_DEGREE = _degree_pattern()
+_DEGREE = Gated(
+    _degree_pattern(),
+    needs="tp|tensor|张量|pp|pipeline|流水|管|ep|expert|专家|sp|sequence|序列|dp|data|replica|copies|数据|副本|前馈",
+)
 _XPYD = re.compile(r"(?<![A-Za-z0-9.])(?P<p>\d{1,6})\s?p\s?(?P<d>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENTILE = re.compile(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)
 _PREFILL = r"prefill(?:ing)?|pre-fill|prompt\sphase|预填充|预填"
@@ -80,6 +84,13 @@ _COMPARE = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
+# A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
+_STRATEGY_LINE = re.compile(
+    r"(?:^|\n)[^\n:=]{0,40}(?:strateg(?:y|ies)|parallelism|策略|并行)[^\n:=]{0,20}[:=][^\n]*", re.IGNORECASE
+)
+_GPUS = re.compile(
+    r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<m>\d{1,7})\s?gpus?(?![a-z])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,7 @@ def read_strategy(page: Page, claims: Claims) -> None:
         _claim_degree(claims, "prefill", "replicas", claims.checked_degree(float(match["p"]), words), words)
         _claim_degree(claims, "decode", "replicas", claims.checked_degree(float(match["d"]), words), words)
     degrees = _find_degrees(page, claims)
+    gpus = _read_gpus(page, claims)
     if (compared := _compared(page, degrees)) is not None:
         claims.leave_unread(f"{compared!r}: strategies to compare; all strategies are ranked, so none of them is fixed")
         return
@@ -106,7 +118,7 @@ def read_strategy(page: Page, claims: Claims) -> None:
         for degree in _with_attention_dp(page, claims, stated):
             name = "replicas" if degree.name == "dp" and phase != "both" else degree.name
             _claim_degree(claims, phase, name, degree.value, degree.words)
-    strategy = _strategy(claims)
+    strategy = _strategy(claims, gpus)
     for name in [name for name in claims.values if name.startswith("strategy.")]:
         claims.drop(name)
     if strategy is not None:
@@ -131,7 +143,9 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
         if match.start() in percentiles:
             continue
         name = _name_of(match)
-        if name == "attention_dp" and page.is_negated(*match.span()):
+        if page.is_negated(*match.span()):
+            if name != "attention_dp":
+                claims.leave_unread(f"{page.take(*match.span())!r} is said not to be: other degrees stay open")
             continue
         number = read_number(match["of_n"] or match[f"{name}_n"] or match[f"{name}_m"])
         if number is None:
@@ -220,7 +234,8 @@ def _phase_of(page: Page, run: list[_Degree]) -> str:
     if after:
         named = {_phase_name(word) for word in (after["one"], after["other"]) if word}
         return "both" if len(named) == 2 else named.pop()
-    phases = list(_PHASE.finditer(page.original, max(0, start - 80), start))
+    line = page.original.rfind(BARRIER, 0, start) + 1
+    phases = list(_PHASE.finditer(page.original, max(line, start - 80), start))
     if not phases or not _BETWEEN.fullmatch(page.original[phases[-1].end() : start]):
         return "both"
     if len(phases) > 1 and _AND.fullmatch(page.original[phases[-2].end() : phases[-1].start()]):
@@ -232,6 +247,7 @@ def _is_glue(page: Page, start: int, end: int) -> bool:
     gap = page.original[start:end]
     return (
         not _PHASE.search(gap)
+        and BARRIER not in gap
         and len(gap) <= 12
         and re.fullmatch(r"[\s,x*/&+\-]*(?:and|with|和|加)?\s?", gap) is not None
     )
@@ -247,7 +263,28 @@ def _claim_degree(claims: Claims, phase: str, name: str, value: int, words: str)
         claims.claim(f"strategy.{one}.{name}", value, words)
 
 
-def _strategy(claims: Claims) -> tuple[StatedStrategy, str] | None:
+def _read_gpus(page: Page, claims: Claims) -> int | None:
+    """The GPUs that a strategy is stated for ("Strategy: GPUs 512, TP 8"); prefill's and decode's add up.
+
+    Raises:
+        RequestError: two different numbers for one phase.
+    """
+    found: dict[str, int] = {}
+    for line in page.search(_STRATEGY_LINE):
+        for match in _GPUS.finditer(page.text, *line.span()):
+            words = page.take(*match.span())
+            named = {
+                _phase_name(phase.group()) for phase in _PHASE.finditer(page.original, line.start(), match.start())
+            }
+            number = claims.checked_degree(float(match["n"] or match["m"]), words)
+            claims.claim(f"gpus of {' and '.join(sorted(named)) or 'the strategy'}", number, words)
+            found[" ".join(named)] = number
+    for name in [name for name in claims.values if name.startswith("gpus of ")]:
+        claims.drop(name)
+    return sum(set(found.values())) if found else None
+
+
+def _strategy(claims: Claims, gpus: int | None) -> tuple[StatedStrategy, str] | None:
     said = {name: value for name, value in claims.values.items() if name.startswith("strategy.")}
     if not said:
         return None
@@ -259,8 +296,12 @@ def _strategy(claims: Claims) -> tuple[StatedStrategy, str] | None:
             dp = value
         else:
             degrees[phase][degree] = value
+    # DP told of each phase, and alike, is that of replicas that serve both.
+    replicas = {stated.get("replicas") for stated in degrees.values()}
+    if dp is None and len(replicas) == 1 and not claims.has("disaggregated"):
+        dp, _ = degrees["prefill"].pop("replicas", None), degrees["decode"].pop("replicas", None)
     words = ", ".join(dict.fromkeys(claims.words[name] for name in said))
     strategy = StatedStrategy(
-        dp=dp, prefill=StatedDegrees(**degrees["prefill"]), decode=StatedDegrees(**degrees["decode"])
+        gpus=gpus, dp=dp, prefill=StatedDegrees(**degrees["prefill"]), decode=StatedDegrees(**degrees["decode"])
     )
     return strategy, words

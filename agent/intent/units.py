@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from .gated import Gated
+
 Unit = Literal[
     "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
     "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "usd",
@@ -18,6 +20,7 @@ _PER_SECOND = (
 _PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a|each|every)[\s\-](?:min|minute)(?![a-z])|每分钟)"
 _PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|an|each|every)[\s\-](?:hr|hour)(?![a-z])|每小时)"
 _PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
+_PER_TIME = rf"{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY}"
 _TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
 _USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
 _PER_USER = (
@@ -27,18 +30,26 @@ _PER_USER = (
 _GPU = r"(?:gpus?|cards?|device|accelerator|chip|卡)"
 _PER_GPU = rf"\s?(?:/\s?{_GPU}(?![a-z])|(?:per|each|every|for\seach)[\s\-]{_GPU}(?![a-z])|每[张块]?卡)"
 _TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|(?:tok|t)/s{_END})"
+# Whatever comes in, with what it does ("tickets arrive", "calls on average"); not what is measured or paid for.
 _REQUEST = (
-    r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|documents?|docs?|e-?mails?|messages?|records?|"
-    r"articles?|items?|tickets?|jobs?|次?请求|次|条)"
+    r"(?:(?:个\s?)?(?:(?!tok|hour|hr|day|week|min|shift|sec|ms|gpu|card|node|word|char|usd|eur|dollar|buck|cent|step|layer)"
+    r"[a-z\-]{3,16}(?:\s(?!at|for|with|over|of)[a-z]{2,10}){0,3}?|次?请求|[次条笔单件封篇])|个(?=\s?[/每]))"
 )
+_BARE_PER = r"\s?(?:/\s?|(?:per|a|each|every)\s)"
 _GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"
 _BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
 _WHO = (
     r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s|end\s)*(?:users?|requests?|reqs?|"
     r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|ppl|folks|"
-    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
+    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
+
+_SIZES = {
+    "tib": 2.0**40, "gib": 2.0**30, "mib": 2.0**20,
+    "tb|terabytes?": 1e12, "gb|gigabytes?|gigs?": 1e9, "mb|megabytes?": 1e6,
+}  # fmt: skip
+_PEAKS = {"p(?:eta)?": 1000.0, "t(?:era)?": 1.0, "g(?:iga)?": 1e-3}
 
 # Longest meaning first: the first pattern that matches right after the number is its unit. A small `b` is a bit only
 # in "Gb/s", "Gbps" and "Gbit"; a unit in small letters alone ("gb/s") is read as bytes.
@@ -54,37 +65,28 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_GPU}{_PER_SECOND}", "tokens/s/gpu", 1.0),
     (_TOKEN_RATE, "tokens/s", 1.0),
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_USER}(?:{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY})", "requests/s/user", 1.0),
-    (rf"{_REQUEST}{_PER_SECOND}|(?:个|笔)\s?(?:/\s?(?:s(?![a-z])|秒)|每秒)|qps{_END}|rps{_END}", "requests/s", 1.0),
-    (rf"{_REQUEST}{_PER_MINUTE}|rpm{_END}|qpm{_END}", "requests/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
-    (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
     (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
-    (rf"(?:s|secs?|seconds?){_END}|秒钟?", "ms", 1000.0),
+    (rf"(?:s|secs?|seconds?){_END}|秒钟?|\((?:s|secs?|seconds?){_END}[^)\d]{{0,12}}\)", "ms", 1000.0),
     (rf"(?:mins?|minutes?){_END}|分钟", "ms", 60_000.0),
-    (rf"tib{_BYTE_SECOND}", "GB/s", 2**40 / 1e9),
-    (rf"gib{_BYTE_SECOND}", "GB/s", 2**30 / 1e9),
     (r"(?-i:Tb)(?:/s|ps)(?![a-z])|(?:tbits?|terabits?)" + _GBIT_SECOND + r"|(?-i:tbps|Tbps)(?![a-z])", "GB/s", 125.0),
     (
         r"(?-i:Gb)(?:/s|ps)(?![a-z])|(?:gbits?|gigabits?)" + _GBIT_SECOND + r"|(?-i:gbps)(?![a-z])|gbe(?![a-z])",
         "GB/s",
         0.125,
     ),
-    (rf"(?:tb|terabytes?){_BYTE_SECOND}", "GB/s", 1000.0),
-    (rf"(?:gb|gigabytes?){_BYTE_SECOND}", "GB/s", 1.0),
-    (rf"(?:mb|megabytes?){_BYTE_SECOND}", "GB/s", 1e-3),
-    (r"(?:pflops?|pflop/s|petaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1000.0),
-    (r"(?:tflops?|tflop/s|teraflops?|tops)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
-    (r"(?:gflops?|gflop/s|gigaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1e-3),
-    (rf"tib{_END}", "bytes", 2.0**40),
-    (rf"gib{_END}", "bytes", 2.0**30),
-    (rf"mib{_END}", "bytes", 2.0**20),
-    (rf"(?:tb|terabytes?){_END}", "bytes", 1e12),
-    (rf"(?:gb|gigs?|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
-    (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
+    *((rf"(?:{name}){_BYTE_SECOND}", "GB/s", size / 1e9) for name, size in _SIZES.items()),
+    *((rf"(?:{name}flops?|{name}flop/s)(?:/s)?(?![a-z])", "TFLOPS", size) for name, size in _PEAKS.items()),
+    (r"(?-i:TOPS)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
+    *((rf"(?:{name}){_END}", "bytes", size) for name, size in _SIZES.items()),
+    (r"g(?![A-Za-z0-9])", "bytes", 1e9),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
+    (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
+    (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
+    (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
+    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
+    (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
     # "512 output tokens": the word that says which tokens stays readable as a role of its own.
     (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
     (rf"{_TOKEN}{_END}", "tokens", 1.0),
@@ -96,16 +98,29 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
         1.0,
     ),
     (
-        r"(?:nodes?|machines?|servers?|boxes|box|hosts?|instances?|trays?)(?![a-z])"
+        r"(?:nodes?|machines?|servers?|workstations|boxes|box|hosts?|instances?|trays?)(?![a-z])"
         r"|(?:台|个)\s?(?:机器|服务器|节点|主机|机|(?:计算)?托盘)|台|机(?!器学|架|柜)|节点",
         "nodes",
         1.0,
     ),
 )  # fmt: skip
 
-UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
-    (re.compile(rf"[ \-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _TABLE
+UNIT_PATTERNS: tuple[tuple[Gated, Unit, float], ...] = tuple(
+    (Gated(rf"[ \-]?(?:{pattern})"), unit, factor) for pattern, unit, factor in _TABLE
 )
+# Units with the words of which each of their spellings holds one: without them none of their patterns is looked at.
+WORDS: tuple[tuple[frozenset[Unit], re.Pattern[str]], ...] = (
+    (
+        frozenset({"ms/token", "tokens", "tokens/s", "tokens/s/user", "tokens/s/gpu"}),
+        re.compile("tok|词元|tps|tpm|/s", re.IGNORECASE),
+    ),
+    (
+        frozenset({"requests/s", "requests/s/user"}),
+        re.compile("/|per|a|every|each|ps|pm|每|天", re.IGNORECASE),
+    ),
+)
+_NEAR = 60
+"""Letters behind a number within which the words of its unit begin."""
 
 # `k` is 1024 where things are counted, 1000 where they are measured.
 COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
@@ -116,8 +131,10 @@ _KEY = re.compile(r" ?[=:] ?\d")
 
 def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
     """The unit that begins at a place of a text: its name, factor, spelling, and where it ends; "count" for none."""
+    ahead = text[position : position + _NEAR]
+    unsaid = {unit for units, words in WORDS if not words.search(ahead) for unit in units}
     for pattern, unit, factor in UNIT_PATTERNS:
-        if match := pattern.match(text, position):
+        if unit not in unsaid and (match := pattern.compiled.match(text, position)):
             if unit in COUNTED and _KEY.match(text, match.end()):
                 break  # "out=1k users=20": the word belongs to the next number
             spelled = match.group().strip(" -")

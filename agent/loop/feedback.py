@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any, Literal
 
 from ...tools.autofix.result import AppliedFix
+from ...tools.plan.describe import describe
 from ...tools.rules.base import Violation
-from ...tools.search.describe import describe
 from .judge import Judgement
 from .shorten import bounded, short_text, short_value
 

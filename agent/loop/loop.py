@@ -66,6 +66,8 @@ class Options:
     deadline: Deadline | None = None
     stop: Stop | None = None
     time_limit_s: float = TIME_LIMIT_S
+    # What was spent of the budget before: the model read the request.
+    spent: Spent | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class _Run:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
         self.desk = Desk(question, getattr(client, "redact", str))
         self.budget = Budget.start(options.limits, options.prices, options.deadline)
+        self.budget.spent = options.spent or self.budget.spent
         self.clock = Clock(self.budget.deadline, options.stop, log)
         self.judgements: list[Judgement] = []
         self.asked = 0

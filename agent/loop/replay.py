@@ -5,7 +5,8 @@ It shows that the recording is whole and that today's tools come to the same end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,11 +18,13 @@ from ...tools.plan.canonical import content_hash
 from ...tools.validate import validate
 from ..intent.intent import Intent
 from ..model.client import EndpointError, FaultKind
-from ..model.deadline import Deadline
+from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..results import PlanResult
+from ..spent import Spent
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
+from .budget import Budget
 from .clock import Stop
 from .loop import Mode, Options, run
 from .passages import passages_for
@@ -59,9 +62,9 @@ class _RecordedMode(BaseModel):
 class RecordedModel:
     """A `ModelClient` that answers as was recorded, and notes where it is asked something else than then."""
 
-    def __init__(self, transcript: Transcript) -> None:
-        self._steps = [step for step in transcript.steps if step.kind in ("request", "reply", "fault")]
-        self._name = transcript.setup.model
+    def __init__(self, steps: Iterable[Step], name: str) -> None:
+        self._steps = [step for step in steps if step.kind in ("request", "reply", "fault")]
+        self._name = name
         self._asked = 0
         self.differences: list[str] = []
 
@@ -115,12 +118,16 @@ def replay(transcript: Transcript) -> Replay:
             cannot be read.
     """
     setup = transcript.setup
+    differed, spent = _read_again(setup)
     question = _question_of(setup)
+    if isinstance(question, PlanResult) and transcript.result is not None and transcript.result.status == "infeasible":
+        replayed = Result(status="infeasible", origin="builtin", plan_hash=None, spent=spent or Spent())
+        return _found(transcript, replayed, question, (*differed, *_differences(transcript.result, replayed, 0)))
     if isinstance(question, PlanResult):
         reason = question.infeasible.reason if question.infeasible is not None else "no reason is known"
         raise InputError(f"the recorded request has no plan any more: {reason}")
-    model = RecordedModel(transcript)
-    options = _options_of(transcript)
+    model = RecordedModel(transcript.steps, setup.model)
+    options = replace(_options_of(transcript), spent=spent)
     passages = passages_for(question.intent, setup.knowledge_tokens)
     ending = run(question, setup.request, passages, model, options, Recorder(setup))
     result = result_of(question, ending, model.name)
@@ -130,10 +137,26 @@ def replay(transcript: Transcript) -> Replay:
         plan_hash=None if result.plan is None else content_hash(result.plan),
         spent=ending.spent,
     )
-    differences = (*model.differences, *_differences(transcript.result, replayed, model.unplayed))
+    differences = (*differed, *model.differences, *_differences(transcript.result, replayed, model.unplayed))
+    return _found(transcript, replayed, result, differences)
+
+
+def _found(transcript: Transcript, replayed: Result, result: PlanResult, differences: tuple[str, ...]) -> Replay:
     return Replay(
         same=not differences, differences=differences, recorded=transcript.result, replayed=replayed, result=result
     )
+
+
+def _read_again(setup: Setup) -> tuple[tuple[str, ...], Spent | None]:
+    """What differs where the recorded readings of the request are read again, and what they took."""
+    from ..reading.again import read_again
+
+    differences, budget = list[str](), Budget.start(setup.limits, setup.prices, Deadline.after(MAX_SECONDS))
+    for recorded in setup.readings:
+        model = RecordedModel(recorded.steps, setup.model)
+        differences += (f"the reading: {one}" for one in read_again(recorded, model, budget, setup.max_output_tokens))
+        differences += (f"the reading: {one}" for one in model.differences)
+    return tuple(differences), budget.spent if setup.readings else None
 
 
 def _question_of(setup: Setup) -> Question | PlanResult:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ...tools.plan.canonical import content_hash
+from ...tools.plan.describe import describe
 from ...tools.plan.document import Plan
-from ...tools.search.describe import describe
 from ..results import Alternative, AppliedFix, ModelUse, PlanReport, PlanResult
 from .desk import Standing, objective_key
 from .judge import Judgement

@@ -18,7 +18,8 @@ from ...tools.errors import InputError
 from ...tools.files import file_place, is_special, read_bounded, shown_path, write_file
 from ...tools.strict_json import parse
 from ...tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
-from ..intent.intent import Intent
+from ..intent.intent import Intent, Said
+from ..reading.source import Source
 from ..results import PlanResult
 from ..spent import Spent
 from .budget import Limits, Prices
@@ -28,6 +29,34 @@ from .outcome import Status
 FORMAT: Literal["shardwright/transcript"] = "shardwright/transcript"
 VERSION: Literal["1"] = "1"
 MAX_TRANSCRIPT_BYTES = 64 << 20
+
+
+class Step(BaseModel):
+    """One step: what kind, and its data. Kinds: opening, messages, request, reply, fault, judgement; mode, where the
+    run goes on in another one, and stopped, where its time is over.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    data: dict[str, Any]
+
+
+class RecordedReading(BaseModel):
+    """A request, or a brief, that the model read before the run: what it was asked and answered, what came of it.
+
+    `said` is what was understood, `refusal` why it was refused, `why_not` why the model was not asked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: Source
+    fence: str
+    with_schema: bool = True
+    why_not: str | None = None
+    steps: tuple[Step, ...] = ()
+    said: Said | None = None
+    refusal: str | None = None
 
 
 class Setup(BaseModel):
@@ -51,17 +80,8 @@ class Setup(BaseModel):
     max_output_tokens: int = 4096
     knowledge_tokens: int = 0
     fence: str
-
-
-class Step(BaseModel):
-    """One step: what kind, and its data. Kinds: opening, messages, request, reply, fault, judgement; mode, where the
-    run goes on in another one, and stopped, where its time is over.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
-    data: dict[str, Any]
+    # What the model read of the request before: it takes of the same budget.
+    readings: tuple[RecordedReading, ...] = ()
 
 
 class Result(BaseModel):

@@ -45,7 +45,7 @@ def read_answer(data: bytes, redactor: Redactor) -> dict[str, Any]:
     if text[:1] == "<":
         raise unreadable("the answer is a web page: the address is not that of an API (it usually ends in /v1)")
     try:
-        found = parse_answer(text, "")
+        found = parse_answer(text)
     except ValueError as error:
         why = f"the answer: {redactor.text(str(error))}" if text else "the answer is empty"
         raise unreadable(why) from None

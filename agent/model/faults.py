@@ -96,7 +96,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def server_words(body: str) -> str:
     """What an error's body says: the message of the object that it is, else the text."""
     try:
-        found: Any = parse_answer(body, "")
+        found: Any = parse_answer(body)
     except JsonError:
         return " ".join(body.split())
     while isinstance(found, dict):

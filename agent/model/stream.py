@@ -81,7 +81,7 @@ class StreamedAnswer:
         if not text:
             return
         try:
-            event = parse_answer(text, "")
+            event = parse_answer(text)
         except JsonError as error:
             raise unreadable(f"an event of the stream: {self._redactor.text(str(error))}") from None
         if not isinstance(event, dict):

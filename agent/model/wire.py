@@ -113,7 +113,7 @@ def _call(call: ToolCall, own_id: str) -> dict[str, Any]:
 def _arguments(text: str) -> str:
     """Arguments as an object: servers parse those of earlier turns for their chat templates, and fail on others."""
     try:
-        if isinstance(parse_answer(text, ""), dict):
+        if isinstance(parse_answer(text), dict):
             return whole_characters(text)
     except JsonError:
         pass

@@ -59,7 +59,7 @@ def _strategy(result: FixResult) -> list[Section]:
     found = result.replanned
     if found is None:
         return []
-    from ...tools.search.describe import describe
+    from ...tools.plan.describe import describe
 
     nearest = "the nearest legal strategy" if found.is_nearest else "the nearest legal strategy that was looked at"
     line = f"{describe(found.before)} → {describe(found.after)}: {nearest}, distance {figure(found.distance)}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
     """The whole report with the first `top` strategies; `saved_as` is the file that holds the plan, if any."""
-    from ...tools.search.describe import describe, in_format
+    from ...tools.plan.describe import describe, in_format
 
     best = answer.candidates[0] if answer.candidates else None
     head = f"{answer.model} on {answer.hardware}, {answer.objective}, {len(answer.workloads)} kinds of requests"
@@ -60,7 +60,7 @@ def _kinds(answer: MixAnswer, best: MixCandidate) -> Section:
 
 
 def _ranking(answer: MixAnswer, top: int) -> Section:
-    from ...tools.search.describe import describe
+    from ...tools.plan.describe import describe
 
     columns = (
         Column("strategy", wraps=True), Column("GPUs", figures=True), Column("in flight", figures=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...tools.search.describe import describe
+from ...tools.plan.describe import describe
 from ..loop.shorten import short_text
 from .plan import model_section
 from .text import Bullets, Column, Section, Table, count_text, render, section

@@ -106,7 +106,7 @@ def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
     chosen = f"Weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
     if asked.precisions is None:
         return chosen
-    from ...tools.search.describe import precision_name
+    from ...tools.plan.describe import precision_name
 
     searched = ", ".join(precision_name(one) for one in asked.precisions)
     return f"{chosen} (the best of {searched})" if best is not None else f"Number formats searched: {searched}"

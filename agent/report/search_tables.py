@@ -31,7 +31,7 @@ _LEGEND = "load: requests at once; tok/s: output tokens per second; memory: that
 
 def strategy_text(candidate: Candidate) -> str:
     """The strategy in shorthand, with its number formats where they were left open."""
-    from ...tools.search.describe import describe, in_format
+    from ...tools.plan.describe import describe, in_format
 
     return describe(candidate.strategy) + in_format(candidate.precision)
 
@@ -64,7 +64,7 @@ def _columns(answer: SearchAnswer) -> tuple[Column, ...]:
 
 def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
     """The cells of `_columns`: a candidate names its number formats where several were searched."""
-    from ...tools.search.describe import describe, precision_name
+    from ...tools.plan.describe import describe, precision_name
 
     return (
         str(rank),

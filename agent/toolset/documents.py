@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ...tools.plan.describe import describe
 from ...tools.plan.document import Strategy
 from ...tools.plan.reader import read_document
 from ...tools.plan.view import as_list, as_mapping
-from ...tools.search.describe import describe
 from ...tools.validate import validate
 from ..loop.feedback import Level, findings_told
 from ..loop.judge import check_size, check_written_out

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ...tools.plan.describe import describe
 from ...tools.search.candidate import Candidate, SearchResult
-from ...tools.search.describe import describe
 from ...tools.search.search import search
 from ..intent.intent import StatedStrategy
 from ..loop.desk import Desk

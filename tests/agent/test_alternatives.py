@@ -12,9 +12,9 @@ from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.request import read_request
 from shardwright.agent.pipeline import plan
 
-ROWS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "cases" / "alternatives.json").read_text(encoding="utf-8")
-)
+CASES = Path(__file__).parents[1] / "cases"
+KINDS: list[dict[str, Any]] = json.loads((CASES / "kinds_of_requests.json").read_text(encoding="utf-8"))
+ROWS: list[dict[str, Any]] = json.loads((CASES / "alternatives.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"][:40])
@@ -27,6 +27,22 @@ def test_the_statement_that_counts_is_read(row: dict[str, Any]) -> None:
     assert read == row["constraints"]
     if "tp" in row:
         assert said.strategy is not None and said.strategy.decode.tp == row["tp"]
+
+
+@pytest.mark.parametrize("row", KINDS, ids=lambda row: row["text"][-40:])
+def test_a_kind_of_statement_is_read_whatever_its_nouns(row: dict[str, Any]) -> None:
+    if "refused" in row:
+        with pytest.raises(RequestError, match=row["refused"]):
+            read_request(row["text"])
+        return
+    said = read_request(row["text"])
+    stated = json.loads(said.model_dump_json(exclude_defaults=True))
+    expected = row.get("said", {})
+    assert {name: stated.get(name) for name in expected} == expected
+    assert not stated.keys() & set(row.get("absent", ()))
+    assert [[one["kind"], one["value"]] for one in stated.get("constraints", ())] == row.get("constraints", [])
+    assert row.get("unread", "") in " ".join(said.unread)
+    assert said.strategy is None or said.strategy.decode.tp == row.get("tp")
 
 
 @pytest.mark.parametrize(

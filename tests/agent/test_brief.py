@@ -73,8 +73,8 @@ def test_an_ambiguous_link_figure_is_read_one_way_and_says_so() -> None:
 
 def test_a_second_statistic_of_a_limit_is_not_lost_silently() -> None:
     said = read_case("json_parts")
-    assert said.tpot_ms_max == 30.0
-    assert any("p99 of 70 ms" in reading for reading in said.readings)
+    assert said.tpot_ms_max == 70.0
+    assert any("30 ms" in note and "p99 is kept" in note for note in said.unread)
 
 
 def test_a_permission_to_separate_the_phases_is_no_demand() -> None:
@@ -86,7 +86,7 @@ def test_a_permission_to_separate_the_phases_is_no_demand() -> None:
 
 def test_what_was_not_understood_is_listed() -> None:
     said = text_of(a_yaml="model: Llama-3.1-8B\nquux_factor: 17\n")
-    assert any("quux_factor" in note for note in said.unread)
+    assert any("quux factor: 17" in note and "a.yaml line 2" in note for note in said.unread)
 
 
 def test_an_instruction_in_a_brief_changes_nothing() -> None:
@@ -124,6 +124,20 @@ def test_a_catalogue_card_with_a_figure_of_ones_own_departs_only_in_that() -> No
     assert card.compute_efficiency == 0.45
     assert card.dense_peak_tflops.bf16 == pytest.approx(989, rel=0.01)
     assert any("sparsity" in reading for reading in said.readings)
+
+
+def test_dimensions_that_are_written_win_over_the_name_and_the_report_says_so() -> None:
+    said = text_of(a_md="Model: Llama-3.1-70B\n\nLayers: 60")
+    assert said.model is None
+    assert said.model_config_object is not None
+    assert said.model_config_object["num_hidden_layers"] == 60
+    assert any("80" in reading and "60" in reading for reading in said.readings)
+
+
+def test_a_key_that_a_config_lacks_is_taken_from_the_words() -> None:
+    config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+    said = text_of(a_json=json.dumps(config), b_md="- FFN: 14336\n- KV heads: 8")
+    assert said.model_config_object == {**config, "intermediate_size": 14336, "num_key_value_heads": 8}
 
 
 def test_a_config_inside_markdown_is_the_model() -> None:

@@ -14,8 +14,8 @@ import shardwright
 from shardwright.agent.compare import plan_of_words, strategy_of_words
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.constraints import ReplicasConstraint
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import PhaseStrategy
-from shardwright.tools.search.describe import describe
 
 from ..comparison.plans import dense, moe
 

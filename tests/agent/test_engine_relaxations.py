@@ -10,9 +10,9 @@ from shardwright.agent.pipeline import intent_of, plan
 from shardwright.agent.search_api import search
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import ServingBlock
 from shardwright.tools.rules.examples import base_plan
-from shardwright.tools.search.describe import describe
 from shardwright.tools.validate import validate
 
 

@@ -13,10 +13,10 @@ import shardwright
 from shardwright.agent.search_api import search
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
+from shardwright.tools.plan.describe import family
 from shardwright.tools.plan.document import HardwareBlock, PrecisionBlock, WorkloadBlock
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.candidate import Candidate
-from shardwright.tools.search.describe import family
 
 MODEL = "llama-3.1-8b"
 HARDWARE = "1x4:h100-sxm"

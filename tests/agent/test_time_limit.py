@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import shardwright
+from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.cli.app import run
-from shardwright.agent.loop.agent import Agent, AgentOptions
 from shardwright.agent.loop.budget import Limits
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
 from shardwright.agent.sweep.document import read_sweep
 from shardwright.agent.sweep.run import Running, run_sweep, sweep_journal
@@ -34,7 +35,7 @@ def left_out_of(result: shardwright.PlanResult | None) -> tuple[str, ...]:
 
 
 def by_model(limit_s: float, seconds: float = 300.0) -> tuple[str, ...]:
-    options = AgentOptions(knowledge_tokens=0, time_limit_s=limit_s, limits=Limits(seconds=seconds))
+    options = AgentOptions(reader="rules", knowledge_tokens=0, time_limit_s=limit_s, limits=Limits(seconds=seconds))
     return left_out_of(Agent(ScriptedModel([says("{}")] * 9), options=options).run(ASKED))
 
 
@@ -47,7 +48,7 @@ def by_chat(limit_s: float) -> tuple[str, ...]:
 
 def by_chat_with_a_model(limit_s: float) -> tuple[str, ...]:
     model = ScriptedModel([calls(("replan", {"words": ASKED})), says("no"), *[says("{}")] * 9])
-    chat = Agent(model, options=AgentOptions(knowledge_tokens=0, time_limit_s=limit_s)).chat()
+    chat = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, time_limit_s=limit_s)).chat()
     chat.say("please plan: " + ASKED)
     return left_out_of(chat.result)
 
@@ -87,7 +88,7 @@ def test_a_limit_that_is_no_time_is_refused(limit_s: float) -> None:
 
 def test_a_model_is_told_what_its_search_did_not_look_at() -> None:
     model = ScriptedModel([calls(("search_strategies", {})), *[says("{}")] * 9])
-    Agent(model, options=AgentOptions(knowledge_tokens=0, time_limit_s=0.0)).run(ASKED)
+    Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, time_limit_s=0.0)).run(ASKED)
     assert "not_looked_at_for_want_of_time" in model.requests[1].messages[-1].content
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import shardwright
+from shardwright.tools.autofix.foreign.claims import MOST_PLACES
 from shardwright.tools.autofix.foreign.reader import read_proposal
-from shardwright.tools.autofix.foreign.walker import MOST_PLACES
 from shardwright.tools.rules.examples import base_plan
 
 _LOOP: list[Any] = []

@@ -31,7 +31,12 @@ def test_the_report_has_errors_beside_the_rooflines_and_what_was_left_out(
     assert run(["fidelity", str(table)]) == 0
     out, err = capsys.readouterr()
     words = " ".join(out.split())
-    assert "2 of 3 rows modelled" in words and "roofline" in words and "1 row: unknown model" in words
+    assert (
+        "2 of 3 rows modelled" in words
+        and "roofline" in words
+        and "is not in the catalogue" in words
+        and "1 row: " in words
+    )
     assert err == ""
 
 

@@ -27,7 +27,7 @@ def test_a_model_that_never_answered_is_told_of(
 ) -> None:
     monkeypatch.setenv("SHARDWRIGHT_LLM_ATTEMPTS", "1")
     with FaultServer(step) as server:
-        asked = ("--llm-url", server.url, "--llm-model", "m", "--llm-timeout", "0.3")
+        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--llm-timeout", "0.3")
         assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
     out, err = capsys.readouterr()
     assert out.count("Valid plan") == 1
@@ -38,7 +38,7 @@ def test_a_model_that_never_answered_is_told_of(
 
 def test_the_end_of_the_time_hides_no_silence(capsys: pytest.CaptureFixture[str]) -> None:
     with FaultServer(hangs) as server:
-        asked = ("--llm-url", server.url, "--llm-model", "m", "--max-seconds", "5")
+        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "5")
         assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 3
         assert len(server.bodies) == 1
     assert "no answer in time" in capsys.readouterr().err
@@ -49,7 +49,7 @@ def test_a_model_that_was_never_asked_is_told_of(
     proposer: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FaultServer(hangs) as server:
-        asked = ("--llm-url", server.url, "--llm-model", "m", "--max-seconds", "1e-9")
+        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "1e-9")
         assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
         assert server.requests == []
     out, err = capsys.readouterr()
@@ -80,7 +80,7 @@ def test_a_failed_endpoint_hides_no_transcript_that_could_not_be_written(
 ) -> None:
     place = tmp_path / "run.json"
     place.symlink_to("/dev/full")
-    asked = ("--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "2")
+    asked = ("--reader", "rules", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "2")
     assert run(["plan", SMALL, "--proposer", proposer, *asked, "--transcript", str(place)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "run.json" in line and "built-in proposer" in line

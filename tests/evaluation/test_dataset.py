@@ -16,7 +16,7 @@ from shardwright.agent.evaluation.case import MOST_GOLDENS, Case
 from shardwright.agent.evaluation.dataset import MAX_CASES, Dataset, dataset_of_text, read_dataset
 from shardwright.agent.evaluation.posed import pose
 from shardwright.tools.errors import InputError
-from shardwright.tools.search.describe import describe
+from shardwright.tools.plan.describe import describe
 
 ROWS: list[dict[str, str]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "datasets_refused.json").read_text(encoding="utf-8")

@@ -16,8 +16,8 @@ from shardwright.agent.evaluation.golden import golden_strategy
 from shardwright.agent.evaluation.posed import pose
 from shardwright.agent.loop.question import Question
 from shardwright.tools.errors import InputError
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import Strategy
-from shardwright.tools.search.describe import describe
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "goldens_stated.json").read_text(encoding="utf-8")

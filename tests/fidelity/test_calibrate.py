@@ -175,7 +175,7 @@ def test_serving_runs_are_fitted_on_the_kernels_of_the_calibration_to_begin_with
         ("", TASK, "neither kernel times"),
         ("a,b\n1,2\n", TASK, "neither kernel times"),
         (serving_table({}), TASK, "takes no accelerator: leave the option out"),
-        (serving_table({"model": "acme/rocket"}), Task("m", "own.csv", TODAY), "no row can be modelled: unknown model"),
+        (serving_table({"model": "acme/rocket"}), Task("m", "own.csv", TODAY), "acme/rocket is not in the catalogue"),
     ],
 )  # fmt: skip
 def test_what_is_none_of_the_formats_is_refused_in_one_line(text: str, task: Task, says: str) -> None:

@@ -26,7 +26,7 @@ def test_each_row_has_one_line_in_the_tables_order() -> None:
     assert [tuple(line) for line in lines] == [COLUMNS] * 3
     assert [line["id"] for line in lines] == ["OWN-00001", "OWN-2", "OWN-2"]
     assert [bool(line["predicted"]) for line in lines] == [True, False, True]
-    assert lines[1]["error_pct"] == "" and "unknown model" in lines[1]["reason"]
+    assert lines[1]["error_pct"] == "" and "is not in the catalogue" in lines[1]["reason"]
     for line in (lines[0], lines[2]):
         error = 100 * (float(line["predicted"]) / float(line["measured"]) - 1)
         assert float(line["error_pct"]) == pytest.approx(error, abs=0.01) and line["reason"] == ""

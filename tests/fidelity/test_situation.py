@@ -153,7 +153,7 @@ def test_the_latency_of_a_batch_is_that_of_its_last_request() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "acme/Nonesuch-9B"}, "unknown model"),
+        ({"model": "acme/Nonesuch-9B"}, "is not in the catalogue"),
         ({"gpu": "Nonesuch-1"}, "unknown accelerator"),
         ({"framework": "homemade"}, "framework"),
         ({"framework": ""}, "framework"),

@@ -7,6 +7,7 @@ import pytest
 from shardwright.agent.citations import LIMITS_SECTION, MAX_CITATIONS, OBJECTIVE_SECTIONS, STRATEGY_SECTIONS, citations
 from shardwright.agent.facts import rule_facts
 from shardwright.agent.pipeline import plan
+from shardwright.knowledge.citation_table import FILE, generated_table
 from shardwright.knowledge.index import knowledge
 from shardwright.knowledge.search import search_index
 from shardwright.tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
@@ -69,3 +70,7 @@ def test_a_plan_and_a_refusal_cite_sections_that_are_there() -> None:
 def test_a_rule_names_the_section_that_teaches_it_where_one_is_asked_for() -> None:
     assert rule_facts(find_rule("EP003"), with_examples=True).taught_in in CITATIONS
     assert rule_facts(find_rule("EP003")).taught_in is None
+
+
+def test_the_table_of_citations_is_what_the_base_says_today() -> None:
+    assert FILE.read_text(encoding="utf-8") == generated_table()

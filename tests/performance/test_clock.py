@@ -9,9 +9,8 @@ from shardwright.tools.calibration.shapes import Attention, Collective
 from shardwright.tools.catalog.dtypes import DType, element_bytes
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.clock import Clock
-from shardwright.tools.performance.operators.attention import attention_core
-from shardwright.tools.performance.operators.linear_attention import recurrence
-from shardwright.tools.performance.operators.router import aggregate, routing, weigh
+from shardwright.tools.performance.operators.attention import attention_core, recurrence
+from shardwright.tools.performance.operators.elementwise import aggregate, routing, weigh
 from shardwright.tools.performance.operators.work import Work
 
 HOPPER = hardware_facts("h100-sxm", nodes=1, gpus_per_node=8)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.engines.names import JUDGED
-from shardwright.tools.performance.benchmark import benchmark_of
-from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.estimate import benchmark_of, estimate_layout
 from shardwright.tools.performance.planned_run import run_alone
 
 ENGINES: dict[str, float] = {name: one.handoff_s or 0.0 for name, one in JUDGED.items()}

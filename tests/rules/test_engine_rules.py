@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from shardwright.tools.engines.names import ENGINES as KNOWN
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example, Violation
-from shardwright.tools.rules.engines import named_engine
 from shardwright.tools.rules.examples import apply, base_names, base_plan
+from shardwright.tools.rules.reading import named_engine
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 

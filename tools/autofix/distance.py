@@ -26,8 +26,8 @@ from math import log2
 
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import attention_width, ffn_width, gpu_count, is_disaggregated, phase_width, stage_width
-from ..plan.settled_cut import Cut
 from ..search.ranking import complexity, pair_complexity
+from .settled import Cut
 
 # Degrees of a phase that are compared one by one.
 _DEGREES = ("tp", "tp_ffn", "ep", "pp", "sp", "attention_dp", "kv_sp", "tp_expert")

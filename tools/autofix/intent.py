@@ -1,34 +1,56 @@
 """What an author decided, read from whatever a proposal holds: the request of a plan as it would be were it whole.
 
 Degrees, cuts, replicas, the devices of each stage in their order and the experts of each device are read from the
-declared strategy and from the graph, damaged parts outvoted by sound ones; what is left open is completed and noted.
-It judges nothing: an intent may be illegal, or lack what nobody can guess (`missing`).
+declared strategy and from the graph, damaged parts outvoted by sound ones. What the header leaves out is taken from the
+defaults that came with the document, else from the model catalogue or from what the graph shows. What is left open is
+completed and noted. It judges nothing: an intent may be illegal, or lack what nobody can guess (`missing`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel
 
 from ..catalog.architecture import Architecture
+from ..catalog.config import read_architecture
+from ..catalog.dtypes import DType
+from ..catalog.hardware import find_accelerator
+from ..catalog.models import find_model
+from ..errors import InputError, ShardwrightError
+from ..performance.setting import read_block
 from ..plan.builder import BuildRequest
 from ..plan.document import (
     HardwareBlock,
     ModelBlock,
     PolicyBlock,
     PrecisionBlock,
+    Relaxation,
     ServingBlock,
     Strategy,
     WorkloadBlock,
 )
 from ..plan.placement import StageMaker, gpu_count
-from ..plan.view import PlanView
-from .intent_header import HeaderReader, Notes, PlanDefaults
-from .intent_strategy import read_strategy
+from ..plan.schema import shown
+from ..plan.view import PlanView, as_int, as_mapping, as_str, parse_device
+from .intent_strategy import Notes, read_strategy
 from .placing import ReplicaDevices, place_like, read_devices
 
-__all__ = ["PlanDefaults", "PlanIntent", "read_intent"]
+_Block = TypeVar("_Block", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDefaults:
+    """What was asked for: taken for what a document leaves out, and for nothing else."""
+
+    model: ModelBlock | None = None
+    hardware: HardwareBlock | None = None
+    workload: WorkloadBlock | None = None
+    precision: PrecisionBlock | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +106,7 @@ class PlanIntent:
 def read_intent(view: PlanView, defaults: PlanDefaults | None = None) -> PlanIntent:
     """The intent of the document behind `view`; `defaults` stand in for what the document leaves out. Never raises."""
     notes = Notes()
-    header = HeaderReader(view, defaults or PlanDefaults(), notes)
+    header = _HeaderReader(view, defaults or PlanDefaults(), notes)
     model, architecture = header.model() or (None, None)
     devices = read_devices(view)
     strategy = None if architecture is None else read_strategy(view, architecture, devices, notes)
@@ -114,3 +136,131 @@ def _redundant(view: PlanView, architecture: Architecture | None) -> int:
     sizes = Counter(sum(last - first + 1 for first, last in of_operator) for of_operator in ranges)
     usual = max(sizes, key=lambda size: (sizes[size], -size), default=0)
     return max(0, usual - architecture.num_experts) if usual <= 2 * architecture.num_experts else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _HeaderReader:
+    """Reads the header of the document behind `view`; `asked` stands in for what it leaves out."""
+
+    view: PlanView
+    asked: PlanDefaults
+    notes: Notes
+
+    def model(self) -> tuple[ModelBlock, Architecture] | None:
+        """The model with its architecture; what its config lacks is the catalogue's, where that knows the name."""
+        name, config = as_str(self.view.model.get("name")), dict(as_mapping(self.view.model.get("config")))
+        if name is None and not config:
+            if self.asked.model is None:
+                self.notes.lack("model")
+                return None
+            name, config = self.asked.model.name, self.asked.model.config
+            self.notes.complete("model", name, "the request")
+        if config and self.view.architecture is not None and config == as_mapping(self.view.model.get("config")):
+            whole = config, self.view.architecture
+        else:
+            whole = self._readable(name, config)
+            if isinstance(whole, str):
+                self.notes.lack(f"model.config ({whole})")
+                return None
+        return ModelBlock(name=(name or "")[:500] or "unnamed model", config=whole[0]), whole[1]
+
+    def _readable(self, name: str | None, config: dict[str, Any]) -> tuple[dict[str, Any], Architecture] | str:
+        """A config that can be read: the stated one, else completed from the catalogue; or why there is none."""
+        error = "the document states none"
+        if config:
+            try:
+                return config, read_architecture(config, where="model.config")
+            except ShardwrightError as refusal:
+                error = str(refusal)
+        if name is None:
+            return error
+        try:
+            entry = find_model(name)
+            merged = {**entry.config, **config}
+            architecture = read_architecture(merged, where="model.config")
+        except ShardwrightError as refusal:
+            return f"{error}; {refusal}" if not isinstance(refusal, InputError) or config else str(refusal)
+        source = "the document and the catalogue" if config else "the model catalogue"
+        self.notes.complete("model.config", entry.name, source)
+        return merged, architecture
+
+    def hardware(self, gpus: int) -> HardwareBlock | None:
+        """The hardware; where its size is not stated, what the graph names, else what `gpus` devices need."""
+        raw = self._merged("hardware")
+        accelerator = raw.get("accelerator")
+        if accelerator is None:
+            self.notes.lack("hardware.accelerator")
+            return None
+        node = 8
+        if isinstance(accelerator, str):
+            try:
+                node = find_accelerator(accelerator).typical_node_accelerators or node
+            except InputError as error:
+                self.notes.lack(f"hardware.accelerator ({error})")
+                return None
+        stated_nodes, stated_per_node = as_int(raw.get("nodes")), as_int(raw.get("gpus_per_node"))
+        if stated_nodes is None or stated_per_node is None:
+            nodes, per_node = _size(self.view, stated_per_node, node, gpus)
+            raw |= {"nodes": raw.get("nodes") if stated_nodes is not None else nodes, "gpus_per_node": per_node}
+            source = "the devices that the graph names, or the strategy needs"
+            self.notes.complete("hardware", f"{raw['nodes']} x {per_node}", source)
+        return self._block(HardwareBlock, raw, "hardware")
+
+    def workload(self) -> WorkloadBlock | None:
+        """The load."""
+        return self._block(WorkloadBlock, self._merged("workload"), "workload")
+
+    def precision(self, architecture: Architecture, hardware: HardwareBlock | None) -> PrecisionBlock | None:
+        """The number formats; the checkpoint's own for weights, and 16 bits else, where nothing is said."""
+        raw = self._merged("precision")
+        part = None if hardware is None else hardware.accelerator
+        part = find_accelerator(part) if isinstance(part, str) else part
+        sixteen: DType = "bf16" if part is None else part.computes_in("bf16")
+        if raw.get("weights") is None:
+            native = architecture.native_precision
+            raw["weights"] = native if native != "bf16" else sixteen
+            self.notes.complete("precision.weights", raw["weights"], "the checkpoint's own format")
+        for name in ("kv_cache", "activations"):
+            if raw.get(name) is None:
+                raw[name] = "fp16" if raw["weights"] == "fp16" else sixteen
+                self.notes.complete(f"precision.{name}", raw[name], "16 bits, as nothing else is said")
+        return self._block(PrecisionBlock, raw, "precision")
+
+    def policy(self) -> PolicyBlock:
+        """The policy, with the relaxations that exist; none is ever added."""
+        known = [name for name in get_args(Relaxation) if name in self.view.relaxations]
+        return read_block(PolicyBlock, {**self.view.policy, "relaxations": known}, "policy")
+
+    def serving(self) -> ServingBlock | None:
+        """How an engine is to run the plan, where that is said."""
+        return read_block(ServingBlock, self.view.serving, "serving") if self.view.serving else None
+
+    def _merged(self, where: Literal["hardware", "workload", "precision"]) -> dict[str, Any]:
+        """The document's fields of a block, and those asked for where it has none."""
+        raw: Mapping[str, Any] = getattr(self.view, where)
+        default: BaseModel | None = getattr(self.asked, where)
+        stated = {name: value for name, value in raw.items() if value is not None}
+        asked: dict[str, Any] = {} if default is None else default.model_dump(mode="json", exclude_defaults=True)
+        for name, value in asked.items():
+            if name not in stated:
+                self.notes.complete(f"{where}.{name}", value, "the request")
+        return {**asked, **stated}
+
+    def _block(self, model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block | None:
+        try:
+            return read_block(model, raw, where)
+        except InputError as error:
+            field, _, problem = f"{error}".partition(": ")
+            given = raw.get(field.partition(".")[2])
+            self.notes.lack(field if given is None else f"{field} ({shown(given)}: {problem})")
+            return None
+
+
+def _size(view: PlanView, stated_per_node: int | None, usual: int, gpus: int) -> tuple[int, int]:
+    """Nodes and GPUs in each: what holds every device that the graph names and `gpus` in all."""
+    places = [place for place in map(parse_device, view.devices) if place is not None]
+    named_nodes = 1 + max((node for node, _ in places), default=0)
+    named_gpus = 1 + max((gpu for _, gpu in places), default=0)
+    per_node = stated_per_node or (min(usual, gpus) if named_nodes == 1 and named_gpus <= gpus <= usual else usual)
+    per_node = max(per_node, named_gpus) if stated_per_node is None else per_node
+    return max(named_nodes, -(-gpus // max(1, per_node))), per_node

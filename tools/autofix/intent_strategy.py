@@ -6,7 +6,7 @@ What nobody says is completed as serving engines would, and noted. Whether it is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..bounds import DEGREE
@@ -15,20 +15,34 @@ from ..plan.degrees import DEGREE_NAMES, root_replicas
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import StageDegrees, attention_width, gpu_count, own_cut, phase_width
 from ..plan.schema import shown
-from ..plan.settled_cut import settled_cut
-from ..plan.settled_degrees import PhaseClaims, claims_of
 from ..plan.view import PlanView, as_int, as_list, as_mapping
 from ..rules.judge import DegreeJudge
 from ..rules.legality import RELAXATION_OF, Conditions, splits
 from ..rules.shown_faults import conditions_of
 from ..rules.tensor_parallel.uneven_split import divides
-from .intent_header import Notes
 from .placing import MOST_DEVICES, ReplicaDevices
+from .settled import PhaseClaims, claims_of, settled_cut
 
 _PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
 _MOST = int(DEGREE.most)
 # Beyond this no width of a model is split.
 _MOST_TRIED = 4096
+
+
+@dataclass(slots=True)
+class Notes:
+    """What of an intent was taken from elsewhere than strategy and graph, in words, and what is nowhere to be read."""
+
+    completed: list[str] = field(default_factory=list[str])
+    missing: list[str] = field(default_factory=list[str])
+
+    def complete(self, what: str, value: object, source: str) -> None:
+        """Remember that `what` was left open, and what it was taken for."""
+        self.completed.append(f"{what} is {f'{value}'[:200]} ({source})")
+
+    def lack(self, what: str) -> None:
+        """Remember that `what` is nowhere to be read."""
+        self.missing.append(what)
 
 
 def read_strategy(

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from math import lcm
 from typing import Any
 
 from ..catalog.hardware import hardware_facts
@@ -19,18 +20,20 @@ from ..errors import InputError
 from ..performance.limits import excess_share, excess_shares, figures_of_run
 from ..performance.planned_run import planned_run
 from ..plan.document import HardwareBlock, Strategy
-from ..plan.placement import is_disaggregated
+from ..plan.placement import evening_copies, is_disaggregated
 from ..plan.view import PlanView
 from ..search.candidate import SearchRequest
 from ..search.ranking import limits_missed
 from ..search.search import search
-from .built_plan import BuiltPlan, built_plan
+from ..validate import ValidationReport, validate
+from .differences import kept_blocks
 from .distance import moves, preference
 from .intent import PlanIntent
 from .nearest import Nearest
 from .offers import searchable
 from .placing import MOST_DEVICES
 from .result import Replanning
+from .target import Target, reference_for, target_of
 
 _NODE = 8
 # Requests whose simulation takes as long as laying a strategy out on a node.
@@ -48,6 +51,15 @@ MOST_BUILT = 24
 MOST_ELEMENTS = 150_000
 # Of the search's leaders, those that are built and checked.
 MOST_LEADERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPlan:
+    """The plan of a strategy with all that can stay the author's: as a target, as a document, and its report."""
+
+    target: Target
+    document: dict[str, Any]
+    report: ValidationReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +200,7 @@ class Attempt:
     def reached(self) -> dict[str, float]:
         """The figures of the strategy that comes closest to the limits, by the limit's field of the workload."""
         miss = None if self.work.is_done else self.nearest_miss
-        built = None if miss is None else built_plan(self.intent, self.view, miss.strategy)
+        built = None if miss is None else _built_plan(self.intent, self.view, miss.strategy)
         return {
             violation.path.removeprefix("/workload/"): violation.value
             for violation in (built.report.violations if built is not None else ())
@@ -205,7 +217,7 @@ class Attempt:
         if not self._holds_limits(strategy):
             return None
         self._built += 1
-        built = built_plan(self.intent, self.view, strategy)
+        built = _built_plan(self.intent, self.view, strategy)
         if built is None:
             return None
         self.work.note(built.document)
@@ -247,3 +259,35 @@ class Attempt:
     def _note(self, miss: Missed) -> None:
         if self.nearest_miss is None or miss.excess < self.nearest_miss.excess:
             self.nearest_miss = miss
+
+
+def _built_plan(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
+    """The plan of `strategy` for the author of `view`; `None` where it cannot be built."""
+    if intent.architecture is None:
+        return None
+    experts, copies = intent.architecture.num_experts, intent.redundant_experts
+    if copies:
+        # As many more as make all expert groups of the new degrees alike (rule EN003).
+        copies += evening_copies(experts + copies, lcm(strategy.prefill.ep, strategy.decode.ep))
+    request = intent.request_for(strategy, copies if experts else 0)
+    if request is None:
+        return None
+    try:
+        reference = reference_for(view, request, intent.architecture)
+    except InputError:
+        return None
+    found = _checked(view, target_of(view, reference))
+    if found.report.valid:
+        return found
+    # What the author decided inside operators may not go with the new degrees: the builder's way does.
+    other = _checked(view, target_of(view, reference, as_built=True))
+    return other if other.report.valid else found
+
+
+def _checked(view: PlanView, target: Target) -> BuiltPlan:
+    document = {
+        **kept_blocks(view.raw, target.header),
+        "nodes": [*map(dict, target.nodes.values()), *(dict(view.by_id[name].raw) for name in sorted(target.shown))],
+        "edges": [dict(edge) for edge in target.edges.values()],
+    }
+    return BuiltPlan(target, document, validate(document))

@@ -15,9 +15,9 @@ from typing import Any
 
 from ..catalog.dtypes import DType, weight_bytes_per_element
 from ..performance.weights import model_bytes
+from ..plan.describe import describe, number
 from ..plan.document import Strategy, WorkloadBlock
 from ..search.candidate import SearchRequest
-from ..search.describe import describe, number
 from ..search.screen import Screen, fits_somehow
 from ..search.search import base_setting, holds_limits
 from ..search.sizing import Sized, resized

@@ -26,9 +26,9 @@ from ..plan.placement import (
     stage_ranges,
     stage_width,
 )
-from ..plan.settled_cut import numbered_stages
 from ..plan.stage_reading import ExpertGroup, has_all_experts, read_stage
 from ..plan.view import PhaseView, PlanView, StageView, parse_device
+from .settled import numbered_stages
 
 # Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
 MOST_DEVICES = 4096

@@ -12,11 +12,11 @@ from typing import Any
 
 from ..errors import InputError
 from ..performance.weights import model_bytes
+from ..plan.describe import describe
 from ..plan.document import Plan
 from ..plan.view import PlanView
 from ..rules.memory.insufficient_memory import beyond_positions
 from ..search.candidate import SearchRequest
-from ..search.describe import describe
 from ..search.search import base_setting, search
 from ..search.sizing import MAX_GPUS, Sized, fewest_gpus
 from .intent import PlanIntent

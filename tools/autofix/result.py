@@ -13,10 +13,10 @@ from ..plan.degrees import DEGREE_NAMES
 from ..plan.document import PHASES, PhaseStrategy, Plan, Strategy
 from ..plan.performance import Frozen
 from ..plan.placement import even_cut
-from ..plan.settled_cut import stage_sizes
 from ..plan.view import as_mapping
 from ..rules.base import Violation
 from .fix import Safety
+from .settled import stage_sizes
 
 # What a field that is left out says; `None` where it says nothing.
 _LEFT_OUT: Mapping[str, object] = {

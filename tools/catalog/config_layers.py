@@ -229,7 +229,7 @@ def _implied_ffn(fields: ConfigFields, profile: Profile, index: int, count: int)
         first = fields.count("moe_layer_start_index", MAX_LAYERS) or 0
     if index < first:
         return "dense"
-    if index in _dense_only(fields, count):
+    if index in _indices(fields, "mlp_only_layers", count):
         return "dense"
     step = fields.optional_size("decoder_sparse_step", MAX_LAYERS) or fields.optional_size(
         "interleave_moe_layer_step", MAX_LAYERS
@@ -241,7 +241,3 @@ def _implied_ffn(fields: ConfigFields, profile: Profile, index: int, count: int)
         every = fields.optional_size("moe_layer_freq", MAX_LAYERS) or 1
         return "moe" if index % every == 0 else "dense"
     return "moe"
-
-
-def _dense_only(fields: ConfigFields, count: int) -> list[int]:
-    return _indices(fields, "mlp_only_layers", count)

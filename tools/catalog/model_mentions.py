@@ -8,12 +8,15 @@ from functools import lru_cache
 
 from ..errors import InputError
 from .dtypes import DType
+from .hub_cache import REPOSITORY, is_cached, is_repository
 from .models import ModelEntry, find_model
 from .name_spans import NameSpan, spans_in
-from .names import named_format
+from .names import named_format, tokens_of
 
 _MAX_TEXT = 1_000_000
 _PUBLISHER = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9_.-]{1,30}/(?:Meta-|NVIDIA-)?$", re.ASCII)
+
+_REPOSITORY = re.compile(rf"(?<![\w./@:-]){REPOSITORY}(?![\w/])", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,30 @@ def mentions(text: str) -> tuple[Mention, ...]:
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for model names")
-    found = (_resolve(text, span) for span in spans_in(text))
-    return tuple(mention for mention in found if mention is not None)
+    found = [mention for span in spans_in(text) if (mention := _resolve(text, span)) is not None]
+    named = _repositories(text, found) if "/" in text else []
+    kept = [one for one in found if not any(one.start < other.end and other.start < one.end for other in named)]
+    return tuple(sorted([*kept, *named], key=lambda mention: mention.start))
+
+
+def _repositories(text: str, found: list[Mention]) -> list[Mention]:
+    """Models named by their id of the Hub: those in the local cache, and what looks like one and is no known name."""
+    named: list[Mention] = []
+    for match in _REPOSITORY.finditer(text):
+        words = match[0]
+        is_known = any(one.entry is not None and one.start < match.end() and match.start() < one.end for one in found)
+        if is_repository(words) and (is_cached(words) or (not is_known and _looks_like_a_model(words))):
+            entry, error = _outcome_now(words)
+            named.append(Mention(*match.span(), words, entry, error, named_format(words)))
+    return named
+
+
+def _looks_like_a_model(words: str) -> bool:
+    """Whether the name behind the organisation states a size or a family ("acme/Foo-13B"), the organisation no size."""
+    organisation, name = words.split("/")
+    kinds = {token.kind for token in tokens_of(name)}
+    is_name = bool(kinds & {"size", "family"}) and organisation[0].isalpha() and name[0].isalpha()
+    return is_name and all(token.kind != "size" for token in tokens_of(organisation))
 
 
 def _resolve(text: str, span: NameSpan) -> Mention | None:
@@ -67,7 +92,11 @@ def _resolve(text: str, span: NameSpan) -> Mention | None:
 
 @lru_cache(maxsize=1024)
 def _outcome(words: str) -> tuple[ModelEntry | None, str | None]:
-    """What the words stand for, or why for nothing."""
+    """What the words, which name no organisation, stand for, or why for nothing."""
+    return _outcome_now(words)
+
+
+def _outcome_now(words: str) -> tuple[ModelEntry | None, str | None]:
     try:
         return find_model(words), None
     except InputError as error:

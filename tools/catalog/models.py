@@ -31,6 +31,7 @@ from .architecture import Architecture
 from .checkpoints import checkpoint_of
 from .config import read_architecture
 from .config_file import read_config_file
+from .hub_cache import UnknownRepositoryError, cached_config, hub_config, is_repository
 from .names import ParsedName, TokenKind, named_format, parameters_of, parse_name, respelled, version_key
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
@@ -102,15 +103,40 @@ def _known_names() -> tuple[_Known, ...]:
 def find_model(name: str) -> ModelEntry:
     """The catalogue entry that `name` stands for, by the rule above, as the checkpoint that its suffix names.
 
-    "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`).
+    "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`). Of an id of
+    the Hugging Face Hub (`org/name`) of which the catalogue does not know all, the config itself is read where it can
+    be (`hub_cache.py`).
 
     Raises:
         UnknownNameError: there is none; it carries the nearest known names.
         InputError: the name leaves open which of several sizes or variants is meant.
+        ServiceError: the model was to be fetched, and that failed.
     """
     if not name.strip() or len(name) > _MAX_NAME:
         raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
+    if is_repository(name.strip()):
+        return _find_repository(name.strip())
     return _as_checkpoint(_find(name), name)
+
+
+def _find_repository(name: str) -> ModelEntry:
+    """The catalogue's own entry, else the config itself, else what the catalogue knows of such a checkpoint."""
+    found = refused = None
+    try:
+        found = _as_checkpoint(_find(name), name)
+    except InputError as error:
+        refused = error
+    if found is not None and found.base is None:
+        return found
+    is_sure = found is not None and found.unknown is None
+    config = cached_config(name) if is_sure else hub_config(name)
+    if config is not None:
+        return replace(_from_config(config, name, f"config of {name} in the Hugging Face cache"), name=name)
+    if found is not None:
+        return found
+    if isinstance(refused, UnknownNameError):
+        raise UnknownRepositoryError(name, refused.nearest)
+    raise refused or UnknownRepositoryError(name, ())
 
 
 @lru_cache(maxsize=1024)

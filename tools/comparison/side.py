@@ -14,11 +14,11 @@ from ..calibration.custom import CustomCalibration
 from ..errors import InputError
 from ..performance.estimate import estimate
 from ..performance.limits import figures_of_estimate, stated_limits
+from ..plan.describe import describe
 from ..plan.document import PHASES, HardwareBlock, Phase, Plan, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, PhaseExplanation
 from ..plan.reader import ReadDocument, read_document
 from ..plan.view import PhaseView, PlanView
-from ..search.describe import describe
 from ..validate import validate_read
 from .result import Bottleneck, BranchShape, LimitCheck, Side
 

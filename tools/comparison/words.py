@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..search.describe import number
+from ..plan.describe import number
 from .result import Better, ComparedFigure, Comparison, LimitCheck, Side
 
 # From this ratio on a difference is said as a multiple, below it as a share.

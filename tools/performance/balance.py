@@ -37,7 +37,7 @@ def stage_seconds(layout: LoadedLayout, phase: Phase) -> tuple[float, ...]:
 
 def prompt_stage_seconds(timer: PhaseTimer) -> tuple[float, ...]:
     """Seconds that one prompt takes in each stage."""
-    return _stage_seconds(timer, prefill_loads(timer.setting, 1, 1))
+    return _stage_seconds(timer, prefill_loads(timer.setting, 1))
 
 
 def _stage_seconds(timer: PhaseTimer, loads: Sequence[TokenLoad]) -> tuple[float, ...]:

@@ -150,14 +150,12 @@ def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
     )
 
 
-def device_terms(
-    setting: Setting, replica: ReplicaLayout, only: frozenset[str] | None = None
-) -> dict[str, DeviceTerms]:
-    """The memory terms of each device of `replica` (of those in `only`); devices that hold alike parts share one."""
+def device_terms(setting: Setting, replica: ReplicaLayout) -> dict[str, DeviceTerms]:
+    """The memory terms of each device of `replica`; devices that hold alike parts share one."""
     places: dict[str, list[tuple[PhaseLayout, StageLayout]]] = {}
     for phase in replica.phases:
         for stage in phase.stages:
-            for device in stage.places if only is None else only.intersection(stage.devices):
+            for device in stage.places:
                 places.setdefault(device, []).append((phase, stage))
     by_part: dict[tuple[object, ...], DeviceTerms] = {}
     found: dict[str, DeviceTerms] = {}
@@ -169,11 +167,9 @@ def device_terms(
     return found
 
 
-def distinct_terms(
-    setting: Setting, replica: ReplicaLayout, only: frozenset[str] | None = None
-) -> tuple[DeviceTerms, ...]:
-    """The terms of the devices of `replica` (of those in `only`), each once."""
-    distinct = {id(terms): terms for terms in device_terms(setting, replica, only).values()}
+def _distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
+    """The terms of the devices of `replica`, each once."""
+    distinct = {id(terms): terms for terms in device_terms(setting, replica).values()}
     found: dict[tuple[object, ...], DeviceTerms] = {}
     for terms in distinct.values():
         found.setdefault(terms.key, terms)
@@ -187,7 +183,7 @@ def layout_terms(layout: LoadedLayout) -> tuple[tuple[ReplicaLayout, tuple[Devic
     """Each representative replica with those of its devices' terms that differ; kept on the layout."""
 
     def terms() -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
-        return tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
+        return tuple((replica, _distinct_terms(layout.setting, replica)) for replica in layout.representatives)
 
     return _TERMS.get(layout.caches, "", terms)
 

@@ -7,6 +7,7 @@ are taken apart are of one pass by itself. What its constants come from and how 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +15,11 @@ from typing import Any
 
 from ..bounds import USD
 from ..calibration.custom import CustomCalibration, own_calibration
+from ..engines.load import LoadToSend
 from ..errors import InputError, expect
 from ..plan.document import Plan
 from ..plan.performance import (
+    Benchmark,
     CostEstimate,
     CriticalPath,
     LatencyAlone,
@@ -30,15 +33,15 @@ from ..plan.performance import (
 )
 from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
-from .benchmark import benchmark_of
 from .confidence import calibration_of, ranges_of
 from .explain import expert_imbalance, explain
 from .layout import LoadedLayout, layout_from_view
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
-from .planned_run import planned_run, run_alone
+from .planned_run import lengths_of, planned_run, run_alone
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
-from .serving.load import ServingTimes, Statistics
+from .serving.load import OpenLoop, ServingTimes, Statistics
+from .serving_estimate import serve
 from .throughput import decode_time
 from .transfer import kv_transfer_seconds
 
@@ -61,7 +64,7 @@ def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
     most = setting.max_sequences * decode.phase.attention_groups
     requests = min(math.ceil(concurrency / max(1, len(layout.decode_replicas))), most)
     return (
-        _Pass(prefill, prefill.prefill(prefill_loads(setting, 1, groups))),
+        _Pass(prefill, prefill.prefill(prefill_loads(setting, groups))),
         _Pass(decode, decode_time(layout, decode, requests)),
     )
 
@@ -221,3 +224,35 @@ def _price(layout: LoadedLayout) -> tuple[float | None, float | None, str]:
     middle = (low + high) / 2
     source = f"middle of {low:g}-{high:g} USD per GPU-hour, {part.price_source or 'catalogue'}"
     return low, high, f"{source} ({middle:g} USD per GPU-hour)"
+
+
+def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
+    """The command for `model` as served by `layout`, and what it should print: the run with that tool's arrivals.
+
+    `None` where no load generator of the engine is known.
+
+    At a rate the tool counts every request, from the first one on an idle server, which a plan's figures leave out.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
+    """
+    run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
+    rate = workload.request_rate
+    load = LoadToSend(
+        model=model,
+        input_tokens=lengths.input_tokens,
+        output_tokens=lengths.output_tokens,
+        requests=run.requests,
+        users=workload.concurrency if rate is None else None,
+        rate_per_s=rate,
+    )
+    command = layout.setting.engine.facts.load_generator(load)
+    if command is None:
+        return None
+    times = run.times if rate is None else serve(layout, OpenLoop(rate, run.requests), lengths)
+    return Benchmark(
+        command=shlex.join(command),
+        ttft_ms=times.ttft.mean * 1e3,
+        tpot_ms=times.tpot.mean * 1e3,
+        output_tokens_per_s=times.output_tokens_per_s,
+    )

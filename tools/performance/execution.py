@@ -136,7 +136,7 @@ class _PhaseExpansion:
             requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
             return (decode_load(layout, self.timer, requests)[0],)
         share = math.ceil(setting.workload.concurrency / max(1, len(layout.prefill_replicas)))
-        return prefill_loads(setting, 1, min(self.phase.attention_groups, share))
+        return prefill_loads(setting, min(self.phase.attention_groups, share))
 
     def size(self) -> int:
         """Nodes that `write` will write (at most: chunks before the last one have no head)."""

@@ -17,8 +17,7 @@ from ..plan.layout import Layout, ReplicaLayout
 from ..plan.layout_reader import read_layout
 from ..plan.placement import StageMaker, place, with_vocabulary
 from ..plan.view import PlanView
-from .setting import Setting
-from .setting_reading import read_setting
+from .setting import Setting, read_setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ _TIMES = Cache[str, ServingTimes]("what the user of a single request sees")
 
 def _planned(layout: LoadedLayout) -> PlannedRun:
     # Chunks of which there are too many are refused before they are simulated.
-    prefill_loads(layout.setting, 1, 1)
+    prefill_loads(layout.setting, 1)
     rate = layout.setting.workload.request_rate
     return _users(layout) if rate is None else _open(layout, rate)
 

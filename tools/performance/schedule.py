@@ -246,19 +246,19 @@ def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...
     )
 
 
-def prefill_loads(setting: Setting, prompts: int, groups: int) -> tuple[TokenLoad, ...]:
-    """The chunks of `prompts` prompts side by side on each of `groups` attention groups, prefix-cache hits left out.
+def prefill_loads(setting: Setting, groups: int) -> tuple[TokenLoad, ...]:
+    """The chunks of one prompt on each of `groups` attention groups, prefix-cache hits left out.
 
     Raises:
         InputError: the chunk is so small that a prompt takes thousands of passes.
     """
     total = setting.prompt_tokens
     cached = min(math.floor((setting.workload.prefix_cache_hit_rate or 0.0) * total), total - 1)
-    chunk = max(1, setting.prefill_chunk_tokens // prompts)
+    chunk = max(1, setting.prefill_chunk_tokens)
     if (total - cached) / chunk > _MOST_CHUNKS:
         raise InputError(
             f"serving.prefill_chunk_tokens {setting.prefill_chunk_tokens} cuts a prompt of {total} tokens into more "
             f"than {_MOST_CHUNKS} passes: choose a larger chunk",
             "/serving/prefill_chunk_tokens",
         )
-    return tuple(TokenLoad(prompts, min(chunk, total - start), start, groups) for start in range(cached, total, chunk))
+    return tuple(TokenLoad(1, min(chunk, total - start), start, groups) for start in range(cached, total, chunk))

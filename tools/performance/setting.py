@@ -1,30 +1,38 @@
 """Everything about a deployment that no strategy decides: model, hardware, load, number formats, policy.
 
 A `Setting` is made once and shared by all the layouts that are compared under it, so the sums over layers and tensors
-that every layout needs are kept on it. It knows nothing of degrees or devices.
+that every layout needs are kept on it. It knows nothing of degrees or devices. Read out of a plan, a fault that makes
+the arithmetic impossible is an `InputError` that names it; what a rule can judge is left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
-from ..catalog.hardware import HardwareFacts
+from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..catalog.precision import weight_dtypes
 from ..catalog.tensors import TensorClass, WeightTensor
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_name
+from ..errors import InputError
 from ..kept import Cache, Caches
 from ..plan.constraints import free_bytes
-from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
+from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ..plan.view import PlanView
 from .clock import Clock
 
+_Block = TypeVar("_Block", bound=BaseModel)
+_KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
 # Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
 # `chunked_prefill_size`) on large accelerators.
 DEFAULT_PREFILL_CHUNK_TOKENS = 8192
@@ -230,4 +238,50 @@ def make_setting(
         relaxations=frozenset(chosen.relaxations),
         memory_utilization=usable_share(chosen, hardware),
         serving=serving,
+    )
+
+
+def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block:
+    """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
+
+    Raises:
+        InputError: a required field is missing or unreadable.
+    """
+    kept = {name: value for name, value in raw.items() if name in model.model_fields}
+    for _ in range(len(kept) + 1):
+        try:
+            return model.model_validate(kept)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else ""
+            if name not in kept or model.model_fields[name].is_required():
+                raise InputError(f"{where}.{name}: {first['msg']}") from None
+            del kept[name]
+    raise InputError(f"{where} cannot be read")
+
+
+def read_setting(view: PlanView) -> Setting:
+    """Model, hardware, workload, precision and policy of a plan.
+
+    Raises:
+        InputError: what cannot be read, by name.
+    """
+    if view.architecture is None:
+        raise InputError(view.architecture_error or "model.config cannot be read")
+    block = read_block(HardwareBlock, view.hardware, "hardware")
+    hardware = hardware_facts(
+        block.accelerator,
+        block.nodes,
+        block.gpus_per_node,
+        intra_node_bw_gb_s=block.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=block.inter_node_bw_gb_s,
+    )
+    known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
+    return make_setting(
+        view.architecture,
+        hardware,
+        read_block(WorkloadBlock, view.workload, "workload"),
+        read_block(PrecisionBlock, view.precision, "precision"),
+        read_block(PolicyBlock, known, "policy"),
+        read_block(ServingBlock, view.serving, "serving"),
     )

@@ -43,11 +43,14 @@ def _cost(signature: tuple[Hashable, ...]) -> int:
 @lru_cache(maxsize=256)
 def _fold(signatures: tuple[tuple[Hashable, ...], ...]) -> tuple[Block, ...]:
     count = len(signatures)
+    costs = [_cost(signature) for signature in signatures]
     best: list[tuple[int, Block | None]] = [(0, None)] * (count + 1)
     for start in range(count - 1, -1, -1):
         choice: tuple[int, Block | None] = (1 << 60, None)
         for period in range(1, min(_MAX_PERIOD, count - start) + 1):
-            body = 1 + sum(_cost(signatures[start + k]) for k in range(period))
+            body = 1 + sum(costs[start : start + period])
+            if body > choice[0]:
+                break  # a longer pattern costs no less
             end = start + period
             while True:
                 cost = body + best[end][0]

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from ..plan.view import NodeView, PlanView
 from .sharding import devices_of
 
+# Runs of ids that a message names.
+_MOST_SHOWN = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -75,10 +78,10 @@ def copies(operator: NodeView) -> int:
     return times.pop() if len(times) == 1 else 0
 
 
-def ids_text(runs: Sequence[Run], most: int = 8) -> str:
-    """Expert ids for a message, at most `most` runs of them."""
-    shown = [str(run.first) if run.first == run.last else f"{run.first}–{run.last}" for run in runs[:most]]
-    return ", ".join(shown) + (", …" if len(runs) > most else "")
+def ids_text(runs: Sequence[Run]) -> str:
+    """Expert ids for a message."""
+    shown = [str(run.first) if run.first == run.last else f"{run.first}–{run.last}" for run in runs[:_MOST_SHOWN]]
+    return ", ".join(shown) + (", …" if len(runs) > _MOST_SHOWN else "")
 
 
 def group_excess(view: PlanView, operator: NodeView, devices: frozenset[str]) -> int:

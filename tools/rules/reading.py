@@ -9,8 +9,10 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 
+from ..engines.engine import Engine
+from ..engines.names import JUDGED, engine_of
 from ..plan.schema import shown
-from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView
+from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_str
 
 COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
@@ -247,3 +249,9 @@ def prefill_feeders(view: PlanView) -> Iterator[tuple[PhaseView, list[PhaseView]
 def label(node: NodeView) -> str:
     """The node's id as it stands in a message."""
     return shown(node.id)
+
+
+def named_engine(view: PlanView) -> Engine | None:
+    """The engine that the plan is for, of those that the EN rules know: `serving.engine`."""
+    name = engine_of(as_str(view.serving.get("engine")))
+    return None if name is None else JUDGED[name]

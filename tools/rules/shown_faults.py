@@ -17,11 +17,10 @@ from ..plan.branches import once_per_phase
 from ..plan.degrees import phase_degrees
 from ..plan.placement import StageDegrees
 from ..plan.view import NodeView, PhaseView, PlanView, as_int, as_str
-from .engines import named_engine
 from .findings import MAX_NODES, Finding
 from .layer_specs import operator_specs
 from .legality import SPLIT_BY, Case, Conditions, DegreeLimit, Fault
-from .reading import stage_devices
+from .reading import named_engine, stage_devices
 from .sharding import SEQUENCE_ROLES, misranked_dimension, shards_of, tensor_degree
 
 

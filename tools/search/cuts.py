@@ -56,7 +56,7 @@ def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageC
         sequences = rounded_batch(batch)
         load = TokenLoad(sequences, 1, setting.mean_decode_context, phase.attention_groups)
         return _stage_costs(first, last, load, (setting.workload.output_tokens - 1) / sequences)
-    loads = Counter(prefill_loads(setting, 1, phase.attention_groups))
+    loads = Counter(prefill_loads(setting, phase.attention_groups))
     return reduce(StageCosts.plus, (_stage_costs(first, last, load, count) for load, count in loads.items()))
 
 

@@ -167,7 +167,7 @@ class PrefillTimes:
 
     def _chunks(self, loads: Sequence[tuple[FloatArray, Number]]) -> list[StageSeconds]:
         """The passes of a prompt, chunk by chunk, with so many prompts on each of so many groups."""
-        chunks = prefill_loads(self._setting, 1, 1)
+        chunks = prefill_loads(self._setting, 1)
         passes: list[StageSeconds] = []
         for chunk in chunks:
             # Where several prompts share a pass, each is whole in it.
@@ -197,7 +197,7 @@ class PrefillTimes:
     @cached_property
     def _uncut(self) -> FloatArray:
         """Seconds of a pass of several whole prompts on each of all groups [P, L]."""
-        chunks = prefill_loads(self._setting, 1, 1)
+        chunks = prefill_loads(self._setting, 1)
         whole = replace(chunks[0], new_tokens=sum(chunk.new_tokens for chunk in chunks))
         load = replace(whole, sequences=self._together, groups=self._groups)
         return np.add.reduceat(self._times.seconds(self._pipelines, [load]).whole, self._pipelines.starts)

@@ -13,6 +13,7 @@ from ..performance.collectives import domain_of
 from ..performance.layout import LoadedLayout
 from ..performance.limits import MissedLimit, RunFigures, missed_limits
 from ..performance.setting import Setting
+from ..plan.describe import number
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
 from ..plan.layout import PhaseLayout
 from ..plan.placement import StageDegrees
@@ -20,7 +21,6 @@ from ..rules.judge import DegreeJudge
 from ..rules.legality import Conditions
 from ..rules.registry import all_rules
 from .candidate import Candidate
-from .describe import number
 
 # What two layouts in one deployment weigh against one.
 _TWO_LAYOUTS = 4

@@ -17,10 +17,10 @@ from ..arrays import IntArray
 from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
+from ..plan.describe import family
 from ..plan.document import Strategy
 from ..rules.memory.insufficient_memory import beyond_positions
 from .candidate import Candidate, SearchRequest, SearchResult
-from .describe import family
 from .loads import STEP_SHARE
 from .screen import LISTED, Screen
 from .simulated import Screened, Simulator, refined, too_large

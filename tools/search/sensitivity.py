@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from ..checkpoint import leaves_out
 from ..performance.setting import Setting
+from ..plan.describe import number
 from ..plan.document import WorkloadBlock
 from ..plan.performance import Frozen, Sparse
 from .candidate import Candidate, SearchRequest, SearchResult
-from .describe import number
 from .search import base_setting, search
 
 # By how much a limit is moved, either way.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ....tools.errors import InputError
 from ...intent.errors import RequestError
 from ...intent.intent import Said
 from ...intent.merge import merge_said
-from ...intent.request import read_words
+from ...reading.merged import AmbiguousError
 from ...report.asked import assumption_section
 from ...report.text import render, section
 from ..edit_reader import read_edit
@@ -27,15 +27,20 @@ _WHOLE_REQUEST = re.compile(
 )
 
 
-def begin(work: Work, text: str, said: Sequence[Said] = ()) -> Outcome:
+def begin(work: Work, text: str, said: Sequence[Said] = (), read: Callable[[], Said] | None = None) -> Outcome:
     """Plan for a request in words beside what briefs and options say (`said`); nothing of before holds.
+
+    `read` gives what the words say, where they were read already. Where two readings of them differ it is a question.
 
     Raises:
         InputError: it names no model, or cannot be completed.
     """
-    read = [read_words(text)] if text.strip() else []
+    try:
+        words = [work.read(text) if read is None else read()] if text.strip() else []
+    except AmbiguousError as error:
+        return Outcome("ask", f"{error.reason}; write the request with that one.\n")
     # A brief comes first and options last: later statements win.
-    merged = merge_said([*said[:-1], *read, *said[-1:]] if said else read or [Said()])
+    merged = merge_said([*said[:-1], *words, *said[-1:]] if said else words or [Said()])
     intent = work.intent([merged])
     planned = Planned(merged, intent, work.planner(intent, text))
     report = planned.result.report

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ....tools.search.describe import describe
+from ....tools.plan.describe import describe
 from ..outcome import Outcome
 from .explain import explain_words
 from .work import Work

@@ -10,7 +10,10 @@ from ....tools.errors import InputError
 from ....tools.plan.document import Plan
 from ...intent.complete import complete
 from ...intent.intent import Intent, Said
+from ...intent.request import read_words
 from ...pipeline import plan_intent
+from ...reading.reader import ModelReader
+from ...reading.source import Source
 from ..outcome import Planned, Planner
 from ..state import State
 
@@ -23,6 +26,19 @@ class Work:
     planner: Planner
     calibration: CustomCalibration | None = None
     width: int = 100
+    # Whether a language model reads requests beside the rules, and who is asked to where it calls no tools.
+    reads: bool = False
+    reader: ModelReader | None = None
+
+    def read(self, text: str) -> Said:
+        """What a first request says, to the rules and to the reader.
+
+        Raises:
+            RequestError: as `read_words`, or both read a field otherwise (`AmbiguousError`).
+        """
+        if self.reader is None:
+            return read_words(text)
+        return self.reader.read(Source(kind="words", texts=(("the request", text),)))
 
     def intent(self, said: Sequence[Said]) -> Intent:
         """The intent of what was said, with the calibration of the chat.

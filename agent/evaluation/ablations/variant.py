@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....tools.calibration.custom import CustomCalibration
-from ...loop.agent import AgentOptions
+from ...loop.planner import AgentOptions
 from ...model.client import ModelClient
 from ..keys import solver_digest
 from ..marks import Solution

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..coverage import Coverage
 from ..mutation import MutationScore
 from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
+from ..rungs.reading import ASKED
 from ..statistics import over_epochs, rate
 
 Rungs = dict[str, dict[str, Rate]]
@@ -38,6 +39,19 @@ class Repeats(ResultModel):
     all_of_them: float
 
 
+class ReadingScore(ResultModel):
+    """How the requests of one set were read: the share of facts that are right, requests that are right whole, that
+    were asked about (or refused) though they can be read, and that were read wrong without a word.
+    """
+
+    set: str
+    fields_right: float
+    right: int
+    asked: int
+    silently_wrong: int
+    n: int
+
+
 class Summary(ResultModel):
     """Everything that a report says of a run. `solved` counts cases that were solved in every epoch,
     `own` those in which someone was asked and a plan of his own stands in every epoch, `unreachable` those in which he
@@ -53,6 +67,7 @@ class Summary(ResultModel):
     unreachable: int
     without_golden: int
     by_builder: int
+    readings: tuple[ReadingScore, ...] = ()
     rungs: Rungs
     of_requests: Rungs
     of_repairs: Rungs
@@ -98,6 +113,7 @@ def summed_up(
         without_golden=len({one.id for one in results if "rules" in one.stages.get(FINAL, {}) and _lone(one)}),
         by_builder=len({one.id for one in results if one.by_builder}),
         solved=_always(results, lambda one: one.is_solved),
+        readings=tuple(_readings(results)),
         rungs=rungs_of(results),
         of_requests=rungs_of([one for one in results if not one.is_repair]),
         of_repairs=rungs_of([one for one in results if one.is_repair]),
@@ -130,11 +146,29 @@ def rungs_of(results: Sequence[CaseResult]) -> Rungs:
     corrections = sorted(reached, key=stage_order)
     stages = (*FIRST_STAGES, *corrections, FINAL)
     found = {rung.name: {stage: rate(results, rung.name, stage) for stage in stages} for rung in PLAN_RUNGS}
-    found |= {rung.name: {FINAL: rate(results, rung.name)} for rung in ANSWER_RUNGS}
+    # Readings have a figure for each set, never one over sets that were made for different ends.
+    found |= {rung.name: {FINAL: rate(results, rung.name)} for rung in ANSWER_RUNGS if rung.name != "reading"}
     rates = {
         name: {stage: one for stage, one in by_stage.items() if one is not None} for name, by_stage in found.items()
     }
     return {name: by_stage for name, by_stage in rates.items() if by_stage}
+
+
+def _readings(results: Sequence[CaseResult]) -> Iterator[ReadingScore]:
+    """The score of each set, over all epochs."""
+    marked = [(one.family, one.marks["reading"]) for one in results if "reading" in one.marks]
+    for name in dict.fromkeys(family for family, _ in marked):
+        marks = [mark for family, mark in marked if family == name]
+        asked = sum(mark.why.startswith(ASKED) for mark in marks)
+        right = sum(mark.passed for mark in marks)
+        yield ReadingScore(
+            set=name,
+            fields_right=fmean(mark.value or 0.0 for mark in marks),
+            right=right,
+            asked=asked,
+            silently_wrong=len(marks) - right - asked,
+            n=len(marks),
+        )
 
 
 def _regret(results: Sequence[CaseResult]) -> Regret | None:

@@ -20,6 +20,7 @@ def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bo
     results = [one.result for one in kept]
     sections = [
         section("", *_head(found, kept)),
+        section("Reading of requests, set by set", _readings(found)),
         *_rungs(found),
         section("Cases", _cases(results)),
         section("Regret against the goldens, by the performance model", _regret(found)),
@@ -88,6 +89,16 @@ def _table(rungs: Rungs) -> Table:
         if name in rungs
     )
     return Table(columns, rows)
+
+
+def _readings(found: Summary) -> Table:
+    """How each set of requests was read."""
+    columns = (Column("set"), *(Column(name, figures=True) for name in ("facts right", "right", "asked")))
+    rows = tuple(
+        (one.set, percent(one.fields_right), str(one.right), str(one.asked), str(one.silently_wrong), str(one.n))
+        for one in found.readings
+    )
+    return Table((*columns, Column("silently wrong", figures=True), Column("requests", figures=True)), rows)
 
 
 def _corrections(rungs: Rungs) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import diagnosis, equivalent, explanation, intent, outcome, own, parses, regret, rules, schema, strategy
+from . import diagnosis, equivalent, explanation, intent, outcome, own, parses, reading, regret, rules, schema, strategy
 from .rung import AnswerRung, PlanRung
 
 PLAN_RUNGS: tuple[PlanRung, ...] = (
@@ -13,5 +13,12 @@ PLAN_RUNGS: tuple[PlanRung, ...] = (
     strategy.RUNG,
     regret.RUNG,
 )
-ANSWER_RUNGS: tuple[AnswerRung, ...] = (outcome.RUNG, own.RUNG, intent.RUNG, diagnosis.RUNG, explanation.RUNG)
+ANSWER_RUNGS: tuple[AnswerRung, ...] = (
+    outcome.RUNG,
+    own.RUNG,
+    intent.RUNG,
+    diagnosis.RUNG,
+    explanation.RUNG,
+    reading.RUNG,
+)
 RUNG_NAMES = tuple(one.name for one in (*PLAN_RUNGS, *ANSWER_RUNGS))

@@ -9,6 +9,8 @@ from .rung import AnswerRung
 
 def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
     case = asked.case
+    if case.expect == "reading":
+        return None
     if solution.kind != case.expect:
         said = solution.refusal or _reason(solution) or "a plan"
         return Mark(passed=False, why=f"{case.expect} was right, the answer is {solution.kind}: {said}"[:300])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....tools.plan.describe import describe
 from ....tools.plan.document import Strategy
-from ....tools.search.describe import describe
 from ..marks import Mark, Subject
 from ..posed import PosedCase
 from .rung import PlanRung

@@ -19,7 +19,7 @@ from openai import DefaultHttpxClient
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.files import read_bounded, shown_path
-from ...loop.agent import AgentOptions
+from ...loop.planner import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.deadline import Deadline
 from ...model.endpoint import EndpointClient
@@ -190,6 +190,11 @@ class Played:
     def name(self) -> str:
         """`cassette`, and of which model."""
         return f"cassette:{self.header.model}"
+
+    @property
+    def reads(self) -> bool:
+        """Whether the model reads requests too, where a case asks for that."""
+        return self.options.reader == "model"
 
     @property
     def options(self) -> AgentOptions:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ...loop.agent import AgentOptions
+from ...loop.planner import AgentOptions
 from ...model.client import ModelClient
 from ...model.endpoint import EndpointClient
 from ...model.redaction import Redactor
@@ -29,6 +29,11 @@ class Live:
     options: AgentOptions = field(default_factory=AgentOptions)
     calibration: CustomCalibration | None = None
     is_deterministic: bool = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether the model reads requests too, where a case asks for that."""
+        return self.options.reader == "model"
 
     @classmethod
     def of(cls, flags: EndpointFlags | None = None, options: AgentOptions | None = None) -> Live:

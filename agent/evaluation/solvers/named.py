@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError, UnknownNameError
-from ...loop.agent import AgentOptions
+from ...loop.planner import AgentOptions
 from ..solver import UNHURRIED, Solver
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from openai import DefaultHttpxClient
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.files import shown_path
-from ...loop.agent import AgentOptions
+from ...loop.planner import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.connection import BoundedHttp, own_client, secrets_of
 from ...model.deadline import Deadline
@@ -257,6 +257,11 @@ class Recorder:
     def digest(self) -> str:
         """The live solver's, and where its recording lies: a case that another folder holds is not recorded yet."""
         return f"{self.live.digest} {self.folder.absolute()}"
+
+    @property
+    def reads(self) -> bool:
+        """Whether the model reads requests too, where a case asks for that."""
+        return self.options.reader == "model"
 
     @property
     def options(self) -> AgentOptions:

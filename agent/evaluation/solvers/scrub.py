@@ -65,7 +65,7 @@ def _json(text: str, redactor: Redactor) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        return parse_answer(text, "")
+        return parse_answer(text)
     except JsonError:
         return None
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.clock import Stop
 from shardwright.agent.loop.loop import Options
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.loop.transcript import Step as RecordedStep
 from shardwright.agent.loop.transcript import read_transcript
@@ -42,7 +43,9 @@ def refused() -> EndpointError:
 def went(steps: list[Step], path: Path | None = None, **options: Any) -> tuple[PlanResult, ModelUse, ScriptedModel]:
     """The run of an agent, what it took, and its model."""
     model = ScriptedModel(steps)
-    result = Agent(model, options=AgentOptions(knowledge_tokens=0, transcript=path, **options)).run(SMALL)
+    result = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path, **options)).run(
+        SMALL
+    )
     assert result.report is not None and result.report.model_use is not None
     return result, result.report.model_use, model
 
@@ -135,7 +138,7 @@ class Redacting(ScriptedModel):
 def test_a_secret_in_the_request_reaches_no_model_and_the_run_replays(tmp_path: Path) -> None:
     path, model = tmp_path / "run.json", Redacting([RIGHT_IN_WORDS])
     words = f"{SMALL}, and it must use the key {SECRET} for everything"
-    result = Agent(model, options=AgentOptions(knowledge_tokens=0, transcript=path)).run(words)
+    result = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path)).run(words)
     assert SECRET not in path.read_text() + model.requests[0].model_dump_json() + result.model_dump_json()
     assert replay(read_transcript(path)).same
 
@@ -158,7 +161,7 @@ def test_a_calibration_of_ones_own_is_in_the_transcript_and_checked_in_a_replay(
             calls(("submit_dag", {"handle": "d1"})),
         ]
     )
-    agent = Agent(model, options=AgentOptions(knowledge_tokens=0, transcript=path))
+    agent = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path))
     result = agent.run_intent(intent_of(OPEN, calibration=own(0.5)), OPEN)
     whole = read_transcript(path)
     found = replay(whole)

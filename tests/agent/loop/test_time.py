@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.endpoint import EndpointClient
@@ -76,7 +77,7 @@ def test_a_run_that_is_cut_anywhere_ends_with_a_valid_plan_and_replays_to_the_sa
 
 
 def test_a_cut_is_said_where_the_plan_is_explained() -> None:
-    agent = Agent(ScriptedModel([CUT["submitted"]()]), options=AgentOptions(knowledge_tokens=0))
+    agent = Agent(ScriptedModel([CUT["submitted"]()]), options=AgentOptions(reader="rules", knowledge_tokens=0))
     finished = agent.run_question(question(SMALL), SMALL, Counted(time.monotonic() + 3600, most=20))
     assert finished.ending.status == "time_spent"
     assert finished.result.valid
@@ -99,7 +100,7 @@ def test_a_document_of_a_few_letters_does_not_outlive_the_run(size: int) -> None
     document = json.dumps({"document": _edges(size)})
     with FaultServer(sends(answer({"tool_calls": [call("submit_dag", document)]}, "tool_calls"))) as server:
         found = read_settings(EndpointFlags(model="m"), {"OPENAI_BASE_URL": server.url})
-        agent = Agent(EndpointClient(found), options=AgentOptions(knowledge_tokens=0))
+        agent = Agent(EndpointClient(found), options=AgentOptions(reader="rules", knowledge_tokens=0))
         asked = question(SMALL)
         # Seconds of the processor: a loaded machine is no fault of the run, and before its end no more can pass.
         started = time.process_time()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls
@@ -22,7 +23,7 @@ PROPOSAL = calls(("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}, "de
 
 
 def run(transcript: Path, step: Step = PROPOSAL) -> PlanResult:
-    options = AgentOptions(knowledge_tokens=0, transcript=transcript)
+    options = AgentOptions(reader="rules", knowledge_tokens=0, transcript=transcript)
     return Agent(ScriptedModel([step]), options=options).run(REQUEST)
 
 

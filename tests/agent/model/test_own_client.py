@@ -31,7 +31,7 @@ class Own:
 
 
 def agent(answer: Callable[[ModelRequest], Any], **options: Any) -> Agent:
-    return Agent(Own(answer), options=AgentOptions(knowledge_tokens=0, **options))
+    return Agent(Own(answer), options=AgentOptions(reader="rules", knowledge_tokens=0, **options))
 
 
 def test_a_client_with_tools_is_made_of_public_names() -> None:
@@ -70,7 +70,7 @@ def test_what_a_client_raises_of_its_own_passes_as_it_is_and_the_chat_goes_on() 
     with pytest.raises(OwnError, match="a fault of mine"):
         agent(fails).run(REQUEST)
     failing = Own(fails)
-    with Agent(failing, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
+    with Agent(failing, options=AgentOptions(reader="rules", knowledge_tokens=0)).chat() as chat:
         with pytest.raises(OwnError):
             chat.say(REQUEST)
         failing.answer = lambda request: Reply(text="hello", finish="stop", usage=TOOK)
@@ -109,4 +109,4 @@ def test_what_is_no_client_is_refused_before_anything_is_asked(client: Any) -> N
 
 def test_a_mode_that_is_none_is_refused_with_those_that_are() -> None:
     with pytest.raises(InputError, match="mode 'telepathy' is none of auto, tools, schema, text"):
-        AgentOptions(mode="telepathy")
+        AgentOptions(reader="rules", mode="telepathy")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
-from shardwright.agent.loop.agent import Agent, AgentOptions
 from shardwright.agent.loop.budget import Limits
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.client import EndpointError
@@ -70,7 +71,7 @@ def fault() -> EndpointError:
 
 def test_a_run_and_its_replay_charge_what_was_lost(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    options = AgentOptions(knowledge_tokens=0, transcript=path)
+    options = AgentOptions(reader="rules", knowledge_tokens=0, transcript=path)
     result = Agent(ScriptedModel([fault()]), options=options).run(REQUEST)
     assert result.report is not None
     use = result.report.model_use
@@ -82,7 +83,7 @@ def test_a_run_and_its_replay_charge_what_was_lost(tmp_path: Path) -> None:
 
 
 def test_a_chat_charges_what_was_lost() -> None:
-    with Chat(agent=Agent(ScriptedModel([fault()]), options=AgentOptions(knowledge_tokens=0))) as chat:
+    with Chat(agent=Agent(ScriptedModel([fault()]), options=AgentOptions(reader="rules", knowledge_tokens=0))) as chat:
         chat.say("hello")
         assert (chat.spent.input_tokens, chat.spent.requests, chat.spent.turns) == (900, 2, 0)
 
@@ -92,7 +93,7 @@ def test_lost_answers_end_a_run_as_any_others_do() -> None:
     with FaultServer(unusable, words) as server:
         settings = EndpointSettings(base_url=server.url, model="m")
         client = EndpointClient(settings, sleep=lambda seconds: None)
-        options = AgentOptions(knowledge_tokens=0, mode="text", limits=Limits(tokens=1000))
+        options = AgentOptions(reader="rules", knowledge_tokens=0, mode="text", limits=Limits(tokens=1000))
         result = Agent(client, options=options).run(REQUEST)
     assert result.report is not None
     assert result.report.model_use is not None

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...bounds import DEGREE
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
+from .claims import Claims
 from .figures import whole_number
 from .hardware_words import HardwareWords, hardware_of
+from .items import ItemReader
 from .lexicon import words_of
 from .scope import Scope
 from .shapes import is_list, is_object
 
-if TYPE_CHECKING:
-    from .walker import Walker
-
 _COUNTS = ("count", "num", "number", "quantity", "total")
-CONCEPTS = ("hardware", "accelerator", "node_count", "gpus_per_node", "gpu_total", "devices")
+HARDWARE = ("hardware", "accelerator", "node_count", "gpus_per_node", "gpu_total", "devices")
 
 
 class HardwareReader:
     """Reads the hardware of one proposal for its walk."""
 
-    def __init__(self, walker: Walker) -> None:
-        self._walker = walker
+    def __init__(self, claims: Claims, items: ItemReader) -> None:
+        self._claims, self._items = claims, items
 
     def takes_member(self, concept: str | None, value: Any, scope: Scope) -> bool:
         """Read a member of an object that describes hardware; whether it was one."""
@@ -33,8 +32,8 @@ class HardwareReader:
         elif concept in ("gpu_total", "devices", "accelerator") and whole_number(value) is not None:
             self._count("gpus_per_node" if scope.is_node else "total", value, scope)
         elif concept in ("node_count", "nodes") and is_list(value) and value:
-            self._walker.facts.claim("nodes", len(value), scope.where)
-            self._walker.walk(value, scope.but(is_node=True))
+            self._claims.facts.claim("nodes", len(value), scope.where)
+            self._claims.walk(value, scope.but(is_node=True))
         elif concept is None and words_of(scope.key) in _COUNTS:
             self._count("total", value, scope)
         elif concept is None and words_of(scope.key) == "per node":
@@ -44,31 +43,31 @@ class HardwareReader:
         return True
 
     def read(self, concept: str, value: Any, scope: Scope) -> None:
-        """Read the value of one of `CONCEPTS`, wherever it stands."""
+        """Read the value of one of `HARDWARE`, wherever it stands."""
         if concept == "gpu_total" and isinstance(value, str) and hardware_of(value).accelerator is not None:
             concept = "hardware"
         if is_object(value) and concept not in ("node_count", "gpus_per_node"):
-            self._walker.walk(value, scope.but(hardware=True))
+            self._claims.walk(value, scope.but(hardware=True))
         elif isinstance(value, str) and concept in ("hardware", "accelerator"):
             self._accelerator(value, scope, must=True)
         elif concept in ("node_count", "gpus_per_node"):
             self._count("nodes" if concept == "node_count" else concept, value, scope)
         elif whole_number(value) is not None and not is_list(value):
             if concept != "gpu_total":
-                self._walker.unclear("{} is a count of devices or the number of one", value, scope)
+                self._claims.unclear("{} is a count of devices or the number of one", value, scope)
             elif scope.phase is None:
                 self._count("total", value, scope)
-        elif self._walker.places_of(value) is None:
-            self._walker.unknown(concept, concept, value, scope)
+        elif self._claims.places_of(value) is None:
+            self._claims.unknown(concept, concept, value, scope)
         else:
-            self._walker.reader.take_devices(value, scope)
+            self._items.take_devices(value, scope)
 
     def _count(self, field: str, value: Any, scope: Scope) -> None:
         number = whole_number(value)
         if number is None or not DEGREE.hold(number):
-            self._walker.unclear("{} is no count", value, scope)
+            self._claims.unclear("{} is no count", value, scope)
         elif scope.phase is None:
-            self._walker.facts.claim(field, number, scope.where)
+            self._claims.facts.claim(field, number, scope.where)
 
     def _accelerator(self, text: str, scope: Scope, *, must: bool) -> None:
         """Claim an accelerator by name, with the counts that stand beside it."""
@@ -78,8 +77,8 @@ class HardwareReader:
                 words = HardwareWords(find_accelerator(text).id)
             except InputError as error:
                 if must:
-                    self._walker.notes.unclear(words.problem or str(error), scope.where, "hardware.accelerator")
+                    self._claims.notes.unclear(words.problem or str(error), scope.where, "hardware.accelerator")
                 return
-        self._walker.facts.claim("accelerator", words.accelerator, scope.where)
+        self._claims.facts.claim("accelerator", words.accelerator, scope.where)
         for field, number in words.counts.items():
-            self._walker.facts.claim(field, number, scope.where)
+            self._claims.facts.claim(field, number, scope.where)

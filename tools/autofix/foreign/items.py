@@ -6,10 +6,11 @@ The degrees that a stage or an operator states go back to the walk. Nodes of whi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...checkpoint import checked
 from ...plan.elements import as_list
+from .claims import Claims
 from .figures import Place, experts_of, span_of
 from .lexicon import DEGREE_NAMES, any_case, concept_of, node_type_of, phase_of, words_of
 from .nodes import (
@@ -27,9 +28,6 @@ from .notes import shortened
 from .scope import Item, Scope
 from .shapes import is_list, is_nested, is_object
 
-if TYPE_CHECKING:
-    from .walker import Walker
-
 MOST_ITEMS = 100_000
 _LISTS: dict[str | None, str | None] = {
     "nodes": None, "node_count": None, "children": None, "stages": "PipelineStageNode", "pp": "PipelineStageNode",
@@ -46,8 +44,8 @@ _EXPERT = any_case(r"e(xperts?)?[\s_\-]?\d")
 class ItemReader:
     """Reads the nodes of one proposal for its walk."""
 
-    def __init__(self, walker: Walker) -> None:
-        self.walker = walker
+    def __init__(self, claims: Claims) -> None:
+        self.claims = claims
         self.count = 0
         self.replicas = 0
 
@@ -61,7 +59,7 @@ class ItemReader:
         if scope.hardware:
             return False
         if concept not in _LISTS:
-            return are_stages(value, self.walker.places_of) and self.take_list("PipelineStageNode", value, scope)
+            return are_stages(value, self.claims.places_of) and self.take_list("PipelineStageNode", value, scope)
         if not is_nested(value):
             return False
         if concept == "phases" and is_list(value):
@@ -87,7 +85,7 @@ class ItemReader:
                 if (phase := phase_of(key)) is not None and is_nested(member):
                     self.take_list(default, member, scope.inside(key, phase=phase))
                 else:
-                    self.walker.walk({key: member}, scope)
+                    self.claims.walk({key: member}, scope)
             return True
         read = [self._read(name, member, default, scope) for name, member in checked(members_of(value))]
         items = [item for item in read if item is not None]
@@ -106,20 +104,20 @@ class ItemReader:
         return True
 
     def _claim_count(self, degree: str, items: list[Item], scope: Scope) -> None:
-        if items and not self.walker.is_cut:
-            self.walker.facts.claim(f"{scope.phase_or_any}.{degree}", len(items), scope.where, weak=True)
+        if items and not self.claims.is_cut:
+            self.claims.facts.claim(f"{scope.phase_or_any}.{degree}", len(items), scope.where, weak=True)
 
     def _attach(self, item: Item, scope: Scope) -> None:
         if scope.item is None:
-            self.walker.items.append(item)
+            self.claims.items.append(item)
         else:
             scope.item.adopt(item)
 
     def take_devices(self, value: Any, scope: Scope) -> None:
         """Read the devices of a phase, or of the whole plan, in their order."""
-        devices = self.walker.places_of(value)
+        devices = self.claims.places_of(value)
         if scope.hardware:
-            self.walker.facts.claim("total", len(devices or ()), scope.where, weak=True)
+            self.claims.facts.claim("total", len(devices or ()), scope.where, weak=True)
         elif devices is not None:
             self._attach(Item("PhaseNode", None, scope.where, scope.phase, devices=devices), scope)
 
@@ -129,16 +127,16 @@ class ItemReader:
             if is_object(member):
                 inner = inner.but(phase=_phase_named(member) or scope.phase)
                 member = {k: v for k, v in member.items() if not (isinstance(v, str) and phase_of(v))}
-            self.walker.walk(member, inner)
+            self.claims.walk(member, inner)
         return True
 
     def _take_ranks(self, value: list[Any], scope: Scope) -> bool:
-        stages = stages_of_ranks(value, scope, self.walker.places_of)
+        stages = stages_of_ranks(value, scope, self.claims.places_of)
         if not stages:
-            self.walker.notes.unclear("ranks that do not fit together", scope.where)
+            self.claims.notes.unclear("ranks that do not fit together", scope.where)
             return True
-        self.walker.claim_degree("tp", len(stages[0].devices or ()), scope)
-        self.walker.claim_degree("pp", len(stages), scope)
+        self.claims.claim_degree("tp", len(stages[0].devices or ()), scope)
+        self.claims.claim_degree("pp", len(stages), scope)
         for item in stages:
             self._attach(item, scope)
         return True
@@ -150,10 +148,10 @@ class ItemReader:
         members: dict[Any, Any] = value if is_object(value) else dict(enumerate(as_list(value)))
         for key, member in members.items():
             by_expert = isinstance(key, str) and (names_experts or _EXPERT.match(key) is not None)
-            places = self.walker.places_of(member if by_expert else key)
+            places = self.claims.places_of(member if by_expert else key)
             experts = experts_of(key if by_expert else member)
             if places is None or experts is None or len(places) != 1:
-                self.walker.notes.unclear(f"{shortened(key)}: {shortened(member)} places no experts", scope.where)
+                self.claims.notes.unclear(f"{shortened(key)}: {shortened(member)} places no experts", scope.where)
                 return True
             hosted.setdefault(places[0], []).extend(experts)
         for place, experts in hosted.items():
@@ -164,7 +162,7 @@ class ItemReader:
         self.count += 1
         inner = scope.inside(name if name is not None else self.count)
         if self.count > MOST_ITEMS or inner.where.count("/") > 60:
-            self.walker.notes.unclear("more, or deeper, nodes than are read", scope.where)
+            self.claims.notes.unclear("more, or deeper, nodes than are read", scope.where)
             return None
         item = Item(default, name, inner.where, scope.phase)
         if default == "PipelineStageNode":
@@ -174,19 +172,19 @@ class ItemReader:
         if is_object(value):
             return self._read_object(name, value, default, inner)
         if default in ("PipelineStageNode", "ReplicaNode"):
-            item.devices = self.walker.places_of(value)
+            item.devices = self.claims.places_of(value)
             if item.devices is not None:
                 return item
         if default is None:
-            self.walker.notes.unclear("nodes of which there is but a name", scope.where)
+            self.claims.notes.unclear("nodes of which there is but a name", scope.where)
         else:
-            self.walker.notes.unclear(f"{shortened(value)!r} is no {default.removesuffix('Node')}", inner.where)
+            self.claims.notes.unclear(f"{shortened(value)!r} is no {default.removesuffix('Node')}", inner.where)
         return None
 
     def _layers_and_devices(self, value: Any) -> tuple[tuple[int, int] | None, list[Place] | None]:
         """What a stage says that is only its layers, or a pair of its layers and its devices."""
         if is_list(value) and len(value) == 2 and not isinstance(value[0], int):
-            span, devices = span_of(value[0]), self.walker.places_of(value[1])
+            span, devices = span_of(value[0]), self.claims.places_of(value[1])
             if span is not None and devices is not None:
                 return span, devices
         return span_of(value), None
@@ -194,7 +192,7 @@ class ItemReader:
     def _read_object(self, name: str | None, value: dict[str, Any], default: str | None, scope: Scope) -> Item:
         item, unknown_type = new_item(name, value, default, scope)
         if unknown_type is not None:
-            self.walker.notes.unclear(f"a node of the type {shortened(unknown_type)!r}", scope.where)
+            self.claims.notes.unclear(f"a node of the type {shortened(unknown_type)!r}", scope.where)
         operator = item.type if item.type in OPERATORS else None
         inside = scope.but(item=item, phase=item.phase, operator=operator)
         for key, member in value.items():
@@ -205,7 +203,7 @@ class ItemReader:
 
     def _field(self, item: Item, key: str, value: Any, scope: Scope) -> None:
         concept, phase, inner = concept_of(key), phase_of(key), scope.inside(key)
-        if concept in ("id", "type", "phase", "aside") or set_field(item, key, concept, value, self.walker.places_of):
+        if concept in ("id", "type", "phase", "aside") or set_field(item, key, concept, value, self.claims.places_of):
             return
         if concept == "parent" and (name := _only(value)) is not None:
             item.parent_name = name
@@ -214,27 +212,27 @@ class ItemReader:
             child.type, child.phase = "PhaseNode", phase
             self._attach(child, inner)
         elif phase is not None and concept is None:
-            self.walker.walk({key: value}, inner)
+            self.claims.walk({key: value}, inner)
         elif self.takes(concept, value, inner):
             return
         elif item.type == "ReplicaNode" and concept == "replicas" and (devices := self._group(value)) is not None:
             item.devices = item.devices or devices  # its workers
         elif concept == "tp" and (devices := self._group(value)) is not None:
             item.devices = item.devices or devices
-            self.walker.facts.claim(f"{item.phase or 'any'}.tp", len(devices), inner.where, weak=True)
+            self.claims.facts.claim(f"{item.phase or 'any'}.tp", len(devices), inner.where, weak=True)
         elif concept in DEGREE_NAMES:
             if states_degree(item, concept) and not is_list(value):
-                self.walker.degree(str(concept), value, inner)
+                self.claims.degree(str(concept), value, inner)
         elif concept is None and is_nested(value) and (kind := node_type_of(key)) is not None:
             self.take_list(kind, value if is_list(value) and holds_objects(value) else {key: value}, inner)
         else:
             # What is said of the whole plan inside of a node is not said of one of its operators.
             outside = inner.but(operator=None) if item.type in ("RequestNode", None) else inner
-            self.walker.walk({key: value}, outside)
+            self.claims.walk({key: value}, outside)
 
     def _group(self, value: Any) -> list[Place] | None:
         """Several devices, as a list or a text: those of one group, not the number of its members."""
-        devices = self.walker.places_of(value) if is_list(value) or isinstance(value, str) else None
+        devices = self.claims.places_of(value) if is_list(value) or isinstance(value, str) else None
         return devices if devices is not None and len(devices) > 1 else None
 
 

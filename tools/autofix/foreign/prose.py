@@ -12,7 +12,7 @@ from typing import Any
 from ...catalog.model_mentions import mentions
 from ...catalog.names import named_format
 from ...plan.document import PHASES
-from ...search.shorthand import read_shorthand
+from ...plan.shorthand import read_shorthand
 from .degree_words import degrees_in_prose
 from .hardware_words import hardware_of
 from .lexicon import any_case, folded

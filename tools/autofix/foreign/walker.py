@@ -10,41 +10,31 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ...bounds import DEGREE
 from ...catalog.model_mentions import mentions
 from ...catalog.models import find_model
 from ...catalog.names import named_format
 from ...checkpoint import checkpoint
 from ...errors import InputError
 from ...rules.combination.dimension_names import read_dimension
-from . import hardware
 from .axes import degrees_by_axis, lengths_of
+from .claims import MOST_DEGREE, OPERATOR_DEGREES, Claims
 from .degree_words import degrees_of
-from .edges import NamedEdge, edges_of
-from .facts import Facts
-from .figures import Place, digits_for_words, figure_of, places_of, span_of, whole_number
+from .edges import edges_of
+from .figures import figure_of, span_of, whole_number
 from .flags import flags_in
+from .hardware import HARDWARE, HardwareReader
 from .items import ItemReader
 from .lexicon import DEGREE_NAMES, OBJECTIVES, any_case, concept_of, node_type_of, number_format, phase_of, words_of
 from .notes import Notes, shortened
-from .scope import Item, Scope
+from .scope import Scope
 from .shapes import is_list, is_nested, is_object
 from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
-# The format's own bound on a degree.
-_MOST_DEGREE = int(DEGREE.most)
 _MAX_VALUES = 500_000
-# A short text stands for any number of devices: those of hundreds of GPUs at each operator of each layer.
-MOST_PLACES = 100_000
 # Texts inside of texts: an answer inside of a message, few of them and no further.
 _MOST_DEPTH_OF_TEXTS = 2
 _MOST_TEXTS = 20
-_OPERATOR_DEGREES = {
-    "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
-    "FFNNode": {"tp": "tp_ffn"},
-    "MoENode": {"ep": "ep", "tp": "tp_expert"},
-}
 _BARE_DEGREES: dict[str | None, str] = {"stages": "pp", "experts": "ep", "bare_dp": "dp"}
 _PRECISIONS = ("weights", "kv_cache", "activations")
 # Concepts whose value is one figure or word: the field that they claim, and what reads it.
@@ -72,36 +62,15 @@ _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node"
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
 
 
-class Walker:
-    """One walk: `facts` was said of the whole plan, `items` are the nodes without a parent, `edges` join names."""
+class Walker(Claims):
+    """One walk through a proposal."""
 
     def __init__(self, notes: Notes, *, is_cut: bool = False) -> None:
-        self.notes = notes
-        # Of a text that breaks off nothing is counted: there may have been more.
-        self.is_cut = is_cut
-        self.facts = Facts(notes)
-        self.items: list[Item] = []
-        self.edges: list[NamedEdge] = []
+        super().__init__(notes, is_cut=is_cut)
         self.values = 0
         self.texts = 0
-        self._places = 0
         self.reader = ItemReader(self)
-        self.hardware = hardware.HardwareReader(self)
-
-    def unclear(self, what: str, value: object, scope: Scope, field: str | None = None) -> None:
-        """Note that `value`, which stands for the braces of `what`, was left out."""
-        self.notes.unclear(what.format(repr(shortened(value))), scope.where, field)
-
-    def places_of(self, value: object) -> list[Place] | None:
-        """The devices that `value` names, of all that a document may name; `None` where it names none."""
-        if self._places > MOST_PLACES:
-            return None
-        places = places_of(value)
-        self._places += len(places or ())
-        if self._places <= MOST_PLACES:
-            return places
-        self.notes.unclear(f"more than {MOST_PLACES:,} devices, however often one is named", "/")
-        return None
+        self.hardware = HardwareReader(self, self.reader)
 
     def walk(self, value: object, scope: Scope) -> None:
         """Claim what `value` says."""
@@ -116,7 +85,7 @@ class Walker:
             for name, number in degrees.items():
                 self.claim_degree(name, number, scope)
             for key, member in members.items():
-                self._member(str(key), member, scope)
+                self.member(str(key), member, scope)
         elif is_list(value):
             self._walk_list(value, scope)
 
@@ -133,7 +102,7 @@ class Walker:
             if is_nested(member):
                 self.walk(member, scope.inside(place))
 
-    def _member(self, key: str, value: Any, scope: Scope) -> None:
+    def member(self, key: str, value: Any, scope: Scope) -> None:
         if value is None or value == "":
             return
         if isinstance(value, str):
@@ -153,7 +122,7 @@ class Walker:
             self.degree(concept, value, inner)
         elif scope.hardware and self.hardware.takes_member(concept, value, inner):
             return
-        elif concept in hardware.CONCEPTS:
+        elif concept in HARDWARE:
             if concept == "gpu_total" and whole_number(value) and _OF_STRATEGY.search(scope.where):
                 self.facts.claim("used", whole_number(value), inner.where, weak=True)
             self.hardware.read(concept, value, inner)
@@ -169,7 +138,7 @@ class Walker:
             return
         elif is_nested(value):
             operator = node_type_of(key) if concept is None and is_object(value) else None
-            self.walk(value, inner.but(operator=operator) if operator in _OPERATOR_DEGREES else inner)
+            self.walk(value, inner.but(operator=operator) if operator in OPERATOR_DEGREES else inner)
         elif isinstance(value, str) and ("--" in value or " -tp" in value) and (flags := flags_in(value[:20_000])):
             self.walk(flags, inner)
         else:
@@ -189,65 +158,6 @@ class Walker:
             self.reader.take_list(kind, value, inside)
         else:
             self.notes.unclear(f"{shortened(value)}: not clear what of {phase} this is", scope.where)
-
-    def degrees_text(self, text: str, scope: Scope) -> None:
-        """Claim the degrees that a text states; note one that states none for certain."""
-        degrees = degrees_of(text)
-        if degrees is None:
-            self.unclear("{} states no parallel degrees for certain", text, scope, "strategy")
-        for name, number in (degrees or {}).items():
-            self.claim_degree(name, number, scope)
-
-    def degree(self, name: str, value: Any, scope: Scope) -> None:
-        """Claim one degree: a number, a text, one for each phase, or an object that holds it."""
-        if is_object(value):
-            self._degree_object(name, value, scope)
-            return
-        if is_list(value):
-            numbers = {whole_number(item) for item in value}
-            value = numbers.pop() if len(numbers) == 1 else None
-        number = whole_number(digits_for_words(value[:100]) if isinstance(value, str) else value)
-        if number is not None and 1 <= number <= _MOST_DEGREE:
-            self.claim_degree(name, number, scope)
-        elif number is None and isinstance(value, str) and degrees_of(value) is not None:
-            self.degrees_text(value, scope)
-        else:
-            if value not in (False, 0):
-                self.unclear(f"{{}} is no degree of {name}", value, scope, "strategy")
-            if type(value) is int and -_MOST_DEGREE <= value < 0 and scope.operator is None:
-                self.facts.claim(f"{scope.phase_or_any}.as_stated.{name}", value, scope.where)
-
-    def _degree_object(self, name: str, value: dict[str, Any], scope: Scope) -> None:
-        """ "tensor_parallel": {"tp_size": 2}, or {"prefill": 4, "decode": 8}."""
-        for key, member in list(value.items())[:50]:
-            phase, inner = phase_of(key), scope.inside(key)
-            if phase is not None:
-                self.degree(name, member, inner.but(phase=phase))
-            elif words_of(key) in ("size", "degree", "value", "ways", "n", "count", "world size"):
-                self.degree(name, member, inner)
-            elif words_of(key) != "enabled":
-                self._member(key, member, scope)
-
-    def claim_degree(self, name: str, number: int, scope: Scope) -> None:
-        """Claim a degree for the phase of its scope, under the name that it has in its operator."""
-        if name == "cp":
-            self._undefined(name, number, scope)
-            return
-        if scope.operator is not None:
-            named = _OPERATOR_DEGREES[scope.operator].get(name)
-            if named is None:
-                self.notes.unclear(f"{name} {number} does not go with this operator", scope.where)
-                return
-            if named == "tp":
-                self.facts.claim("attention_only", True, scope.where, weak=True)
-            name = named
-        self.facts.claim(f"{scope.phase_or_any}.{name}", number, scope.where)
-
-    def _undefined(self, name: str, number: int, scope: Scope) -> None:
-        """Claim a dimension that is none of the five, for the rules to name it."""
-        if number > 1:
-            self.notes.unclear(f"{name} {number}: no dimension but DP, PP, SP, EP and TP is known", scope.where)
-            self.facts.claim(f"{scope.phase_or_any}.as_stated.{name}", number, scope.where)
 
     def _model(self, value: Any, scope: Scope) -> None:
         if is_object(value):
@@ -308,10 +218,10 @@ class Walker:
 
     def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
         """A word or number that means nothing here; degrees in it count where it holds nothing else."""
-        if concept is None and type(value) is int and value <= _MOST_DEGREE and not scope.hardware:
+        if concept is None and type(value) is int and value <= MOST_DEGREE and not scope.hardware:
             dimension = read_dimension(key)
             if dimension is not None and not dimension.defined:
-                self._undefined(key, value, scope)
+                self.undefined(key, value, scope)
                 return
         if isinstance(value, str) and "{" in value and self._looks_into(value, scope):
             return

@@ -8,8 +8,7 @@ from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Attention, LatentAttention
 from ...catalog.attention.spec import AttentionSpec, LatentWidths
 from ..kv_cache import heads_share
-from ..operators.attention import attention_core
-from ..operators.linear_attention import recurrence
+from ..operators.attention import attention_core, recurrence
 from ..operators.mla import indexer_scores, latent_attention
 from ..operators.work import Work
 from .writer import ProgramContext

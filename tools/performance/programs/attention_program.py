@@ -7,9 +7,8 @@ import math
 from ...catalog.attention.spec import AttentionSpec, LatentWidths
 from ..kv_cache import heads_share
 from ..operation import Operation, Role, Shape, Where
-from ..operators.cache_update import cache_update
+from ..operators.elementwise import cache_update, norm
 from ..operators.linear import NO_MATRIX, Matrix, linear
-from ..operators.norm import norm
 from ..stage_shape import OperatorSet
 from .attention_core import core_work
 from .closing import close_operator, union_where

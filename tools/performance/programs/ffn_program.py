@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...calibration.forms.elementary import Truth
 from ...catalog.architecture import FFNSpec
 from ..operation import Operation, Owner
+from ..operators.elementwise import norm
 from ..operators.linear import NO_MATRIX, linear
-from ..operators.norm import norm
 from ..stage_shape import OperatorSet
 from .closing import close_operator, scatter_tokens
 from .tensors import weights_by_role

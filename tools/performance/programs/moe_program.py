@@ -11,9 +11,8 @@ from ...calibration.forms.elementary import Number, Truth, ceil, larger
 from ...catalog.architecture import MoESpec
 from ..collectives import Transfer
 from ..operation import Operation, Shape
+from ..operators.elementwise import aggregate, norm, routing, weigh
 from ..operators.linear import NO_MATRIX, linear
-from ..operators.norm import norm
-from ..operators.router import aggregate, routing, weigh
 from ..operators.work import Work
 from .expert_delivery import Delivery, bank_work, expert_bank, expert_delivery, expert_load
 from .ffn_program import write_matrices

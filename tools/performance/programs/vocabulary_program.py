@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ..operation import Operation
-from ..operators.embedding import embedding
+from ..operators.elementwise import embedding, norm
 from ..operators.linear import Matrix, linear
-from ..operators.norm import norm
 from ..roofline import rate_dtype
 from .writer import ProgramWriter, shape_of
 

@@ -12,8 +12,8 @@ from ...plan.degrees import phase_degrees
 from ...plan.document import PHASES, Phase
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
-from ..engines import named_engine
 from ..legality import Conditions, Fault, Pipeline
+from ..reading import named_engine
 
 
 def _has_both(view: PlanView, replica: NodeView) -> bool:

@@ -12,9 +12,8 @@ from ...engines.engine import Engine
 from ...plan.placement import attention_width
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
-from ..engines import named_engine
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import label, settled_devices, stage_devices
+from ..reading import label, named_engine, settled_devices, stage_devices
 
 
 def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeView]:

@@ -12,9 +12,8 @@ from ...plan.degrees import PhaseDegrees, phase_degrees
 from ...plan.document import PhaseStrategy
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine
 from ..legality import Conditions, Fault
-from ..reading import label
+from ..reading import label, named_engine
 
 _PLAIN = ("attention_dp", "tp_ffn", "ep", "tp_expert")
 _GROUP = ("tp", "sp", "kv_sp")

@@ -12,11 +12,10 @@ from ...engines.engine import Engine
 from ...plan.placement import even_cut
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
-from ..engines import named_engine
 from ..expert_groups import beyond, gaps, group_width, listed
 from ..layer_specs import operator_specs
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import compute_devices
+from ..reading import compute_devices, named_engine
 
 
 def _group_sizes(view: PlanView, operator: NodeView, moe: MoESpec) -> list[int]:

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from ...plan.elements import parse_device
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
-from ..engines import named_engine
 from ..legality import Conditions, Fault, Pipeline
-from ..reading import stage_devices
+from ..reading import named_engine, stage_devices
 
 _MAX_COUNTS = 16
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.degrees import phase_degrees
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
-from ..engines import named_engine
+from ..reading import named_engine
 
 
 def check(view: PlanView) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ def _prefill_seconds(layout: LoadedLayout, phase: PhaseLayout) -> float:
     # The performance model is wanted only where short prompts are split.
     from ...performance.schedule import PhaseTimer, prefill_loads
 
-    return PhaseTimer(layout.setting, phase).prefill(prefill_loads(layout.setting, 1, 1)).seconds
+    return PhaseTimer(layout.setting, phase).prefill(prefill_loads(layout.setting, 1)).seconds
 
 
 def _short(case: Case) -> Iterator[Fault]:

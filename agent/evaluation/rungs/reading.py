@@ -1,0 +1,77 @@
+"""Rung: the facts of a request were read as meant, or what is unclear was asked about; nothing is silently wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ....tools.catalog.models import find_model
+from ....tools.errors import InputError
+from ...intent.intent import Said
+from ...reading.agreement import same_constraint, total
+from ...stated_constraints import stated_constraints
+from ..marks import Mark, Solution
+from ..posed import PosedCase
+from .rung import AnswerRung
+
+ASKED, WRONG = "asked: ", "silently wrong: "
+_ROUNDING = 0.03
+_COUNTS = ("nodes", "gpus_per_node", "gpus")
+
+
+def reading_mark(fields: Mapping[str, Any], constraints: Sequence[str], said: Said | str) -> Mark:
+    """The mark of a reading, or of the question or refusal in its place; its value is the share of facts that is right.
+
+    Raises:
+        InputError: a line of `constraints` is none.
+    """
+    count = len(fields) + len(constraints)
+    if isinstance(said, str):
+        return Mark(passed=not count, value=float(not count), why="" if not count else f"{ASKED}{said}"[:300])
+    if not count:
+        return Mark(passed=False, value=0.0, why=f"{WRONG}read, and it had to be asked")
+    wrong = [*_wrong_fields(fields, said), *_missing(constraints, said)]
+    return Mark(passed=not wrong, value=1 - len(wrong) / count, why=f"{WRONG}{'; '.join(wrong)}"[:300] * bool(wrong))
+
+
+def _wrong_fields(fields: Mapping[str, Any], said: Said) -> Iterator[str]:
+    counts = {name: value for name in _COUNTS if (value := getattr(said, name)) is not None}
+    plain = said.model_dump(mode="json")
+    for name, wanted in fields.items():
+        found = total(counts) if name == "gpus" else plain.get(name)
+        if not _is(name, found, wanted):
+            yield f"{name} is {found}, not {wanted}"
+
+
+def _is(name: str, found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        return all(_is(str(key), found.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(found, list) and name == "relaxations":
+        return sorted(wanted) == sorted(found)
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(wanted) == len(found) and all(_is(name, *pair) for pair in zip(found, wanted, strict=True))
+    if isinstance(wanted, int | float) and isinstance(found, int | float) and not isinstance(wanted, bool):
+        return abs(found - wanted) <= _ROUNDING * max(abs(wanted), 1e-9)
+    if name == "model" and isinstance(found, str) and isinstance(wanted, str):
+        try:
+            return find_model(found).name == find_model(wanted).name
+        except InputError:
+            return found == wanted
+    return found == wanted
+
+
+def _missing(lines: Sequence[str], said: Said) -> Iterator[str]:
+    for line in lines:
+        for wanted in stated_constraints([line]) or ():
+            if not any(same_constraint(one, wanted) for one in said.constraints):
+                yield f"no constraint {line}"
+
+
+def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
+    case = asked.case
+    if case.expect != "reading":
+        return None
+    return reading_mark(case.said, case.constraints, solution.refusal or solution.said or "nothing was read")
+
+
+RUNG = AnswerRung("reading", "were the facts of the request read as meant, or asked about?", _mark)

@@ -1,0 +1,217 @@
+"""A brief as one page of text, with what only briefs state taken off it: a card's figures, a model's dimensions, names.
+
+It refuses to read anything that a request may say as well: that is left on the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ...tools.catalog import hardware, model_mentions
+from .brief_facts import Fact, Facts, statement_words
+from .brief_figures import read_figures
+from .brief_layout import Line, lines_of, places_of
+from .brief_lexicon import GPU
+from .brief_model import read_traits
+from .brief_statements import Statement, key_words
+from .claims import Claims
+from .page import BARRIER, CARD, MODEL, Page
+from .precision_words import FORMAT
+from .quantities import find_quantities
+from .request import list_unread
+from .spelling import corrected
+
+_MODEL_KEY = re.compile(
+    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
+)
+_CARD_KEY = re.compile(
+    rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号"
+)
+_WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
+_ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
+_PLAIN_ANSWER = re.compile(
+    r"(?:no|false|off|none|n/a|yes|true|on|any|open|tbd|unlimited|as many.*|no limit.*|不限.*|无限.*|否|是)\W*",
+    re.IGNORECASE,
+)
+_WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}\"")
+_TFLOPS = "card.tflops"
+_DEMAND = re.compile(
+    r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多",
+    re.IGNORECASE,
+)
+# Keys that say nothing of the deployment.
+_FOREIGN_KEY = re.compile(
+    r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
+    r"approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|status|revision|room|rack|address|phone|"
+    r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜|地址|"
+    r"电话|状态)"
+)
+_NOISE_KEY = re.compile(
+    r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
+    r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
+    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The lines of a brief on one page; `facts` of parts, and names under keys that no catalogue has."""
+
+    lines: tuple[Line, ...]
+    page: Page
+    facts: Facts
+    models: tuple[Fact, ...] = ()
+    cards: tuple[Fact, ...] = ()
+
+    @classmethod
+    def of(cls, statements: Sequence[Statement], *, has_config: bool = False) -> Document:
+        """Lay the statements out and take off the page what only briefs state; `has_config`: beside a config."""
+        facts = Facts()
+        models: list[Fact] = []
+        cards: list[Fact] = []
+        pages: list[Page] = []
+        found: list[tuple[Fact, ...]] = []
+        lines = lines_of(statements)
+        for line in lines:
+            text, slips = corrected(line.text)
+            for written, meant in slips:
+                facts.reading(f"{written!r} read as {meant!r} ({line.statement.where})")
+            page = Page(text)
+            pages.append(page)
+            if _FOREIGN_KEY.fullmatch(line.key) and _with_names(page).text == page.text:
+                page.take(0, len(page.text))
+                found.append(())
+                continue
+            _read_unknown_name(line, page, models, cards)
+            facts.add(read_traits(line.statement))
+            found.append(read_figures(line.statement, _with_names(page), line.start))
+        for page, stated in zip(pages, _of_parts(lines, found, has_config), strict=True):
+            _take(page, stated)
+            facts.add(stated)
+        whole = Page(BARRIER.join(page.original for page in pages))
+        whole.text = BARRIER.join(page.text for page in pages)
+        return cls(lines, whole, facts, tuple(models), tuple(cards))
+
+    def list_unread(self, claims: Claims) -> None:
+        """List the figures that nothing read, and lines that are keyed or demand something and say nothing known."""
+        at = 0
+        for line, length in zip(self.lines, map(len, self.page.original.split(BARRIER)), strict=True):
+            end = at + length
+            text, original = self.page.text[at + line.start : end], self.page.original[at:end]
+            if line.key and _NOISE_KEY.fullmatch(line.key):
+                self.page.take(at, end)
+            elif (line.key or _DEMAND.search(line.text)) and not self._is_read(claims, line, text, original):
+                claims.leave_unread(f"not understood: {original.strip()[:160]!r}")
+            at = end + len(BARRIER)
+        list_unread(self.page, claims)
+
+    def _is_read(self, claims: Claims, line: Line, text: str, original: str) -> bool:
+        """Whether anything was read of a line, or stands on the page as a figure, which is listed as one."""
+        where, body = line.statement.where, original[line.start :]
+        is_part = any(fact.where == where for fact in (*self.facts.items, *self.models, *self.cards))
+        notes = (*claims.words.values(), *claims.readings, *claims.unread)
+        is_told = any(words in original or body.strip() in words for words in notes)
+        return text != body or is_part or is_told or len(find_quantities(text)) > 0
+
+    def place(self, words: str) -> str:
+        """Where words stand in the brief: its first place, "" where they are not its own."""
+        places = places_of(self.lines, self.page.original, words)
+        return places[0] if places else ""
+
+    def placed(self, reason: str) -> str:
+        """A reason of the reader, with the place of all words that it quotes."""
+        quoted = list(_WORDS_OF_REASON.finditer(reason))
+        places: list[str] = []
+        for i, match in enumerate(quoted):
+            words = match.group()[1:-1].replace("\\n", "\n")
+            found = places_of(self.lines, self.page.original, words)
+            again = any(one.group() == match.group() for one in quoted[:i])
+            places.append(found[-1 if again else 0] if found else "")
+        for i in reversed(range(len(quoted))):
+            if places[i] and places[i] not in places[i + 1 : i + 2]:
+                reason = f"{reason[: quoted[i].end()]} ({places[i]}){reason[quoted[i].end() :]}"
+        return reason
+
+    def words(self, words: str) -> str:
+        """Words of a field as a person sees them in the report: the line that they stand in, and its place."""
+        parts = [words] if self.page.original.find(words) >= 0 else re.split(r"[;,+] ", words)
+        shown = [f"{part} ({where})" if (where := self.place(part)) else part for part in parts]
+        return "; ".join(dict.fromkeys(shown))[:400]
+
+
+def _with_names(page: Page) -> Page:
+    """A copy of a page on which the names of models and cards are marked, so that their digits are no figures."""
+    named = Page(page.original)
+    named.text = page.text
+    for mention in model_mentions.mentions(page.text):
+        named.take(mention.start, mention.end, mark=MODEL)
+    for card in hardware.mentions(named.text):
+        named.take(card.start, card.end, mark=CARD)
+    return named
+
+
+def _of_parts(lines: Sequence[Line], found: Sequence[tuple[Fact, ...]], has_config: bool) -> list[tuple[Fact, ...]]:
+    """The figures that are a card's or a model's: those of a brief that describes one, not a word or two of a sentence.
+
+    A model is described by its layers or its width, a card by its peak or its bandwidth, or by a key for its memory.
+    """
+    fields = {fact.field for facts in found for fact in facts}
+    has_model = has_config or bool(fields & {"model.num_hidden_layers", "model.hidden_size"})
+    has_card = bool(fields & {_TFLOPS, "card.memory_bandwidth", "card.compute_efficiency", "card.memory_efficiency"})
+    kept: list[tuple[Fact, ...]] = []
+    for line, facts in zip(lines, found, strict=True):
+        keyed = has_card or "mem" in line.key or "显存" in line.key
+        kept.append(tuple(f for f in facts if (has_model if f.field.startswith("model.") else keyed)))
+    return kept
+
+
+def _take(page: Page, facts: Sequence[Fact]) -> None:
+    """Take figures of parts off the page, and the formats that peaks are stated for."""
+    for fact in facts:
+        if fact.quantity is not None:
+            page.take(fact.quantity.start, fact.quantity.end)
+    if any(fact.field == _TFLOPS for fact in facts):
+        for match in page.search(FORMAT):
+            page.take(*match.span())
+
+
+def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[Fact]) -> None:
+    """A short name under a key that asks for a model or a card, which no catalogue knows."""
+    asked, body = _asked(line.statement), page.text[line.start :]
+    name = body.split("(")[0]
+    if _ASKS_NAME.search(asked):  # "card type: X200, 8 per server": the first of several things is the name
+        name = re.split(r"[,;]", name)[0]
+    end = line.start + len(name)
+    name = name.strip(" ,").rstrip(".")
+    is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and any(c.isalpha() for c in name)
+    if not is_name or _PLAIN_ANSWER.fullmatch(name) or any(_is_figure(name, q.start) for q in find_quantities(name)):
+        return
+    if any(one.entry for one in model_mentions.mentions(name)) or any(m.accelerator for m in hardware.mentions(name)):
+        return
+    fact = Fact("name", name, statement_words(line.statement), line.statement.where, name)
+    if _MODEL_KEY.fullmatch(asked):
+        models.append(fact)
+    elif _CARD_KEY.fullmatch(asked) and (asked not in _WIDE_KEYS or any(c.isdigit() for c in name)):
+        cards.append(fact)
+    else:
+        return
+    page.take(line.start, end)
+
+
+def _asked(statement: Statement) -> str:
+    """The key in plain words, with the one above it where it is generic ("name")."""
+    path = [key_words(part) for part in statement.path] if statement.keyed else []
+    is_generic = len(path) > 1 and _ASKS_NAME.fullmatch(path[-1])
+    return " ".join(path[-2:] if is_generic else path[-1:])
+
+
+def _is_figure(name: str, start: int) -> bool:
+    """Whether a number is a figure of its own, not part of a name ("TPX-3")."""
+    return start == 0 or name[start - 1].isspace()
+
+
+def of_prefix(facts: Iterable[Fact], prefix: str) -> list[Fact]:
+    """The facts of the fields that begin with `prefix`."""
+    return [fact for fact in facts if fact.field.startswith(prefix)]

@@ -1,0 +1,164 @@
+"""Every form of brief as text that the reader of requests reads: a line a statement, its key before its words.
+
+Lines are parted by `BARRIER`, over which no word speaks of another. It refuses to know what any line means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .brief_qualifiers import key_unit
+from .brief_statements import PER_NODE, Statement, key_words
+from .page import BARRIER
+from .quantities import find_quantities, normalise, with_paired_statistics
+
+# "1,6 TB/s": a comma before one or two digits and a unit is a decimal point.
+_DECIMAL_COMMA = re.compile(
+    r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))"
+)
+_OF_ONE = re.compile(
+    r"单张?卡(?=\s?(?:双向|单向)?(?:算力|显存|内存|带宽|吞吐|峰值|功耗|\d[\d.]*\s?(?:[TP]FLOPS|[TGM]i?[Bb])))"
+)
+_VERSION = re.compile(
+    r"((?<![a-z])(?:nvlink|nvswitch|pci-?e(?:xpress)?|hbm|g?ddr|cuda|rocm|gen))[ -]?(?:gen "
+    r"?)?v?\d(?:\.\d)?(?:e|x)?(?![\w.%]|\s?[gt]i?b)",
+    re.IGNORECASE,
+)
+_FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
+_JOINED = re.compile(
+    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|"
+    r"激活|kv[ _-]?cache|kv ?缓存)",
+    re.IGNORECASE,
+)
+_PRODUCT = re.compile(
+    r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|"
+    r"\s?cards?)?",
+    re.IGNORECASE,
+)
+_PHASE = re.compile(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
+_OF_A_PHASE = re.compile(
+    r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡", re.IGNORECASE
+)
+_GENERIC_KEY = re.compile(
+    r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
+    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)"
+)
+_STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
+_FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
+_TENSOR = re.compile(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
+_COUNT_OF_CARDS = re.compile(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
+_UNIT_IN_KEY = re.compile(
+    r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
+    re.IGNORECASE,
+)
+
+
+_IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement as a line of text; its words begin at `start`, behind the key."""
+
+    statement: Statement
+    text: str
+    start: int
+
+    @property
+    def key(self) -> str:
+        """The key of the statement in plain words, "" where it has none."""
+        return key_words(self.statement.path[-1]) if self.statement.keyed and self.statement.path else ""
+
+
+def lines_of(statements: Iterable[Statement]) -> tuple[Line, ...]:
+    """Every statement but the headings as a line."""
+    return tuple(_line(statement) for statement in statements if not statement.heading)
+
+
+def _line(statement: Statement) -> Line:
+    prefix, body = plain_text(_prefix(statement)), _with_unit(statement, plain_text(statement.text))
+    text = with_paired_statistics(prefix + body)
+    return Line(statement, text, min(len(prefix), len(text) - 1) if text == prefix + body else 0)
+
+
+def _prefix(statement: Statement) -> str:
+    """The key as the words before the body; where the key is generic ("dtype"), with the key above; with the phase."""
+    path = statement.path
+    if not statement.keyed or not path:
+        phase = _phase(path)
+        return f"{phase}: " if phase and _OF_A_PHASE.search(statement.text) else ""
+    key = _spelled(path[-1])
+    if len(path) > 1 and _GENERIC_KEY.fullmatch(key):
+        key = f"{_spelled(path[len(path) - 2])} {key}"
+    above = " ".join(key_words(part) for part in path[:-1])
+    if _FORMATS.search(above) and _TENSOR.fullmatch(key):
+        key = f"{key} precision"
+    phase = _phase(path[:-1])
+    if phase and not _PHASE.search(key) and _OF_A_PHASE.search(f"{key} {statement.text}"):
+        key = f"{phase} {key}"
+    if PER_NODE in path and _COUNT_OF_CARDS.search(key) and PER_NODE not in key:
+        key = f"{key} {PER_NODE}"
+    if _STRATEGY.search(above) and not _STRATEGY.search(key) and _OF_A_PHASE.search(f"{key}: {statement.text}"):
+        key = f"strategy {key}"
+    return f"{key}: "
+
+
+def _spelled(key: str) -> str:
+    """The words of a key without its unit; only an identifier is parted at its capitals ("gpusPerNode")."""
+    words = key_words(key) if _IDENTIFIER.fullmatch(key) else normalise(key)
+    return _UNIT_IN_KEY.sub("", words).strip()
+
+
+def _with_unit(statement: Statement, body: str) -> str:
+    """The words with the unit of their key behind every bare number."""
+    keys = statement.path[-3:] if statement.keyed else ()
+    unit = next((unit for key in reversed(keys) if (unit := key_unit(key))), None)
+    if unit is None:
+        return body
+    for quantity in reversed(find_quantities(body)):
+        if quantity.unit == "count":
+            body = f"{body[: quantity.end]} {unit}{body[quantity.end :]}"
+    return body
+
+
+def _phase(path: Iterable[str]) -> str | None:
+    """The one phase that the innermost heading or key that names a phase names."""
+    for part in reversed(tuple(path)):
+        found = {str(match.lastgroup) for match in _PHASE.finditer(key_words(part))}
+        if found:
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def plain_text(text: str) -> str:
+    """The normalised text, with what would be misread spelled out.
+
+    Versions ("NVLink 4.0", "PCIe 5") go; 单卡 before a figure of a card counts nothing; "weights, activations: BF16"
+    joins the two; a product of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
+    """
+    text = _DECIMAL_COMMA.sub(r"\1.\2", normalise(text))
+    text = _OF_ONE.sub("每卡", text)
+    text = _VERSION.sub(lambda match: match[1], text)
+    text = _FORM.sub(lambda match: f" {match[1]}", text)
+    text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
+    return _PRODUCT.sub(_spelled_product, text)
+
+
+def _spelled_product(match: re.Match[str]) -> str:
+    names = [name.strip() for name in re.split(r"[x*]", match["names"])]
+    figures = [figure.strip() for figure in re.split(r"[x*]", match["figures"])]
+    if len(figures) == 1 and not match["total"]:
+        return f" {figures[0]} GPUs"
+    if len(figures) != len(names):
+        return match.group()
+    degrees = ", ".join(f"{name} {figure}" for name, figure in zip(names, figures, strict=True))
+    return f" {degrees}" + (f", {match['total']} GPUs" if match["total"] else "")
+
+
+def places_of(lines: Sequence[Line], text: str, words: str) -> list[str]:
+    """The places of the brief at which the words stand in the whole text, the first and the last."""
+    found = [text.find(words), text.rfind(words)]
+    places = [lines[min(text.count(BARRIER, 0, at), len(lines) - 1)].statement.where for at in found if at >= 0]
+    return list(dict.fromkeys(places))

@@ -1,0 +1,63 @@
+"""What is only wished for, and what is said on a condition: no demands, and never passed over in silence.
+
+A wish with a figure is taken off the page. What stands in a conditional sentence is read like the rest, but gives way
+to what is said without a condition (`Claims.claim`).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from .claims import Claims
+from .page import BOX, CARD, MODEL, RACK, Page, breaks_of
+from .quantities import find_quantities
+
+_WISH = re.compile(
+    r"(?<![a-z])(?:ideally|prefer(?:ably|red)(?!\s(?:to|over))|nice\sto\shave|(?:would|'d)\sbe\s(?:nice|great|good|a\s(?:plus|bonus))|"
+    r"if\s(?:at\sall\s)?possible|not\s(?:strictly\s|really\s)?required|optional(?:ly)?)(?![a-z])|可以的话|可能的话|有条件的话|最好(?!的)",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"(?<![a-z])(?<!even\s)(?<!what\s)(?<!as\s)(?<!see\s)(?<!know\s)(?<!tell\sme\s)(?<!sure\s)(?<!check\s)(?<!matter\s)"
+    r"(?:if(?!\s(?:possible|needed|necessary|so|any|not|you))|in\scase|unless|otherwise)(?![a-z])|如果|要是|假如|万一|否则",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.;!?。\n]")
+_SEGMENT_END = re.compile(r"[,.;!?。\n]")
+_DEGREE = re.compile(r"(?<![a-z])(?:[tpesd]p|parallelism)(?:\W?\d|(?![a-z]))|并行", re.IGNORECASE)
+_NAMED = re.compile(f"[{BOX}{CARD}{MODEL}{RACK}]")
+
+
+def set_aside_wishes(page: Page, claims: Claims) -> None:
+    """Take wishes with a figure off the page; where they name a model or hardware they are read as said."""
+    breaks = breaks_of(page.original, _SEGMENT_END)
+    for match in page.search(_WISH):
+        left, right = _around(breaks, page, *match.span())
+        if page.text[left:right].strip() == match.group():  # "Ideally, ..."
+            right = _around(breaks, page, right + 1, right + 1)[1]
+        if _NAMED.search(page.text, left, right) or not _states(page.text[left:right]):
+            continue
+        claims.leave_unread(f"{page.take(left, right)[:200]!r} is a wish and demands nothing")
+
+
+def note_conditions(page: Page, claims: Claims) -> None:
+    """Tell the claims what is said on a condition, and list it: no plan keeps an if."""
+    breaks = breaks_of(page.original, _SENTENCE_END)
+    for match in _CONDITION.finditer(page.original):
+        left, right = _around(breaks, page, *match.span())
+        if page.original[right : right + 1] == "?" or (claims.conditional and claims.conditional[-1][1] >= right):
+            continue
+        claims.conditional += ((left, right),)
+        if _states(page.text[left:right]) or _NAMED.search(page.text, left, right):
+            words = page.original[left:right].strip()
+            claims.leave_unread(f"{words[:200]!r} holds on a condition, which no plan keeps")
+
+
+def _states(part: str) -> bool:
+    return bool(find_quantities(part) or _DEGREE.search(part))
+
+
+def _around(breaks: list[tuple[int, int]], page: Page, start: int, end: int) -> tuple[int, int]:
+    before, after = bisect_left(breaks, (start, 0)), bisect_left(breaks, (end, 0))
+    return breaks[before - 1][1] if before else 0, breaks[after][0] if after < len(breaks) else len(page.text)

@@ -1,0 +1,229 @@
+"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard, and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from ...tools.errors import InputError
+from ...tools.plan.canonical import content_hash
+from ..intent.intent import Intent
+from ..model.client import ModelClient
+from ..model.deadline import Deadline
+from ..results import ModelUse, PlanReport, PlanResult
+from ..spent import Spent
+from ..time_limit import TIME_LIMIT_S, within
+from ..toolset.all_tools import ALL_TOOLS
+from ..toolset.strategy_answer import STRATEGY_ANSWER
+from .budget import Limits, Prices
+from .context import Passages, random_fence
+from .feedback import Level
+from .loop import Ending, Mode, Options, run
+from .passages import passages_for
+from .question import Question, ask
+from .redacted import redacted, redacted_report
+from .report import result_of
+from .transcript import Recorder, Result, Setup
+
+if TYPE_CHECKING:
+    from ..reading.reader import ModelReader
+
+# Tokens of knowledge that a model is given at most.
+KNOWLEDGE_TOKENS = 16_000
+# Who reads a request: the model beside the rules, or the rules alone.
+Reads = Literal["model", "rules"]
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
+
+    The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search ends
+    with the best that it has after `time_limit_s`, or with the time of `limits`, and each search of a tool likewise; no
+    step begins after the time, and a step of a tool ends with it.
+    `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
+    server does not refuse. `transcript` is the file that each run is written to. `reader`: whether the model reads the
+    request too, beside the rules, or the `rules` alone.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    prices: Prices | None = None
+    feedback: Level = "patch"
+    repairs: bool = True
+    mode: str = "auto"
+    knowledge_tokens: int = KNOWLEDGE_TOKENS
+    max_output_tokens: int = 4096
+    transcript: Path | None = None
+    time_limit_s: float = TIME_LIMIT_S
+    reader: Reads = "model"
+
+    def __post_init__(self) -> None:
+        """Refuse a mode that is none.
+
+        Raises:
+            InputError: `mode` or `reader` is not one of those above.
+        """
+        if self.reader not in get_args(Reads):
+            raise InputError(f"AgentOptions: reader {self.reader!r} is none of {', '.join(get_args(Reads))}")
+        if self.mode not in ("auto", *_MODES):
+            raise InputError(f"AgentOptions: mode {self.mode!r} is none of auto, {', '.join(_MODES)}")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that is over: its result, and how it came to it."""
+
+    result: PlanResult
+    ending: Ending
+
+
+class ModelPlanner:
+    """A planner that asks the model behind `client` and returns only what the tools call valid."""
+
+    def __init__(self, client: ModelClient, options: AgentOptions) -> None:
+        self.client, self.options = client, options
+        self._redact: Callable[[str], str] = getattr(client, "redact", str)
+
+    def reader(self) -> ModelReader | None:
+        """Who reads requests beside the rules, with the budget of a run from now on; `None`: nobody."""
+        if self.options.reader == "rules":
+            return None
+        from ..reading.reader import ModelReader
+
+        return ModelReader.by(self.client, self.options, Deadline.after(self.options.limits.seconds))
+
+    def run_intent(self, intent: Intent, request: str, reader: ModelReader | None = None) -> PlanResult:
+        """Plan for a complete intent; `request` is what the person wrote, `reader` who read it: the run has his budget.
+
+        Where the time allowed is over when the built-in proposer has planned, its plan is returned and no model asked.
+
+        Raises:
+            InputError: the config or the hardware cannot be read, the transcript cannot be written, or the client
+                returned what is no `Reply`. What a client of one's own raises beside `EndpointError` passes as it is.
+        """
+        deadline = Deadline.after(self.options.limits.seconds) if reader is None else reader.deadline
+        with within(min(self.options.time_limit_s, deadline.left_s())):
+            question = ask(redacted(intent, self._redact))
+        if isinstance(question, PlanResult):
+            return self._infeasible(question, intent, request, reader)
+        return self.run_question(question, self._redact(request), deadline, reader).result
+
+    def run_question(
+        self,
+        question: Question,
+        request: str,
+        deadline: Deadline | None = None,
+        reader: ModelReader | None = None,
+    ) -> Finished:
+        """Plan for a question that was made concrete before; the time runs to `deadline`, else from now.
+
+        Raises:
+            InputError: the transcript cannot be written.
+        """
+        end = deadline or Deadline.after(self.options.limits.seconds)
+        ending, recorder = self._run(question, request, end, reader)
+        path = self.options.transcript
+        result = result_of(question, ending, self.client.name, None if path is None else str(path))
+        if result.report is not None:
+            result = result.model_copy(
+                update={"report": redacted_report(result.report, self._redact, question.own_words)}
+            )
+        recorder.finish(
+            Result(
+                status=ending.status,
+                origin=ending.origin,
+                plan_hash=None if result.plan is None else content_hash(result.plan),
+                spent=ending.spent,
+            )
+        )
+        return Finished(result if recorder.failure is None else _without_transcript(result, recorder.failure), ending)
+
+    def _infeasible(self, refused: PlanResult, intent: Intent, request: str, reader: ModelReader | None) -> PlanResult:
+        """A request without a plan: the tools say so, and no model is asked for one. What it read is recorded.
+
+        Raises:
+            InputError: the transcript cannot be written.
+        """
+        report = refused.report or PlanReport(proposer="builtin", explanation="")
+        spent = Spent() if reader is None else reader.budget.spent
+        use = ModelUse(
+            model=self.client.name, status="infeasible", plan_from="builtin", proposals=0, **spent.model_dump()
+        )
+        if reader is not None and reader.records and self.options.transcript is not None:
+            options = self._loop_options(reader.deadline, reader)
+            setup = self._setup(redacted(intent, self._redact), None, self._redact(request), options, reader)
+            recorder = Recorder(setup, self.options.transcript, self._redact)
+            recorder.finish(Result(status="infeasible", origin="builtin", plan_hash=None, spent=spent))
+            use = use.model_copy(
+                update={"transcript": str(self.options.transcript), "transcript_failure": recorder.failure}
+            )
+        return refused.model_copy(update={"report": report.model_copy(update={"model_use": use})})
+
+    def _run(
+        self, question: Question, request: str, deadline: Deadline, reader: ModelReader | None
+    ) -> tuple[Ending, Recorder]:
+        """The run, and its record, in whichever modes the server takes."""
+        # Knowledge for a model that will not be asked would only take more of the time that is over.
+        enough = deadline.is_over()
+        passages = Passages() if enough else passages_for(question.intent, self.options.knowledge_tokens)
+        options, reference = self._loop_options(deadline, reader), question.reference
+        cut = reference if reference.report is not None and reference.report.left_out else None
+        setup = self._setup(question.intent, cut, request, options, reader)
+        recorder = Recorder(setup, self.options.transcript, self._redact)
+        return run(question, request, passages, self.client, options, recorder), recorder
+
+    def _loop_options(self, deadline: Deadline, reader: ModelReader | None) -> Options:
+        own = self.options
+        fence = random_fence()
+        first, *further = [_MODES[name] for name in (_MODES if own.mode == "auto" else (own.mode,))]
+        return Options(
+            limits=own.limits,
+            prices=own.prices,
+            level=own.feedback,
+            repairs=own.repairs,
+            tools=first.tools,
+            answer=first.answer,
+            max_output_tokens=own.max_output_tokens,
+            fence=lambda: fence,
+            further=tuple(further),
+            deadline=deadline,
+            time_limit_s=own.time_limit_s,
+            spent=None if reader is None else reader.budget.spent,
+        )
+
+    def _setup(
+        self, intent: Intent, cut: PlanResult | None, request: str, options: Options, reader: ModelReader | None
+    ) -> Setup:
+        """What a run is recorded with; `cut`: the built-in proposer's answer where the time cut its search."""
+        return Setup(
+            request=request,
+            intent=intent,
+            calibration=intent.calibration,
+            reference=cut,
+            model=self.client.name,
+            tools=tuple(tool.name for tool in options.tools),
+            has_answer_schema=options.answer is not None,
+            limits=options.limits,
+            prices=options.prices,
+            level=options.level,
+            repairs=options.repairs,
+            max_output_tokens=options.max_output_tokens,
+            knowledge_tokens=self.options.knowledge_tokens,
+            fence=options.fence(),
+            readings=() if reader is None else tuple(reader.records),
+        )
+
+
+# What a server may refuse comes first.
+_MODES = {"tools": Mode(tools=ALL_TOOLS), "schema": Mode(answer=STRATEGY_ANSWER), "text": Mode()}
+
+
+def _without_transcript(result: PlanResult, failure: str) -> PlanResult:
+    """`result`, which says why its transcript is not whole."""
+    report = result.report
+    assert report is not None
+    assert report.model_use is not None
+    use = report.model_use.model_copy(update={"transcript_failure": failure})
+    return result.model_copy(update={"report": report.model_copy(update={"model_use": use})})

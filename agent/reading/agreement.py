@@ -1,0 +1,117 @@
+"""When two readings of a request say the same, and when a model's reading may answer what the rules refuse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...tools.catalog.models import find_model
+from ...tools.errors import InputError
+from ...tools.plan.constraints import Constraint, chosen_kinds
+from ..intent.errors import RequestError
+from ..intent.intent import Said, StatedStrategy
+from .found import Verified
+
+COUNTS = ("nodes", "gpus_per_node", "gpus")
+# How far apart two figures are that are one, rounded (2k as 2,000 and as 2,048).
+_ROUNDING = 0.05
+_FOURS = frozenset({"fp4", "nvfp4", "mxfp4"})
+# What is refused for good: no reading of other words makes it possible.
+_FOR_GOOD = re.compile(r"not planned by this tool(?!: mixed accelerators \()|impossible|characters|relaxation", re.I)
+# The field that a refusal is about, where it does not say so itself.
+_ABOUT = (
+    ("model", re.compile(r"\bmodels?\b", re.IGNORECASE)),
+    ("accelerator", re.compile(r"accelerator|\bcards?\b", re.IGNORECASE)),
+    ("objective", re.compile(r"objective", re.IGNORECASE)),
+    ("weights", re.compile(r"format|precision|weights", re.IGNORECASE)),
+    ("gpus", re.compile(r"GPUs?\b|nodes", re.IGNORECASE)),
+)
+_UNKNOWN = re.compile(r"unknown|not recognised|mixed", re.IGNORECASE)
+
+
+def agree(name: str, theirs: Any, own: Any) -> bool:
+    """Whether the rules' value of a field and the model's are the same."""
+    if name == "model":
+        return _model_name(theirs) == _model_name(own)
+    if isinstance(theirs, StatedStrategy) and isinstance(own, StatedStrategy):
+        return _holds(theirs.model_dump(), own.model_dump())
+    if isinstance(theirs, tuple) and isinstance(own, tuple):
+        return all(_near(first, second) for first, second in zip(theirs, own, strict=True))
+    if isinstance(theirs, int | float) and isinstance(own, int | float) and not isinstance(own, bool):
+        return _near(theirs, own)
+    return theirs == own or (theirs in _FOURS and own in _FOURS)
+
+
+def agree_on_counts(theirs: Mapping[str, int], own: Mapping[str, int]) -> bool:
+    """Whether counts of nodes and GPUs can both be true."""
+    if any(theirs[name] != own[name] for name in COUNTS if name in theirs and name in own):
+        return bool(total(theirs)) and total(theirs) == total(own)
+    both = {**theirs, **own}
+    by_nodes = both["nodes"] * both["gpus_per_node"] if {"nodes", "gpus_per_node"} <= both.keys() else None
+    return by_nodes is None or both.get("gpus", by_nodes) == by_nodes
+
+
+def total(counts: Mapping[str, int]) -> int | None:
+    """GPUs in all, where they are counted."""
+    by_nodes = counts["nodes"] * counts["gpus_per_node"] if {"nodes", "gpus_per_node"} <= counts.keys() else None
+    return counts.get("gpus", by_nodes)
+
+
+def is_left_alone(base: Said, name: str, value: Any) -> bool:
+    """Whether the rules read of something that goes with a field says it already, or better."""
+    if name == "accelerator":
+        return base.accelerator_object is not None or (
+            base.accelerator is None and value in chosen_kinds(base.constraints)
+        )
+    if name == "model":
+        return base.model_config_object is not None
+    if name == "weights":
+        return base.precisions is not None
+    span = getattr(base, f"{name}_range", None)
+    return span is not None and span[0] <= value <= span[1]
+
+
+def same_constraint(one: Constraint, other: Constraint, *, is_about: bool = False) -> bool:
+    """Whether two constraints demand the same, or (`is_about`) speak of the same thing."""
+    if one.kind != other.kind or getattr(one, "phase", None) != getattr(other, "phase", None):
+        return False
+    if one.kind == "degree" and other.kind == "degree" and is_about:
+        return one.value.name == other.value.name
+    if one.kind in ("within_node", "across_nodes"):
+        return one.value == other.value
+    return is_about or one.value == other.value
+
+
+def answers(found: Verified, refusal: RequestError) -> bool:
+    """Whether a model's reading may stand although the rules refused: it states what they found contradictory.
+
+    A name that the rules do not know is answered only by one that stands in the words.
+    """
+    if _FOR_GOOD.search(refusal.reason):
+        return False
+    about = refusal.field or next((name for name, words in _ABOUT if words.search(refusal.reason)), None)
+    names = COUNTS if about in COUNTS else (about, f"{about}_range")
+    stated = [found.fields[name] for name in names if name in found.fields]
+    if about == "strategy":  # a degree and a bound that rules it out: the model has to leave the degree out
+        return "strategy" not in found.fields and any(one.kind == "degree" for one in found.constraints)
+    return bool(stated) and (not _UNKNOWN.search(refusal.reason) or stated[0].reason is None)
+
+
+def _near(first: float, second: float) -> bool:
+    return abs(first - second) <= _ROUNDING * max(abs(first), abs(second))
+
+
+def _holds(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether every degree that the model states is as the rules have it."""
+    return all(
+        _holds(theirs[name], value) if isinstance(value, Mapping) else value is None or theirs[name] == value
+        for name, value in own.items()
+    )
+
+
+def _model_name(name: str) -> str:
+    try:
+        return find_model(name).name
+    except InputError:
+        return name

@@ -1,0 +1,57 @@
+"""What a model answers when it reads a request: facts with the words that they follow from, in a strict schema."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from ...tools.strict_json import parse_answer
+from ...tools.strict_values import JsonError
+from ..model.messages import AnswerSchema
+from ..toolset.tool import Arguments, argument_schema
+
+FactName = Literal[
+    "model", "accelerator", "accelerators", "nodes", "gpus_per_node", "gpus", "gpus_open", "input_tokens",
+    "output_tokens", "concurrency", "request_rate", "min_tokens_per_second", "prefix_cache_hit_rate", "ttft_ms_max",
+    "ttft_statistic", "tpot_ms_max", "tpot_statistic", "objective", "weights", "kv_cache", "activations", "engine",
+    "engine_version", "disaggregated", "memory_utilization", "usd_per_gpu_hour", "relaxation", "constraint", "dp",
+    "tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas",
+]  # fmt: skip
+DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")
+MOST_FACTS = 60
+_OBJECT_START = "{"
+
+
+class StatedFact(Arguments):
+    """One fact. `upper` is the upper end of a range, `reason` why a figure is meant that stands nowhere."""
+
+    field: FactName
+    value: str | bool | float = Field(description="in the unit of the field; names as the catalogue writes them")
+    upper: float | None = Field(default=None, description="upper end, where a range of tokens is stated")
+    phase: Literal["prefill", "decode"] | None = Field(default=None, description="of a degree; null: both phases")
+    quote: str = Field(description="the words of the request that it follows from, copied character by character")
+    reason: str | None = Field(default=None, description="null where the words state it; else why they mean it")
+
+
+class ReadingAnswer(Arguments):
+    """All that a request states, and quotes of demands in it that have no field."""
+
+    facts: tuple[StatedFact, ...]
+    not_understood: tuple[str, ...] = ()
+
+
+READING_ANSWER = AnswerSchema(name="reading", json_schema=argument_schema(ReadingAnswer))
+
+
+def read_answer(text: str) -> ReadingAnswer | None:
+    """The reading that the text of an answer is, prose around it aside; `None` where it is none."""
+    start, end = text.find(_OBJECT_START), text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        found = parse_answer(text[start : end + 1])
+        answer = ReadingAnswer.model_validate(found)
+    except (JsonError, ValidationError):
+        return None
+    return answer.model_copy(update={"facts": answer.facts[:MOST_FACTS]})

@@ -1,0 +1,46 @@
+"""Verified facts: a value with the words that it follows from, and all that stands of a reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...tools.errors import ShardwrightError
+from ...tools.plan.constraints import Constraint
+from ...tools.plan.document import Relaxation
+
+
+class UnverifiedError(ShardwrightError):
+    """A fact is not borne out; the message says by what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A verified value, the words that it follows from, and why it is meant where it is only assumed."""
+
+    value: Any
+    quote: str
+    reason: str | None = None
+
+
+@dataclass
+class Verified:
+    """What stands of a reading: fields of `Said` by name, constraints and relaxations; `dropped` says what does not."""
+
+    fields: dict[str, Found] = field(default_factory=dict[str, Found])
+    constraints: list[Constraint] = field(default_factory=list[Constraint])
+    relaxations: dict[Relaxation, str] = field(default_factory=dict[Relaxation, str])
+    dropped: list[str] = field(default_factory=list[str])
+    not_understood: list[str] = field(default_factory=list[str])
+    # Why an accelerator that is named cannot be planned for.
+    unknown_part: str | None = None
+
+    def put(self, name: str, found: Found) -> None:
+        """Keep a value.
+
+        Raises:
+            UnverifiedError: another one is stated too.
+        """
+        known = self.fields.setdefault(name, found)
+        if known.value != found.value:
+            raise UnverifiedError(f"{known.value} is read of {known.quote!r} too")

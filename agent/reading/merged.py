@@ -1,0 +1,236 @@
+"""The rules' reading and a model's verified one together.
+
+Agreement is silent, what one of them alone says is told, and what they say otherwise is settled by the words, or asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...tools.plan.constraints import Constraint, chosen_kinds
+from ...tools.plan.document import Relaxation
+from ..intent.constraint_words import merged_constraints
+from ..intent.errors import RequestError
+from ..intent.intent import Said
+from ..intent.merge import refusal as refused
+from ..intent.merge import stated_fields
+from .agreement import COUNTS, agree, agree_on_counts, answers, is_left_alone, same_constraint, total
+from .found import Found, Verified
+from .wording import shown, stands_in, unread, worded
+
+# Words that set a statement against one before it.
+_CONTRAST = re.compile(
+    r"(?<![a-z])(?:but|however|originally|previously|was|were|used\sto|now|instead|only|rather|no\slonger|changed?|at\smost|"
+    r"correct(?:ed|ion)?|mistake|up\sto)(?![a-z])|之前|原来|改|但|只|不是|最多|按|换成",
+    re.IGNORECASE,
+)
+
+
+class AmbiguousError(RequestError):
+    """The rules and the model read a field otherwise, each in other words: the person has to say which is meant."""
+
+
+@dataclass
+class _Merge:
+    """The reading as it comes together. `base` is the rules', `is_refused` that they refused the whole of `text`."""
+
+    base: Said
+    is_refused: bool
+    text: str
+    values: dict[str, Any]
+    words: dict[str, str]
+    assumed: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
+    clashes: list[str] = field(default_factory=list[str])
+    taken: list[str] = field(default_factory=list[str])
+
+    def take(self, name: str, one: Found, instead: str = "") -> None:
+        """Let the model's value stand; `instead` says what of the rules it takes the place of."""
+        self.values[name] = one.value
+        self.taken.append(one.quote)
+        if one.reason is None:
+            self.words[name] = one.quote
+            self.notes.append(f"read by the model: {worded(name, one.value)} from {one.quote[:160]!r}{instead}")
+            return
+        self.words.pop(name, None)
+        self.assumed[name] = f"read by the model from {one.quote[:160]!r}: {one.reason[:200]}"
+        if instead:
+            self.notes.append(f"assumed by the model: {worded(name, one.value)}{instead}")
+
+    def holds(self, own: str, quote: str) -> bool:
+        """Whether the model's words win over the rules' `own`: they hold these, or take back what stood before them."""
+        if self.is_refused or stands_in(own, quote):
+            return True
+        text, first = _spaced(self.text), next(iter(re.split(r"[;,]\s", own)), "")
+        theirs, later = text.find(_spaced(first)), text.rfind(_spaced(quote))
+        around = text[max(0, theirs - 40) : later + len(quote) + 20]
+        return 0 <= theirs <= later + len(quote) and _CONTRAST.search(around) is not None
+
+    def settle(self, name: str, one: Found) -> None:
+        """Both state `name`, and otherwise: an assumption gives way, what stands later holds, else it is a question."""
+        own = self.words.get(name, "")
+        if one.reason is not None:
+            self.notes.append(f"not taken from the model's reading: {worded(name, one.value)}, which it only assumes")
+            return
+        if self.holds(own, one.quote):
+            self.take(name, one, f" (the rules read {worded(name, self.values[name])} in {own[:80]!r})")
+            return
+        self.clashes.append(
+            f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "
+            f"({one.quote[:80]!r}); say which is meant"
+        )
+
+
+def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said | None = None) -> Said:
+    """What both readings of `text` say; `read_on` is what the rules read all the same of a text that they refused.
+
+    Raises:
+        RequestError: the rules refused the text and the model has no answer to it, or (`AmbiguousError`) both state a
+            field otherwise, each in words of its own.
+    """
+    if isinstance(rules, RequestError) and not answers(found, rules):
+        raise rules
+    base = read_on or (_understood(rules) if isinstance(rules, RequestError) else rules)
+    is_refused = isinstance(rules, RequestError) and read_on is None
+    merge = _Merge(base, is_refused, text, stated_fields(base), dict(base.words))
+    if isinstance(rules, RequestError):
+        merge.notes.append(f"the rules refused it, the model read on: {rules.reason[:300]}")
+    _take_counts(merge, found.fields)
+    for name, one in found.fields.items():
+        if name in COUNTS or is_left_alone(base, name, one.value):
+            continue
+        if name not in merge.values:
+            merge.take(name, one)
+        elif not agree(name, merge.values[name], one.value):
+            merge.settle(name, one)
+    if "gpus_open" in merge.values and any(name in merge.values for name in COUNTS):
+        _as_cost(merge)
+    _refuse_what_cannot_be(merge, rules, found)
+    constraints = _constraints(merge, found.constraints)
+    if merge.clashes:
+        error = refused(base, "; ".join(merge.clashes))
+        raise AmbiguousError(error.reason, error.understood)
+    merge.notes += _of_rules_alone(merge, found)
+    merge.notes += [f"not taken from the model's reading: {line}" for line in found.dropped]
+    allowed: set[Relaxation] = {*base.relaxations, *(found.relaxations if merge.is_refused else ())}
+    return Said(
+        **merge.values,
+        relaxations=tuple(sorted(allowed)),
+        constraints=constraints,
+        words=merge.words,
+        assumed=merge.assumed,
+        unread=tuple(unread(base, merge.taken, found.not_understood)),
+        readings=(*base.readings, *dict.fromkeys(merge.notes)),
+    )
+
+
+def _refuse_what_cannot_be(merge: _Merge, rules: Said | RequestError, found: Verified) -> None:
+    """Refuse counts that contradict each other, and an accelerator that is named and not known.
+
+    Raises:
+        RequestError: as the rules refused it, where they did.
+    """
+    counts = {name: merge.values[name] for name in COUNTS if name in merge.values}
+    if len(counts) == len(COUNTS) and counts["nodes"] * counts["gpus_per_node"] != counts["gpus"]:
+        said = "; ".join(merge.words.get(name, "") for name in COUNTS)
+        raise rules if isinstance(rules, RequestError) else refused(merge.base, f"the GPU counts differ: {said!r}")
+    is_named = {"accelerator", "accelerator_object"} & merge.values.keys() or chosen_kinds(merge.base.constraints)
+    if found.unknown_part is not None and not is_named:
+        raise refused(merge.base, found.unknown_part)
+
+
+def _as_cost(merge: _Merge) -> None:
+    """As few as do of the GPUs that are counted: of cost, which is how they are ranked."""
+    words = merge.words.pop("gpus_open", "")
+    del merge.values["gpus_open"]
+    if "objective" not in merge.values:
+        merge.values["objective"], merge.words["objective"] = "cost", words
+        merge.notes.append(f"{words[:160]!r} read as the objective cost: as few of the GPUs as do")
+
+
+def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
+    """Nodes, GPUs of a node and GPUs, which are stated together: all of them of one reading, or both where they fit."""
+    own = {name: fields[name] for name in COUNTS if name in fields}
+    theirs = {name: merge.values[name] for name in COUNTS if name in merge.values}
+    values = {name: one.value for name, one in own.items()}
+    if agree_on_counts(theirs, values):
+        for name, one in own.items():
+            if name not in theirs and not (total(theirs) and total(values)):
+                merge.take(name, one)
+        return
+    counted = "; ".join(one.quote for one in own.values())
+    said = ", ".join(merge.words.get(name, "") for name in theirs)
+    if any(merge.holds(merge.words.get(name, ""), one.quote) for name in theirs for one in own.values()):
+        for name in theirs:
+            merge.values.pop(name)
+            merge.words.pop(name, None)
+        for name, one in own.items():
+            merge.take(name, one, f" (the rules read {theirs} in {said[:80]!r})")
+    else:
+        merge.clashes.append(
+            f"the GPUs may be {shown(theirs)} ({said[:80]!r}) or {shown(values)} ({counted[:80]!r}); say which is meant"
+        )
+
+
+def _constraints(merge: _Merge, own: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """The constraints of both; one that differs from the rules' own about the same thing is settled by the words."""
+    kept = list(merge.base.constraints)
+    for one in own:
+        alike = [other for other in kept if same_constraint(other, one, is_about=True)]
+        if any(same_constraint(other, one) for other in alike) or _is_in_strategy(merge, one):
+            continue
+        if one.kind == "accelerators" and (merge.values.get("accelerator") in one.value or chosen_kinds(kept)):
+            continue
+        if alike and not merge.holds(alike[0].words, one.words):
+            merge.clashes.append(f"{alike[0].words[:80]!r} and {one.words[:80]!r} demand two things; say which holds")
+            continue
+        kept = [other for other in kept if other not in alike]
+        kept.append(one)
+        merge.taken.append(one.words)
+        value = one.value.model_dump() if hasattr(one.value, "model_dump") else one.value  # pyright: ignore[reportAttributeAccessIssue]
+        merge.notes.append(f"read by the model: the constraint {one.kind} {value} from {one.words[:160]!r}")
+    return merged_constraints(tuple(kept)) if kept else ()
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split()).lower()
+
+
+def _is_in_strategy(merge: _Merge, one: Constraint) -> bool:
+    """Whether a degree that is pinned is stated as a degree of the strategy already."""
+    strategy = merge.values.get("strategy")
+    if strategy is None or one.kind != "degree" or one.value.relation != "=":
+        return False
+    phases = (one.phase,) if one.phase is not None else ("prefill", "decode")
+    return all(getattr(getattr(strategy, phase), one.value.name) == one.value.degree for phase in phases)
+
+
+def _of_rules_alone(merge: _Merge, found: Verified) -> Iterator[str]:
+    """What the rules alone read."""
+    if merge.is_refused:
+        return
+    counts = COUNTS if any(name in found.fields for name in COUNTS) else ()
+    for name, value in stated_fields(merge.base).items():
+        words = merge.base.words.get(name)
+        single = name.removesuffix("_range")
+        if words and name not in found.fields and single not in found.fields and name not in counts:
+            yield f"read by the rules alone: {worded(name, value)} from {words[:160]!r}"
+
+
+def _understood(refusal: RequestError) -> Said:
+    """What the rules had understood before they refused, less the field that they refused."""
+    kept: dict[str, Any] = {}
+    words: dict[str, str] = {}
+    for one in refusal.understood:
+        if one.field in Said.model_fields and one.field not in (refusal.field, "words", "unread", "readings"):
+            try:
+                kept[one.field] = getattr(Said.model_validate({one.field: one.value}), one.field)
+            except ValidationError:
+                continue
+            words[one.field] = one.words or ""
+    return Said(**kept, words={name: said for name, said in words.items() if said})

@@ -1,0 +1,168 @@
+"""The reader: one question to a model, its answer verified and laid beside the rules' reading.
+
+Where no answer comes the rules read alone. Every step is recorded as those of a run are, and what it takes is charged
+to the same budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...prompts.render import render
+from ...tools.checkpoint import doing
+from ..intent.errors import RequestError
+from ..intent.intent import Said
+from ..loop.budget import Budget, Limits, Prices
+from ..loop.context import random_fence
+from ..loop.request_digest import request_digest
+from ..loop.transcript import RecordedReading, Step
+from ..model.client import EndpointError, ModelClient, asked
+from ..model.deadline import Deadline
+from ..model.messages import Message, ModelRequest
+from .answer import READING_ANSWER, ReadingAnswer, read_answer
+from .found import Verified
+from .merged import merged
+from .source import Source
+from .verified import verified
+
+if TYPE_CHECKING:
+    from ..loop.planner import AgentOptions
+
+# Longer texts are read by the rules alone.
+MOST_CHARACTERS = 60_000
+
+
+@dataclass
+class ModelReader:
+    """Reads requests and briefs with `client`, by the time to `deadline`, of which a reading takes half at most.
+
+    `with_schema`: the answer is asked for in a strict schema, and as text where the server refuses that.
+    """
+
+    client: ModelClient
+    limits: Limits
+    deadline: Deadline
+    prices: Prices | None = None
+    with_schema: bool = True
+    max_output_tokens: int = 4096
+    fence: Callable[[], str] = random_fence
+    records: list[RecordedReading] = field(default_factory=list[RecordedReading])
+
+    @classmethod
+    def by(cls, client: ModelClient, options: AgentOptions, deadline: Deadline) -> ModelReader:
+        """The reader of an agent with these options."""
+        return cls(
+            client,
+            options.limits,
+            deadline,
+            prices=options.prices,
+            with_schema=options.mode != "text",
+            max_output_tokens=options.max_output_tokens,
+        )
+
+    def __post_init__(self) -> None:
+        """Begin with a full budget."""
+        self.budget = Budget.start(self.limits, self.prices, self.deadline)
+
+    def read(self, source: Source, why_not: str | None = None) -> Said:
+        """What the words of `source` state; `why_not` says why no model is asked, where none is.
+
+        Raises:
+            RequestError: as the rules refuse it, or both readings differ (`AmbiguousError`).
+            InputError: a name in it leads to what cannot be read, or the client returned what is no `Reply`.
+        """
+        source = source.redacted(getattr(self.client, "redact", str))
+        rules, fence, steps = source.rules(), self.fence(), list[Step]()
+        why_not = why_not or self._why_not(source)
+        answer = why_not or self._answer(source.text, fence, steps)
+        said: Said | None = None
+        refusal: RequestError | None = None
+        try:
+            said = read_by_both(source, rules, answer)
+        except RequestError as error:
+            refusal = error
+        self.records.append(
+            RecordedReading(
+                source=source,
+                fence=fence,
+                with_schema=self.with_schema,
+                why_not=why_not,
+                steps=tuple(steps),
+                said=said,
+                refusal=None if refusal is None else str(refusal),
+            )
+        )
+        if said is None:
+            assert refusal is not None
+            raise refusal
+        return said
+
+    def _why_not(self, source: Source) -> str | None:
+        if len(source.text) > MOST_CHARACTERS:
+            return f"it is longer than {MOST_CHARACTERS:,} characters"
+        stopped = self.budget.exhausted()
+        return None if stopped is None else f"the budget of the model: {stopped.replace('_', ' ')}"
+
+    def _answer(self, text: str, fence: str, steps: list[Step]) -> ReadingAnswer | str:
+        """The model's reading, or why there is none."""
+        content = render("read_request", fields=render("read_fields"), fence=fence, text=text)
+        within = self.deadline.sooner(self.deadline.left_s() / 2)
+        for with_schema in (True, False) if self.with_schema else (False,):
+            request = ModelRequest(
+                messages=(Message(role="user", content=content),),
+                answer=READING_ANSWER if with_schema else None,
+                max_output_tokens=self.max_output_tokens,
+            )
+            doing(f"asking {self.client.name} to read the request")
+            _log(steps, "request", {"messages": 1, "digest": request_digest(request)})
+            try:
+                reply = asked(self.client, request, within)
+            except EndpointError as fault:
+                self.budget.charge_requests(fault.attempts, fault.usage)
+                took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
+                _log(steps, "fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts, **took})
+                if fault.kind == "not_supported" and with_schema:
+                    continue
+                return str(fault)
+            self.budget.charge_answer(reply.usage, reply.attempts)
+            _log(steps, "reply", reply.model_dump(mode="json", exclude_defaults=True))
+            return read_answer(reply.text) or f"the answer of {self.client.name} is no reading ({reply.finish})"
+        raise AssertionError("the last way to ask returns")
+
+
+def read_by_both(source: Source, rules: Said | RequestError, answer: ReadingAnswer | str) -> Said:
+    """The rules' reading with the model's; the rules' alone where `answer` says why there is no other.
+
+    Raises:
+        RequestError: as `merged`.
+    """
+    if not isinstance(answer, str):
+        found = verified(answer, source.text)
+        said = merged(rules, found, source.text, _read_on(source, rules, found))
+        if said.model is None and source.kind == "request":
+            raise RequestError("the request names no model; name one (`shardwright models` lists them)")
+        return said
+    if isinstance(rules, RequestError):
+        raise rules
+    return rules.model_copy(update={"readings": (*rules.readings, f"read by the rules alone: {answer[:300]}")})
+
+
+def _read_on(source: Source, rules: Said | RequestError, found: Verified) -> Said | None:
+    """What the rules read of a text that they refused for its model, where the name that the model reads stands in it.
+
+    `None` where they refused nothing, or that is no help. The name itself is left to the model's reading.
+    """
+    name = found.fields.get("model")
+    if not isinstance(rules, RequestError) or name is None:
+        return None
+    again = source.saying(name.value, name.quote).rules()
+    if isinstance(again, RequestError):
+        return None
+    words = {field: said for field, said in again.words.items() if field != "model"}
+    return again.model_copy(update={"model": None, "words": words})
+
+
+def _log(steps: list[Step], kind: str, data: Mapping[str, Any]) -> None:
+    steps.append(Step(kind=kind, data=dict(data)))

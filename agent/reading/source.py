@@ -1,0 +1,50 @@
+"""A text that is read: what kind it is, and how the rules read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ..intent.brief import read_brief
+from ..intent.errors import RequestError
+from ..intent.intent import Said
+from ..intent.request import read_request, read_words
+
+
+class Source(BaseModel):
+    """Texts by name. `request` has to name a model, `words` need not; a `brief` may have several texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["request", "words", "brief"]
+    texts: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """All texts, one after another."""
+        return "\n\n".join(text for _, text in self.texts)
+
+    def redacted(self, redact: Callable[[str], str]) -> Source:
+        """The same texts as `redact` gives them."""
+        return self.model_copy(update={"texts": tuple((name, redact(text)) for name, text in self.texts)})
+
+    def saying(self, words: str, instead: str) -> Source:
+        """The same texts with `words` in the place of `instead`."""
+        return self.model_copy(
+            update={"texts": tuple((name, text.replace(instead, words)) for name, text in self.texts)}
+        )
+
+    def rules(self) -> Said | RequestError:
+        """What the rules read of it, or how they refuse it.
+
+        Raises:
+            InputError: a name in it leads to what cannot be read.
+        """
+        try:
+            if self.kind == "brief":
+                return read_brief(self.texts)
+            return (read_request if self.kind == "request" else read_words)(self.text)
+        except RequestError as error:
+            return error

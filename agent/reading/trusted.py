@@ -1,0 +1,67 @@
+"""Which words of a text a reading may quote: those that stand in it, outside of what pretends to give orders.
+
+Instructions to overrule something, and speech of pretended speakers, are set aside by the readers of the rules
+(`intent/refusals.py`); a model that obeys them has to quote them, and is not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..intent.claims import Claims
+from ..intent.markup import without_markup
+from ..intent.page import TAKEN, Page
+from ..intent.quantities import normalise
+from ..intent.refusals import set_aside_instructions, set_aside_orders
+
+MOST_QUOTED = 600
+_SENTENCE = re.compile(r"[^.!?。！？\n]+(?:\.(?=\S)[^.!?。！？\n]*)*")
+_TAKEN = re.compile(f"{TAKEN}+")
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """A text as quotes are looked up in it: `text` with single spaces, and the sentences that are set aside."""
+
+    text: str
+    set_aside: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Trusted:
+        """The words of `text`, the sentences with orders in them set aside."""
+        shown, _ = without_markup(text)
+        page, notes = Page(normalise(shown)), Claims()
+        set_aside_orders(page, notes)
+        set_aside_instructions(page, notes)
+        spans = [match.span() for match in _TAKEN.finditer(page.text)] + list(page.foreign)
+        around = (
+            match.group()
+            for match in _SENTENCE.finditer(page.original)
+            if any(start < match.end() and match.start() < end for start, end in spans)
+        )
+        inside = (page.original[start:end] for start, end in spans)
+        return cls(_spaced(text), tuple(_spaced(words) for words in (*around, *inside) if words.strip()))
+
+    def around(self, quote: str) -> str:
+        """The sentences that a quote stands in."""
+        at = self.text.find(_spaced(quote))
+        spans = (match.span() for match in _SENTENCE.finditer(self.text))
+        near = [(start, end) for start, end in spans if start < at + len(quote) and at < end]
+        return self.text[near[0][0] : near[-1][1]] if near else quote
+
+    def why_not(self, quote: str) -> str | None:
+        """Why `quote` supports nothing; `None` where it stands in the text and may."""
+        words = _spaced(quote)
+        if not words or len(words) > MOST_QUOTED:
+            return "it quotes nothing"
+        if words not in self.text:
+            return f"{quote[:80]!r} does not stand in the request"
+        plain = _spaced(normalise(quote))
+        if any(plain in one or one in plain for one in self.set_aside):
+            return f"{quote[:80]!r} stands among instructions, which order nothing"
+        return None
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())

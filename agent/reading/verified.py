@@ -1,0 +1,189 @@
+"""A model's reading, checked fact by fact: what its own quote does not bear out is dropped, and said to be.
+
+Nothing is believed: a quote has to stand in the text, a name to be known, a number to follow from the numbers quoted.
+A figure that stands nowhere needs a reason and is an assumption. Degrees, constraints and relaxations are never
+assumed; a relaxation counts only where the rules read it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from ...tools.catalog.dtypes import DTYPES
+from ...tools.catalog.hardware import find_accelerator
+from ...tools.catalog.models import find_model
+from ...tools.errors import InputError, UnknownNameError
+from ...tools.plan.constraints import Constraint
+from ...tools.plan.document import Objective, Statistic
+from ..intent.claims import Claims
+from ..intent.errors import RequestError
+from ..intent.intent import Said, StatedDegrees, StatedStrategy
+from ..intent.quantities import find_quantities, normalise
+from ..intent.request import read_words
+from ..stated_arguments import said_engine
+from ..stated_constraints import stated_constraints
+from .answer import DEGREES, ReadingAnswer, StatedFact
+from .derived import TOKEN_FIELDS, derived, has_number
+from .found import Found, UnverifiedError, Verified
+from .spelled import is_spelled, names_parallel
+from .trusted import Trusted
+
+_NUMBERS = frozenset(
+    {
+        "nodes", "gpus_per_node", "gpus", "concurrency", "request_rate", "min_tokens_per_second", "ttft_ms_max",
+        "prefix_cache_hit_rate", "tpot_ms_max", "memory_utilization", "usd_per_gpu_hour", *TOKEN_FIELDS,
+    }
+)  # fmt: skip
+_LISTED = {
+    "objective": get_args(Objective), "ttft_statistic": get_args(Statistic), "tpot_statistic": get_args(Statistic),
+    "weights": DTYPES, "kv_cache": DTYPES, "activations": DTYPES,
+}  # fmt: skip
+_LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_LINE_NAME = re.compile(r"tp_ffn|attention_dp|(?<![a-z_])[tpes]p(?![a-z_])")
+
+
+def verified(answer: ReadingAnswer, text: str) -> Verified:
+    """What of `answer` the words of `text` bear out."""
+    kept, trusted = Verified(), Trusted.of(text)
+    degrees: list[tuple[StatedFact, int]] = []
+    for fact in answer.facts:
+        try:
+            if (why := trusted.why_not(fact.quote)) is not None:
+                raise UnverifiedError(why)
+            if fact.field == "replicas" and fact.phase is None:  # as many in all: a demand, no degree of a phase
+                fact = fact.model_copy(update={"field": "constraint", "value": f"replicas = {_figure(fact):g}"})
+            if fact.field in (*DEGREES, "dp"):
+                degrees.append((fact, _degree(fact, trusted.around(fact.quote))))
+            elif fact.field in ("constraint", "accelerators"):
+                kept.constraints += _constraint(fact, trusted.around(fact.quote))
+            else:
+                _keep(fact, kept)
+        except (UnverifiedError, InputError) as error:
+            if fact.field == "accelerator" and isinstance(error, UnknownNameError):
+                kept.unknown_part = str(error)
+            reason = error.reason if isinstance(error, RequestError) else str(error)
+            kept.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
+    if degrees:
+        quotes = "; ".join(dict.fromkeys(fact.quote for fact, _ in degrees))
+        kept.fields["strategy"] = Found(_strategy(degrees), quotes)
+    kept.not_understood += [quote for quote in answer.not_understood[:20] if trusted.why_not(quote) is None]
+    return kept
+
+
+def _keep(fact: StatedFact, kept: Verified) -> None:
+    """Check one fact that is no degree and no constraint, and keep it.
+
+    Raises:
+        UnverifiedError: its quote does not bear it out.
+        InputError: it is no value of its field.
+    """
+    if fact.field == "relaxation":
+        alone = _rules_on(fact.quote).relaxations
+        if fact.value not in alone:
+            raise UnverifiedError("the words quoted do not allow it")
+        kept.relaxations |= {name: fact.quote for name in alone if name == fact.value}
+    elif fact.field in _NUMBERS:
+        for name, one in _ends(fact):
+            kept.put(name, Found(_number(one, name), fact.quote, fact.reason))
+    else:
+        value = _named(fact)
+        if fact.reason is None and not is_spelled(fact.field, value, fact.quote, _rules_on(fact.quote)):
+            raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}, and no reason is given")
+        kept.put(fact.field, Found(value, fact.quote, fact.reason))
+
+
+def _ends(fact: StatedFact) -> Iterable[tuple[str, StatedFact]]:
+    """The fields of a fact: a length, a range, or a range with a mean, which was given as its lower end."""
+    if fact.upper is None or fact.field not in TOKEN_FIELDS:
+        return [(fact.field, fact)]
+    mean, ranged = _figure(fact), f"{fact.field}_range"
+    figures = [one.value for one in find_quantities(normalise(fact.quote)) if one.unit in ("count", "tokens")]
+    lowest = min(figures, default=mean)
+    if not lowest < mean < fact.upper:
+        return [(ranged, fact)]
+    span, single = fact.model_copy(update={"value": lowest}), fact.model_copy(update={"upper": None})
+    return [(ranged, span), (fact.field, single)]
+
+
+def _number(fact: StatedFact, name: str) -> Any:
+    """The figure, or the range, of a fact, within the bounds of its field."""
+    ends = [_figure(fact)] if name == fact.field else [_figure(fact), float(fact.upper or 0)]
+    own: list[float] = []
+    for end in ends:
+        follows = derived(fact.field, end, fact.quote)
+        if follows is None and fact.reason is None:
+            raise UnverifiedError(f"{end:.12g} does not follow from the numbers of {fact.quote[:80]!r}")
+        own.append(end if follows is None else follows)
+    claims = Claims()
+    claims.claim(name, own[0] if name == fact.field else tuple(own), fact.quote)
+    return claims.values[name]
+
+
+def _figure(fact: StatedFact) -> float:
+    try:
+        return float(fact.value)
+    except ValueError:
+        raise UnverifiedError("it is no number") from None
+
+
+def _named(fact: StatedFact) -> Any:
+    """The name of a fact as the catalogues have it."""
+    text = str(fact.value).strip()
+    if fact.field == "model":
+        return find_model(text).name
+    if fact.field == "accelerator":
+        return find_accelerator(text).id
+    if fact.field == "engine":
+        return said_engine(text.lower())["engine"]
+    if fact.field in ("disaggregated", "gpus_open"):
+        if not isinstance(fact.value, bool):
+            raise UnverifiedError("true or false is expected")
+        return fact.value
+    if fact.field in _LISTED and text.lower() not in _LISTED[fact.field]:
+        raise UnverifiedError(f"it is none of {', '.join(_LISTED[fact.field])}")
+    return text if fact.field == "engine_version" else text.lower()
+
+
+def _constraint(fact: StatedFact, around: str) -> Iterable[Constraint]:
+    """The constraint of a line, whose numbers the quote has, and whose names the sentence `around` it has."""
+    line = str(fact.value) if fact.field == "constraint" else f"accelerators = {fact.value}"
+    made = stated_constraints([line]) or ()
+    for one in made:
+        if one.kind == "accelerators":
+            missing = [kind for kind in one.value if not is_spelled("accelerator", kind, fact.quote, Said())]
+        else:
+            missing = [name for name in _LINE_NAME.findall(line) if not names_parallel(name, around)]
+            missing += [number for number in _LINE_NUMBER.findall(line) if not has_number(float(number), fact.quote)]
+        if missing:
+            raise UnverifiedError(f"{', '.join(missing)} does not stand in {fact.quote[:80]!r}")
+    return [one.model_copy(update={"words": fact.quote[:500]}) for one in made]
+
+
+def _degree(fact: StatedFact, around: str) -> int:
+    number = _figure(fact)
+    if number != int(number) or not has_number(number, fact.quote) or not names_parallel(fact.field, around):
+        raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}")
+    return Claims().checked_degree(number, fact.quote)
+
+
+def _strategy(degrees: list[tuple[StatedFact, int]]) -> StatedStrategy:
+    phases: dict[str, dict[str, int]] = {"prefill": {}, "decode": {}}
+    dp: int | None = None
+    for fact, degree in degrees:
+        if fact.field == "dp":
+            dp = degree
+            continue
+        for phase in (fact.phase,) if fact.phase is not None else ("prefill", "decode"):
+            phases[phase][fact.field] = degree
+    prefill, decode = (StatedDegrees(**phases[phase]) for phase in ("prefill", "decode"))
+    return StatedStrategy(dp=dp, prefill=prefill, decode=decode)
+
+
+def _rules_on(quote: str) -> Said:
+    """What the rules read of a quote alone; nothing where they refuse it."""
+    try:
+        return read_words(quote)
+    except InputError:
+        return Said()

@@ -1,0 +1,125 @@
+"""What is claimed while one walks through a foreign proposal, and what those who read a part of it see of the walk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ...bounds import DEGREE
+from .degree_words import degrees_of
+from .edges import NamedEdge
+from .facts import Facts
+from .figures import Place, digits_for_words, places_of, whole_number
+from .lexicon import phase_of, words_of
+from .notes import Notes, shortened
+from .scope import Item, Scope
+from .shapes import is_list, is_object
+
+# The format's own bound on a degree.
+MOST_DEGREE = int(DEGREE.most)
+# A short text stands for any number of devices: those of hundreds of GPUs at each operator of each layer.
+MOST_PLACES = 100_000
+OPERATOR_DEGREES = {
+    "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
+    "FFNNode": {"tp": "tp_ffn"},
+    "MoENode": {"ep": "ep", "tp": "tp_expert"},
+}
+
+
+class Claims(ABC):
+    """What was claimed: `facts` of the whole plan, `items` the nodes without a parent, `edges` join names."""
+
+    def __init__(self, notes: Notes, *, is_cut: bool = False) -> None:
+        self.notes = notes
+        # Of a text that breaks off nothing is counted: there may have been more.
+        self.is_cut = is_cut
+        self.facts = Facts(notes)
+        self.items: list[Item] = []
+        self.edges: list[NamedEdge] = []
+        self._places = 0
+
+    @abstractmethod
+    def walk(self, value: object, scope: Scope) -> None:
+        """Claim what `value` says."""
+
+    @abstractmethod
+    def member(self, key: str, value: Any, scope: Scope) -> None:
+        """Claim what the member `key` of the object at `scope` says."""
+
+    @abstractmethod
+    def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
+        """Claim what little a word or number says that means nothing where it stands."""
+
+    def unclear(self, what: str, value: object, scope: Scope, field: str | None = None) -> None:
+        """Note that `value`, which stands for the braces of `what`, was left out."""
+        self.notes.unclear(what.format(repr(shortened(value))), scope.where, field)
+
+    def places_of(self, value: object) -> list[Place] | None:
+        """The devices that `value` names, of all that a document may name; `None` where it names none."""
+        if self._places > MOST_PLACES:
+            return None
+        places = places_of(value)
+        self._places += len(places or ())
+        if self._places <= MOST_PLACES:
+            return places
+        self.notes.unclear(f"more than {MOST_PLACES:,} devices, however often one is named", "/")
+        return None
+
+    def degrees_text(self, text: str, scope: Scope) -> None:
+        """Claim the degrees that a text states; note one that states none for certain."""
+        degrees = degrees_of(text)
+        if degrees is None:
+            self.unclear("{} states no parallel degrees for certain", text, scope, "strategy")
+        for name, number in (degrees or {}).items():
+            self.claim_degree(name, number, scope)
+
+    def degree(self, name: str, value: Any, scope: Scope) -> None:
+        """Claim one degree: a number, a text, one for each phase, or an object that holds it."""
+        if is_object(value):
+            self._degree_object(name, value, scope)
+            return
+        if is_list(value):
+            numbers = {whole_number(item) for item in value}
+            value = numbers.pop() if len(numbers) == 1 else None
+        number = whole_number(digits_for_words(value[:100]) if isinstance(value, str) else value)
+        if number is not None and 1 <= number <= MOST_DEGREE:
+            self.claim_degree(name, number, scope)
+        elif number is None and isinstance(value, str) and degrees_of(value) is not None:
+            self.degrees_text(value, scope)
+        else:
+            if value not in (False, 0):
+                self.unclear(f"{{}} is no degree of {name}", value, scope, "strategy")
+            if type(value) is int and -MOST_DEGREE <= value < 0 and scope.operator is None:
+                self.facts.claim(f"{scope.phase_or_any}.as_stated.{name}", value, scope.where)
+
+    def _degree_object(self, name: str, value: dict[str, Any], scope: Scope) -> None:
+        """ "tensor_parallel": {"tp_size": 2}, or {"prefill": 4, "decode": 8}."""
+        for key, member in list(value.items())[:50]:
+            phase, inner = phase_of(key), scope.inside(key)
+            if phase is not None:
+                self.degree(name, member, inner.but(phase=phase))
+            elif words_of(key) in ("size", "degree", "value", "ways", "n", "count", "world size"):
+                self.degree(name, member, inner)
+            elif words_of(key) != "enabled":
+                self.member(key, member, scope)
+
+    def claim_degree(self, name: str, number: int, scope: Scope) -> None:
+        """Claim a degree for the phase of its scope, under the name that it has in its operator."""
+        if name == "cp":
+            self.undefined(name, number, scope)
+            return
+        if scope.operator is not None:
+            named = OPERATOR_DEGREES[scope.operator].get(name)
+            if named is None:
+                self.notes.unclear(f"{name} {number} does not go with this operator", scope.where)
+                return
+            if named == "tp":
+                self.facts.claim("attention_only", True, scope.where, weak=True)
+            name = named
+        self.facts.claim(f"{scope.phase_or_any}.{name}", number, scope.where)
+
+    def undefined(self, name: str, number: int, scope: Scope) -> None:
+        """Claim a dimension that is none of the five, for the rules to name it."""
+        if number > 1:
+            self.notes.unclear(f"{name} {number}: no dimension but DP, PP, SP, EP and TP is known", scope.where)
+            self.facts.claim(f"{scope.phase_or_any}.as_stated.{name}", number, scope.where)
