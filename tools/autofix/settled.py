@@ -3,7 +3,7 @@
 The graph is believed where it is whole. A declared degree stands against it where more of the graph agrees with it
 (devices of collectives and cache writes, other operators, the other phase), or where fewer shards than it says are only
 what is left of an operator. Layers are as most branches have them, else as was stated; where nothing is stated, the
-other phase's branches in the same replicas count too, and where no branch covers the model either, the cut is the even one,
+other phase's branches in the same replicas count too. Where no branch covers the model either, the cut is the even one,
 unless most remains of the graph suggest another. Whether any of it is legal is not asked here.
 """
 
