@@ -58,7 +58,7 @@ _COUNT = re.compile(
     rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
     re.IGNORECASE,
 )
-_NODE = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
+_NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
     rf"(?:[a-z]+\s){{0,2}}(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",

@@ -44,7 +44,9 @@ def agree(name: str, theirs: Any, own: Any) -> bool:
 
 
 def agree_on_counts(theirs: Mapping[str, int], own: Mapping[str, int]) -> bool:
-    """Whether counts of nodes and GPUs can both be true."""
+    """Whether counts of nodes and GPUs can both be true; GPUs may be those of a node, where the model counts nodes."""
+    if theirs.get("gpus") == own.get("gpus_per_node") and "nodes" in own and "nodes" not in theirs:
+        theirs = {name: value for name, value in theirs.items() if name != "gpus"}
     if any(theirs[name] != own[name] for name in COUNTS if name in theirs and name in own):
         return bool(total(theirs)) and total(theirs) == total(own)
     both = {**theirs, **own}
@@ -69,7 +71,7 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
     if name == "weights":
         return base.precisions is not None
     span = getattr(base, f"{name}_range", None)
-    return span is not None and span[0] <= value <= span[1]
+    return span is not None and getattr(base, name) is not None and span[0] <= value <= span[1]
 
 
 def same_constraint(one: Constraint, other: Constraint, *, is_about: bool = False) -> bool:

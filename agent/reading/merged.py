@@ -25,7 +25,7 @@ from .wording import shown, stands_in, unread, worded
 
 # Words that set a statement against one before it.
 _CONTRAST = re.compile(
-    r"(?<![a-z])(?:but|however|originally|previously|was|were|used\sto|now|instead|only|rather|no\slonger|changed?|at\smost|"
+    r"(?<![a-z])(?:but|however|originally|previously|was|were|used\sto|now|instead|only|rather|no\slonger|changed?|replaced|at\smost|"
     r"correct(?:ed|ion)?|mistake|up\sto)(?![a-z])|之前|原来|改|但|只|不是|最多|按|换成",
     re.IGNORECASE,
 )
@@ -160,8 +160,12 @@ def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
     values = {name: one.value for name, one in own.items()}
     if agree_on_counts(theirs, values):
         for name, one in own.items():
-            if name not in theirs and not (total(theirs) and total(values)):
+            if name not in theirs and not (total(theirs) and total(theirs) == total(values)):
                 merge.take(name, one)
+        both = {**theirs, **values}
+        if "gpus" not in values and "nodes" in values and both.get("gpus") == both.get("gpus_per_node"):  # of one node
+            merge.values.pop("gpus", None)
+            merge.words.pop("gpus", None)
         return
     counted = "; ".join(one.quote for one in own.values())
     said = ", ".join(merge.words.get(name, "") for name in theirs)
