@@ -146,6 +146,8 @@ class SearchResult(Sparse):
     # Strategies that were screened, and the loads of leading ones that were simulated: only these have figures.
     evaluated: int
     simulated: int = 0
+    # Degrees, stages and pairs that were refused before there was a strategy, by rule or the words of a constraint.
+    refused: dict[str, int] = Field(default_factory=dict)
     rejected: dict[str, int]
     # Strategies that were not evaluated, by the bound that shows that they cannot win.
     pruned: dict[str, int] = Field(default_factory=dict)
