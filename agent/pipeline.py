@@ -26,7 +26,7 @@ from .intent.intent import Assumption, Intent, Said
 from .intent.merge import merge_said
 from .judged import judged
 from .proposer import hardware_block, propose, search_request, with_concurrency
-from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
+from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated_arguments import (
     Arguments,
@@ -220,10 +220,8 @@ def _report(
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
     formats = in_format(proposal.request.precision if intent.precisions is not None else None)
     words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
-    explanation = (
-        f"{words}{formats} is the best for {proposal.request.workload.objective} of "
-        f"{result.evaluated} legal strategies: {figures(chosen)}."
-    )
+    best_for = f"{words}{formats} is the best for {proposal.request.workload.objective}"
+    explanation = f"{best_for}: {figures(chosen)}. {considered(result)}."
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:
@@ -243,7 +241,9 @@ def _report(
         left_out=left_out(),
         stated=stated,
         evaluated=result.evaluated,
+        timed=result.timed,
         rejected=result.rejected,
+        pruned=result.pruned,
     )
 
 

@@ -171,11 +171,16 @@ def _excluded_text(one: Excluded) -> str:
 
 def _counts(answer: SearchAnswer) -> Section:
     also = "" if answer.feasible else ", the search for what would do among it"
-    screened = count_text(answer.evaluated, "strategy", "strategies")
-    simulated = count_text(answer.simulated, "load")
-    lines = [f"{screened} screened, {simulated} simulated in {figure(answer.seconds)} s{also}"]
+    from ..reasons import considered
+
+    lines = [
+        considered(answer),
+        f"{count_text(answer.simulated, 'load')} simulated in {figure(answer.seconds)} s{also}",
+    ]
     lines += _count_lines("rejected", answer.rejected)
     lines += _count_lines("not evaluated, by the bound", answer.pruned)
+    refused = ", ".join(f"{name} {count:,}" for name, count in answer.refused.items())
+    lines += [f"Degrees, stages and pairs refused before there was a strategy: {refused}"] if refused else []
     return section("Counts", Bullets(tuple(lines)))
 
 

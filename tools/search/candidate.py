@@ -143,9 +143,13 @@ class SearchResult(Sparse):
     candidates: tuple[Candidate, ...]
     # The Pareto front of speed for a user and rate per GPU, slowest user first: places in `candidates`.
     pareto: tuple[int, ...] = ()
-    # Strategies that were screened, and the loads of leading ones that were simulated: only these have figures.
+    # Strategies that were screened; those of them that were simulated, which alone have figures, and their loads.
     evaluated: int
+    timed: int = 0
     simulated: int = 0
+    # How many times worse than the best the next one is by the screen, of those that were not simulated, hold every
+    # limit and are warned of no more than others.
+    behind: float | None = None
     # Degrees, stages and pairs that were refused before there was a strategy, by rule or the words of a constraint.
     refused: dict[str, int] = Field(default_factory=dict)
     rejected: dict[str, int]

@@ -153,6 +153,11 @@ class Simulator:
         self.count = self._users = 0
         self._known: dict[tuple[Strategy, int], Candidate] = {}
 
+    @property
+    def strategies(self) -> frozenset[Strategy]:
+        """Those that were simulated."""
+        return frozenset(strategy for strategy, _ in self._known)
+
     def is_spent(self, shares: int) -> bool:
         """Whether so many times as many users were simulated as the best of a kind are worth."""
         return self._users > shares * _MOST_USERS
