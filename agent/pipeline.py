@@ -14,7 +14,7 @@ from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import expect
-from ..tools.performance.limits import figures_of_estimate, stated_limits
+from ..tools.performance.limits import figures_of_estimate, percentile_notes, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
@@ -259,3 +259,4 @@ def _limits(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[
             yield f"the deployment {stands} {number(workload.request_rate or 0.0)} requests/s"
         else:
             yield f"{held} {limit.name} of at least {number(limit.bound)}"
+    yield from percentile_notes(workload)

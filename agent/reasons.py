@@ -35,8 +35,9 @@ def figures(candidate: Candidate) -> str:
     """The figures of a candidate in one phrase."""
     if candidate.ttft_ms is None:
         return candidate.why_not[0] if candidate.why_not else "not evaluated"
+    limited = "".join(f"{name} {number(value)} ms, " for name, value in candidate.limited_ms.items())
     return (
-        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, "
+        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, {limited}"
         f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
     )
 

@@ -68,11 +68,15 @@ def render_search(
 
 
 def _head(answer: SearchAnswer) -> Iterator[str]:
+    from ...tools.performance.limits import percentile_notes
+
     asked, best = answer.request, answer.best
     on = f" on {hardware_text(asked.hardware)}" if asked.hardware is not None else ""
     if best is not None:
         yield f"Best for {asked.workload.objective}: {strategy_text(best)} for {asked.model}{on}"
         yield figures_line(best)
+        if best.ranges is not None and best.ranges.ttft_ms is not None:
+            yield "“Measured like this”: 90% of measurements of such deployments lay there"
     else:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
@@ -85,6 +89,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     limits = ", ".join(limit_texts(asked.workload))
     if limits:
         yield f"Limits: {limits}"
+    yield from percentile_notes(asked.workload)
     if answer.stated is not None:
         place = answer.stated.place
         rank = f"rank {place + 1} ({answer.stated.summary})" if place is not None else answer.stated.summary

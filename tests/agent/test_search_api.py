@@ -292,3 +292,11 @@ def test_every_legal_strategy_is_accounted_for() -> None:
         (None, "miss a"),
     ):
         assert words in considered(SearchResult.model_validate(counted | {"behind": behind}))
+
+
+def test_a_limit_on_a_percentile_is_answered_with_the_percentile() -> None:
+    result = shardwright.plan("Llama-3.1-8B on 2 H100, 16 users, p95 TTFT under 1 s, 2k in 256 out")
+    assert result.report is not None and "TTFT p95 3" in result.report.explanation
+    assert "all users start at once" in result.report.limits[-1]
+    refused = shardwright.plan("Llama-3.1-8B on 2 H100, 16 users, p95 TTFT under 10 ms, 2k in 256 out").infeasible
+    assert refused is not None and refused.closest is not None and refused.closest.limited_ms["TTFT p95"] > 300

@@ -123,6 +123,8 @@ class Candidate(Sparse):
     ttft_ms: float | None = None
     tpot_ms: float | None = None
     end_to_end_ms: float | None = None
+    # Latencies that a limit takes in another statistic than the mean: "TTFT p95" and its milliseconds.
+    limited_ms: dict[str, float] = Field(default_factory=dict[str, float])
     output_tokens_per_s: float | None = None
     output_tokens_per_s_per_gpu: float | None = None
     # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
