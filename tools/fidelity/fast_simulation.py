@@ -54,7 +54,9 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     client = policy.client_s + policy.client_s_per_token * prompts
     serve = compiled_run() or run
     paused = load._replace(pauses=load.pauses + client)
-    totals = Totals(*serve(in_arrays(columns_of(server.table)), rules, paused, seen))
+    # What is compiled returns a plain tuple.
+    done_run: Any = serve(in_arrays(columns_of(server.table)), rules, paused, seen)
+    totals = Totals(*done_run)
     if totals.finished < count:
         return None
     first, done, arrived = np.asarray(seen.first), np.asarray(seen.done), np.asarray(seen.arrived)
