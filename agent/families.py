@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ..tools.catalog.attention.spec import AttentionSpec
 from ..tools.engines.names import JUDGED
 from ..tools.plan.describe import describe, family, number
+from ..tools.rules.registry import all_rules
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest, SearchResult
@@ -83,7 +84,9 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
     if space.engine is not None:
         title = JUDGED[space.engine].title
         said = f"{title} was named" if request.named_engine else f"no engine was named, and {title} is assumed"
-        reason = f"{said} (rules EN003 and EN005 to EN013)"
+        of_engines = (rule for rule in all_rules() if rule.id.startswith("EN"))
+        judges = (rule.id for rule in of_engines if rule.limits or rule.pipeline_faults or rule.pair_faults)
+        reason = f"{said} (rules {', '.join(judges)})"
         yield Excluded(family=f"what {title} has no settings for", reason=reason)
 
 

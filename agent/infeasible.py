@@ -10,6 +10,7 @@ from ..tools.engines.defaults import possible_relaxations
 from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.document import Relaxation
+from ..tools.rules.registry import all_rules
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranking import worth
@@ -25,6 +26,8 @@ _HINT_GAIN = 0.05
 _KINDS_OF_REPLICA = 2
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
 _LIMIT_REACH = 8
+# So many of the limits that refused all strategies are named.
+_MOST_NAMED = 4
 
 
 def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
@@ -109,6 +112,19 @@ def _devices_bind(request: SearchRequest) -> _Binding:
     )
 
 
+def _nothing_is_legal(request: SearchRequest, result: SearchResult) -> _Binding:
+    """No strategy came so far that memory would be asked about: the limits that refused, with their counts."""
+    if request.space.gpus < 1:
+        return _Binding("CO008", "no GPU is left", None, None)
+    names = {rule.id: f"{rule.id} ({rule.name})" for rule in all_rules()}
+    # Constraints first: rules refuse some degrees of every model.
+    by = sorted(result.refused, key=names.__contains__)
+    told = [f"{names.get(name, name)} refused {result.refused[name]:,}" for name in by[:_MOST_NAMED]]
+    rest = f" and {len(by) - _MOST_NAMED} other rules more" if len(by) > _MOST_NAMED else ""
+    reason = f"no strategy on {_kind(request)} is legal: of the degrees and stages tried {', '.join(told)}{rest}"
+    return _Binding(by[0] if by[0] in names else "CO008", reason, None, None)
+
+
 def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
     fewer = None if request.concurrency_open else _most_requests(request)
     nearest = fewer or closest
@@ -117,12 +133,14 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
     weights = f"weights{in_format(nearest.precision) if nearest is not None else ''}"
     usable = request.usable_bytes
     lacking = closest.shortfall_bytes if closest is not None else None
-    shortfall = lacking if lacking is not None else max(0, round(need - usable))
+    shortfall = lacking if lacking is not None else max(0, round(need - usable)) or None
     if fewer is None:
         twice = " in each of the two kinds of replica" if request.disaggregated else ""
         reason = (
             f"the {weights} alone take {need / 1e9:.1f} GB{twice}, {_kind(request)} have {usable / 1e9:.1f} GB usable"
         )
+        if shortfall is None:
+            reason += "; no legal layout splits them so that each GPU holds its part"
     else:
         workload = request.workload
         tokens = workload.input_tokens + workload.output_tokens
@@ -145,9 +163,8 @@ def _constraints_bind(request: SearchRequest, binding: _Binding) -> _Binding | N
     if found is None or found.best is None:
         return None
     words = ", ".join(f"“{one.words}”" for one in constraints)
-    left = "no GPU is left" if request.space.gpus < 1 else binding.reason
     without = f"without it there is one: {named(found.best)} with {figures(found.best)}"
-    return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {left}; {without}")
+    return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {binding.reason}; {without}")
 
 
 def _most_requests(request: SearchRequest) -> Candidate | None:
@@ -174,7 +191,10 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
     if request.disaggregated and have < _KINDS_OF_REPLICA:
         binding = _devices_bind(request)
     else:
-        binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
+        if not result.evaluated:
+            binding = _nothing_is_legal(request, result)
+        else:
+            binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
         binding = _constraints_bind(request, binding) or binding
     # Room is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
     at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)

@@ -14,7 +14,7 @@ from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import expect
-from ..tools.performance.limits import figures_of_estimate, stated_limits
+from ..tools.performance.limits import figures_of_estimate, percentile_notes, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format, number
 from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
@@ -27,7 +27,7 @@ from .intent.intent import Assumption, Intent, Said
 from .intent.merge import merge_said
 from .judged import judged
 from .proposer import hardware_block, propose, search_request, with_concurrency
-from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
+from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated_arguments import (
     Arguments,
@@ -247,10 +247,8 @@ def _report(
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
     formats = in_format(proposal.request.precision if intent.precisions is not None else None)
     words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
-    explanation = (
-        f"{words}{formats} is the best for {proposal.request.workload.objective} of "
-        f"{result.evaluated} legal strategies: {figures(chosen)}."
-    )
+    best_for = f"{words}{formats} is the best for {proposal.request.workload.objective}"
+    explanation = f"{best_for}: {figures(chosen)}. {considered(result)}."
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:
@@ -270,7 +268,9 @@ def _report(
         left_out=left_out(),
         stated=stated,
         evaluated=result.evaluated,
+        timed=result.timed,
         rejected=result.rejected,
+        pruned=result.pruned,
     )
 
 
@@ -286,3 +286,4 @@ def _limits(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[
             yield f"the deployment {stands} {number(workload.request_rate or 0.0)} requests/s"
         else:
             yield f"{held} {limit.name} of at least {number(limit.bound)}"
+    yield from percentile_notes(workload)

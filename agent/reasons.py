@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
@@ -11,6 +12,9 @@ from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption, OpenPrecisions
 from .results import Alternative
+
+if TYPE_CHECKING:
+    from .search_results import SearchAnswer
 
 MAX_ALTERNATIVES = 5
 
@@ -31,8 +35,9 @@ def figures(candidate: Candidate) -> str:
     """The figures of a candidate in one phrase."""
     if candidate.ttft_ms is None:
         return candidate.why_not[0] if candidate.why_not else "not evaluated"
+    limited = "".join(f"{name} {number(value)} ms, " for name, value in candidate.limited_ms.items())
     return (
-        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, "
+        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, {limited}"
         f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
     )
 
@@ -40,6 +45,24 @@ def figures(candidate: Candidate) -> str:
 def named(candidate: Candidate) -> str:
     """The strategy of a candidate in words, with its number formats where they were left open."""
     return describe(candidate.strategy) + in_format(candidate.precision)
+
+
+def considered(result: SearchResult | SearchAnswer) -> str:
+    """How many strategies there are, how many fit, which were simulated, and what stands against all others."""
+    dominated = result.pruned.get("dominated", 0)
+    legal = result.evaluated + sum(result.pruned.values())
+    fitting = legal - result.rejected.get("ME001", 0)
+    told = f"Of {legal:,} legal strategies {fitting:,} fit into memory; {result.timed:,} were simulated"
+    if dominated:
+        told += f", {dominated:,} are no better than another on the same GPUs"
+    others = fitting - result.timed - dominated
+    if others <= 0:
+        return told
+    if result.behind is None:
+        return f"{told}, the other {others:,} miss a limit or are warned of"
+    share = result.behind
+    stands = f"at least {share:.2f} times worse" if share >= 1 else f"up to {1 / share:.2f} times better"
+    return f"{told}, the other {others:,} are {stands} by the screen, or behind for a limit or a warning"
 
 
 def formats_chosen(

@@ -87,8 +87,11 @@ class PlanReport(Frozen):
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None
+    # Strategies that were screened, and of them those that were simulated; pruned ones were not screened.
     evaluated: int = 0
+    timed: int = 0
     rejected: dict[str, int] = Field(default_factory=dict[str, int])
+    pruned: dict[str, int] = Field(default_factory=dict[str, int])
     limits_met: bool = True
     limits: tuple[str, ...] = ()
     model_use: ModelUse | None = None

@@ -93,9 +93,12 @@ class SearchAnswer(Sparse):
     candidates: tuple[RankedCandidate, ...]
     pareto: tuple[int, ...]
     listed: int
-    # Strategies that were screened, and the loads of leading ones that were simulated.
+    # As in `SearchResult`.
     evaluated: int
+    timed: int = 0
     simulated: int = 0
+    behind: float | None = None
+    refused: dict[str, int] = Field(default_factory=dict[str, int])
     rejected: dict[str, int]
     pruned: dict[str, int]
     seconds: float

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..tools.catalog.config_file import read_config_file
 from ..tools.catalog.hardware import find_accelerator
-from ..tools.engines.names import JUDGED, engine_of
+from ..tools.engines.names import KNOWN, known_engine
 from ..tools.errors import InputError, expect
 from ..tools.plan.document import (
     HardwareBlock,
@@ -238,6 +238,6 @@ def said_engine(text: str | None) -> dict[str, str]:
     if text is None:
         return {}
     name, _, version = (part.strip() for part in text.partition("=="))
-    if engine_of(name) is None and name not in ("dynamo", NO_ENGINE):
-        raise InputError(f"engine {name[:80]!r} is none of {', '.join(JUDGED)}, dynamo, {NO_ENGINE}")
+    if known_engine(name) is None and name != NO_ENGINE:
+        raise InputError(f"engine {name[:80]!r} is none of {', '.join(KNOWN)}, {NO_ENGINE}")
     return {"engine": name, **({"engine_version": version} if version else {})}

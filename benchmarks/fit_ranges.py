@@ -75,7 +75,7 @@ class Unseen:
 def show_errors(rows: Sequence[MeasuredRow], predictions: Sequence[float | None]) -> None:
     """Print median and p90 errors over groups, of all and by tier."""
     scores = score(rows, predictions)
-    print("CacheKey back: median and p90 error in percent, bias, over groups")
+    print("Held back: median and p90 error in percent, bias, over groups")
     for one in (*scores.families, *scores.tiers):
         errors = one.model
         print(

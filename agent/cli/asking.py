@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tools.engines.names import KNOWN
 from ...tools.strict_values import check_text
 from .flags import (
     DTYPE,
@@ -76,7 +77,7 @@ _OPTIONS = (
         "--engine",
         type=TEXT,
         metavar="NAME[==VERSION]|none",
-        help="What serves it: vllm, sglang, trtllm, dynamo; none: a plan on paper, that no engine has to start.",
+        help=f"What serves it: {', '.join(KNOWN)}; none: a plan on paper, that no engine has to start.",
     ),
     click.option(
         "--rules",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tools.engines.names import ENGINES
 from ...tools.errors import InputError
 from .documents import title_of
 from .flags import COUNT, DTYPE, FILE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
@@ -109,7 +110,7 @@ def _kernels(words: str) -> tuple[Kernel, ...]:
 @click.option("--dp", type=COUNT, help="Replicas of a dense model, data-parallel attention of a MoE.")
 @click.option("--precision", type=DTYPE, help="Number format of the weights; the checkpoint's where left out.")
 @click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache; the engine's default where left out.")
-@click.option("--engine", type=TEXT, help="What served: vllm, sglang, trtllm, …; the client's own where left out.")
+@click.option("--engine", type=TEXT, help=f"What served: {', '.join(ENGINES)}; the client's own where left out.")
 @click.option("--engine-version", type=TEXT, help="Its version, such as 0.11.0.")
 @calibration_option("A calibration to begin with: what FILE does not cover stays as it says.", from_environment=False)
 @output_format

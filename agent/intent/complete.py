@@ -15,7 +15,7 @@ from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
-from ...tools.engines.names import DEFAULT_ENGINE, JUDGED, EngineName, engine_of
+from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from .formats import complete_precision
@@ -128,9 +128,10 @@ def _assumed_engine(said: Said, notes: _Notes) -> EngineName | None:
     """The engine that must be able to start the plan although none was named, or none whose rules are known."""
     if said.engine == NO_ENGINE or engine_of(said.engine) is not None:
         return None
-    title = JUDGED[DEFAULT_ENGINE].title
+    title, own = JUDGED[DEFAULT_ENGINE].title, engine_name(said.engine)
     unnamed = "no engine was named" if said.engine is None else f"what {said.engine} starts is not known"
-    reason = f"{unnamed}: timed as {title}, and only what {title} starts is proposed"
+    timed = ENGINES[own].title if own else title
+    reason = f"{unnamed}: timed as {timed}, and only what {title} starts is proposed"
     return notes.assume("engine", DEFAULT_ENGINE, reason)
 
 

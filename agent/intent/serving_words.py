@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...tools.engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
 from ...tools.plan.constraints import BudgetConstraint, chosen_kinds
 from .alternatives import Named, settle
 from .claims import Claims
@@ -14,16 +15,14 @@ from .quantities import find_quantities
 from .reserved_words import cues
 from .units import unit_at
 
-_ENGINES: dict[str, str] = {
-    "vllm": r"v[\s\-]?llm",
-    "sglang": r"sg[\s\-]?lang|sgl",
-    "trtllm": r"tensorrt[\s\-]?llm|trt[\s\-]?llm|tensorrt",
-    "dynamo": r"(?:nvidia\s)?dynamo",
-}
-_ENGINE = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _ENGINES.items())
-    + r")(?![A-Za-z])",
+_SPELLINGS = sorted((FRONT, *(one for engine in ENGINES.values() for one in engine.spellings)), key=len, reverse=True)
+_SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)
+_ENGINE = re.compile(rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?![A-Za-z])", re.IGNORECASE)
+# An engine of which nothing is known, by its name or behind "engine:".
+_UNKNOWN = re.compile(
+    r"(?<![a-z])(?:tgi|text[\s-]generation[\s-]inference|llama\.?cpp|ollama|lightllm|mlc[\s-]llm|exllama\w{0,3}|deepspeed"
+    r"|triton\sinference\sserver|ray\sserve"
+    r"|(?<!search\s)engine\s?[:=]\s?(?!(?:not|none|no|any|open|tbd|undecided|unknown|to)(?![a-z]))[a-z][\w.-]{1,40})(?![a-z])",
     re.IGNORECASE,
 )
 # A plan that no engine has to start; that none is chosen yet is no such wish.
@@ -80,8 +79,10 @@ def read_engine(page: Page, claims: Claims) -> None:
         is_meant = not page.is_negated(*match.span())
         page.take(start, end)
         if is_meant:
-            names.append(Named(start, end, str(match.lastgroup)))
+            names.append(Named(start, end, known_engine(match.group()) or FRONT))
             versions[start] = version
+    if any(name.value not in FRONTS for name in names):
+        names = [name for name in names if name.value not in FRONTS]
     settled = settle(page.original, names)
     for name in settled.meant if settled.kind != "choice" else ():
         words = page.original[name.start : name.end].strip()
@@ -96,6 +97,10 @@ def read_engine(page: Page, claims: Claims) -> None:
         words = page.take(*match.span())
         if is_meant:
             claims.claim("engine", NO_ENGINE, words)
+    for match in page.search(_UNKNOWN) if "engine" not in claims.values else ():
+        if not page.is_negated(*match.span()):
+            words = page.take(*match.span()).strip()
+            claims.leave_unread(f"{words!r}: not an engine that is known ({', '.join(KNOWN)})")
 
 
 def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:

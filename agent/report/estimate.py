@@ -90,7 +90,7 @@ def with_range(figure_: float | None, interval: Interval | None, text: Callable[
     if interval is None:
         return text(figure_)
     (low, unit), (high, high_unit) = (text(end).split(" ", 1) for end in interval)
-    return f"{text(figure_)} (90%: {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
+    return f"{text(figure_)} (measured like this: {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
 
 
 def rate_text(tokens_per_s: float) -> str:

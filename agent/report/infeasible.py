@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def infeasible_sections(result: PlanResult) -> list[Section]:
     """The answer to a request that has no plan."""
+    from ...tools.performance.limits import percentile_notes
+
     infeasible = result.infeasible
     if infeasible is None:
         return [section("", "No plan.")]
@@ -28,6 +30,7 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
         lines += [
             f"Asked for: {intent.model.name}{on}",
             workload_text(intent.workload, as_many_as_hold=intent.concurrency_open),
+            *percentile_notes(intent.workload),
         ]
     if result.report is not None:
         lines += left_out_lines(result.report.left_out)

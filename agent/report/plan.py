@@ -166,14 +166,7 @@ def stated_sections(stated: StatedStrategyVerdict) -> list[Section]:
 
 def _choice_sections(report: PlanReport) -> list[Section]:
     """Why this plan, and by which number the runner-ups lost."""
-    considered = ""
-    if report.evaluated:
-        dropped = sum(report.rejected.values())
-        considered = f"{count_text(report.evaluated, 'strategy', 'strategies')} considered"
-        if dropped:
-            reasons = ", ".join(f"{reason}: {count:,}" for reason, count in report.rejected.items())
-            considered += f", {dropped:,} dropped ({reasons})"
-    why = section("Why this one", report.explanation, considered, Bullets(report.citations, mark="→"))
+    why = section("Why this one", report.explanation, Bullets(report.citations, mark="→"))
     columns = (
         Column("strategy", wraps=True),
         Column("GPUs", figures=True),

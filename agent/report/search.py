@@ -68,11 +68,15 @@ def render_search(
 
 
 def _head(answer: SearchAnswer) -> Iterator[str]:
+    from ...tools.performance.limits import percentile_notes
+
     asked, best = answer.request, answer.best
     on = f" on {hardware_text(asked.hardware)}" if asked.hardware is not None else ""
     if best is not None:
         yield f"Best for {asked.workload.objective}: {strategy_text(best)} for {asked.model}{on}"
         yield figures_line(best)
+        if best.ranges is not None and best.ranges.ttft_ms is not None:
+            yield "“Measured like this”: 90% of measurements of such deployments lay there"
     else:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
@@ -85,6 +89,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     limits = ", ".join(limit_texts(asked.workload))
     if limits:
         yield f"Limits: {limits}"
+    yield from percentile_notes(asked.workload)
     if answer.stated is not None:
         place = answer.stated.place
         rank = f"rank {place + 1} ({answer.stated.summary})" if place is not None else answer.stated.summary
@@ -171,11 +176,16 @@ def _excluded_text(one: Excluded) -> str:
 
 def _counts(answer: SearchAnswer) -> Section:
     also = "" if answer.feasible else ", the search for what would do among it"
-    screened = count_text(answer.evaluated, "strategy", "strategies")
-    simulated = count_text(answer.simulated, "load")
-    lines = [f"{screened} screened, {simulated} simulated in {figure(answer.seconds)} s{also}"]
+    from ..reasons import considered
+
+    lines = [
+        considered(answer),
+        f"{count_text(answer.simulated, 'load')} simulated in {figure(answer.seconds)} s{also}",
+    ]
     lines += _count_lines("rejected", answer.rejected)
     lines += _count_lines("not evaluated, by the bound", answer.pruned)
+    refused = ", ".join(f"{name} {count:,}" for name, count in answer.refused.items())
+    lines += [f"Degrees, stages and pairs refused before there was a strategy: {refused}"] if refused else []
     return section("Counts", Bullets(tuple(lines)))
 
 

@@ -42,8 +42,9 @@ def figures_line(candidate: Candidate) -> str:
 
     per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
     ranges = candidate.ranges or Ranges()
+    limited = "".join(f"{name} {ms_text(value)} · " for name, value in candidate.limited_ms.items())
     return (
-        f"TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
+        f"{limited}TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
         f"TPOT {with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)} · "
         f"end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
         f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU) "

@@ -19,7 +19,7 @@ from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
-from ...tools.engines.names import engine_of
+from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
@@ -179,8 +179,8 @@ def _cases(found: SweepFile, name: str) -> Iterator[Case]:
     count = len(found.models) * len(found.hardware) * len(found.workloads) * len(found.precision)
     if count > MAX_CASES:
         raise InputError(f"{name}: {count:,} cases; at most {MAX_CASES:,} are swept")
-    if found.engine not in (None, NO_ENGINE) and engine_of(found.engine) is None:
-        raise InputError(f"{name}: engine: unknown engine {found.engine!r}; known are vllm, sglang, trtllm and none")
+    if found.engine not in (None, NO_ENGINE) and known_engine(found.engine) is None:
+        raise InputError(f"{name}: engine: unknown engine {found.engine!r}; known are {', '.join(KNOWN)}, {NO_ENGINE}")
     models = [_model(reference, f"{name}: models/{place}") for place, reference in enumerate(found.models)]
     for place, cluster in enumerate(found.hardware):
         _check_cluster(cluster, f"{name}: hardware/{place}")

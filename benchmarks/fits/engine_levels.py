@@ -1,6 +1,6 @@
 """The levels of an engine fit, and which cases are held back to say how far it is off where it has not been.
 
-CacheKey back is always a whole pair of model architecture and accelerator: all sources, sizes and loads of it at once.
+Held back is always a whole pair of model architecture and accelerator: all sources, sizes and loads of it at once.
 """
 
 from __future__ import annotations

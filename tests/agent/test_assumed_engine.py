@@ -10,6 +10,7 @@ from shardwright.agent.cli.asking import said_of_options
 from shardwright.agent.pipeline import intent_of
 from shardwright.agent.proposer import examine
 from shardwright.agent.stated_arguments import said_of_arguments
+from shardwright.tools.engines.names import ENGINES, JUDGED, KNOWN, known_engine
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import ModelBlock, ServingBlock
@@ -93,7 +94,7 @@ def test_an_engine_that_is_not_chosen_yet_is_no_plan_on_paper(words: str) -> Non
         ("none", (None, None), None),
         ("vllm", ("vllm", None), None),
         ("sglang==0.5.6", ("sglang", "0.5.6"), None),
-        ("dynamo", ("dynamo", None), "vllm"),
+        *((name, (name, None), "vllm") for name in KNOWN if name not in JUDGED),
     ],
 )
 def test_an_option_and_an_argument_say_the_same(
@@ -107,7 +108,7 @@ def test_an_option_and_an_argument_say_the_same(
 
 
 def test_an_engine_that_is_not_known_is_refused_with_those_that_are() -> None:
-    with pytest.raises(InputError, match="'tgi' is none of vllm, sglang, trtllm, dynamo, none"):
+    with pytest.raises(InputError, match=f"'tgi' is none of {', '.join(KNOWN)}, none"):
         said_of_options({"engine": "tgi"})
 
 
@@ -116,3 +117,18 @@ def test_a_named_engine_is_never_replaced_by_the_assumed_one() -> None:
     assert request is not None
     assert request.space.engine == "sglang"
     assert replace(request, assumed_engine="vllm").space.engine == "sglang"
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_words_and_the_option_name_the_same_engines(name: str) -> None:
+    title = ENGINES[name].title if name in ENGINES else name
+    for words in (f"engine: {name}", f"using {title}", f"with {title} 1.2.0"):
+        intent = intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out")
+        assert intent.serving is not None and known_engine(intent.serving.engine) == name and not intent.unread
+
+
+@pytest.mark.parametrize("words", ["with TGI", "engine: TGI", "using llama.cpp", "inference engine: Foo"])
+def test_an_engine_that_is_not_known_is_said_to_change_nothing(words: str) -> None:
+    (left,) = intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out").unread
+    assert "not an engine that is known" in left
+    assert not intent_of("Llama-3.1-70B on 4 H100, from TGI to vLLM, 2k in, 256 out").unread

@@ -9,6 +9,7 @@ from shardwright.agent.intent.intent import Said
 from shardwright.agent.pipeline import intent_of, plan
 from shardwright.agent.search_api import search
 from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.engines.names import FRONT, JUDGED
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import ServingBlock
@@ -16,7 +17,7 @@ from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate
 
 
-@pytest.mark.parametrize("engine", ["vLLM", "SGLang", "TensorRT-LLM"])
+@pytest.mark.parametrize("engine", [one.title for one in JUDGED.values()])
 @pytest.mark.parametrize(
     ("model", "brought"),
     [("Llama-3.1-70B", ("vocab_parallel",)), ("DeepSeek-V3", ("tp_in_expert", "vocab_parallel"))],
@@ -38,7 +39,7 @@ def test_what_was_asked_for_is_not_assumed_as_well() -> None:
     assert not [one for one in intent.assumptions if one.field == "relaxations"]
 
 
-@pytest.mark.parametrize("engine", ["vllm", "SGLang", "TensorRT-LLM", "dynamo"])
+@pytest.mark.parametrize("engine", [*(one.title for one in JUDGED.values()), FRONT])
 def test_the_engine_of_a_document_brings_the_same(engine: str) -> None:
     """70B over eight: 21.3 GB of weights on each where the vocabulary is whole, 17.6 GB where it is split."""
     found = plan("Llama-3.1-70B on 8 H100 TP8, 2k in, 256 out, no engine").plan

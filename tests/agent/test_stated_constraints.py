@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import shardwright
@@ -59,3 +61,20 @@ def test_a_pipeline_that_must_cross_nodes_does() -> None:
     inside = result.plan.model_dump(mode="json", exclude_none=True)
     inside["policy"]["constraints"] = [{"kind": "within_node", "value": "pp", "words": "PP inside the node"}]
     assert "CO008" in {violation.rule for violation in shardwright.validate(inside).violations}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words", "told"),
+    [
+        ("tp = 5", "", r"“tp = 5” refused \d+.*TP005 \(uneven split\) refused"),
+        ("reserved_gpus = 8", "", "no GPU is left"),
+        ("decode pp = 2", "with SGLang 0.4.8", r"EN012 \(pipelined side\) refused"),
+    ],
+)
+def test_what_refuses_every_strategy_is_named_and_never_memory(constraint: str, words: str, told: str) -> None:
+    result = shardwright.plan(
+        words, model="Llama-3.1-8B", hardware="1x8:h100-sxm", constraints=[constraint], disaggregated=bool(words)
+    )
+    found = result.infeasible
+    assert found is not None and found.rule == "CO008" and found.shortfall_bytes is None
+    assert re.search(told, found.reason) and "weights" not in found.reason

@@ -18,10 +18,11 @@ from shardwright.tools.calibration.kernel_times import KernelTimes
 from shardwright.tools.calibration.profile import KernelProfile, profile_of
 from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.engines.names import JUDGED
 
 MEASURED = ("a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200", "l40s")
 CARRIED = ("h20", "h100-pcie", "mi300x", "rtx-6000-ada", "v100-32gb-sxm")
-FRAMEWORKS = ("vllm", "sglang", "trtllm", None)
+FRAMEWORKS = (*JUDGED, None)
 
 
 def profile_named(accelerator: str, framework: str | None = None) -> KernelProfile:

@@ -99,7 +99,7 @@ def test_the_report_has_the_best_the_ranking_the_front_the_losers_and_the_counts
         "Pareto front",
         "Why the other families lost",
         "Not among the strategies",
-        f"{answer.evaluated} strategies screened",
+        f"{answer.timed} were simulated",
         "What was read, and what was assumed",
     ):
         assert heading in text

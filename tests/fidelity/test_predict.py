@@ -46,7 +46,16 @@ def test_each_figure_is_in_its_own_unit(figure: Figure, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statistic", "value"), [("mean", 500.0), ("p50", 400.0), ("median", 400.0), ("p99", 900.0), ("single run", 500.0)]
+    ("statistic", "value"),
+    [
+        ("mean", 500.0),
+        ("p50", 400.0),
+        ("median", 400.0),
+        ("p90", 700.0),
+        ("p95", 800.0),
+        ("p99", 900.0),
+        ("single run", 500.0),
+    ],
 )
 def test_a_latency_is_the_statistic_that_the_row_states(statistic: str, value: float) -> None:
     assert figure_of(TIMES, situation(metric="ttft_ms", statistic=statistic)) == pytest.approx(value)

@@ -199,3 +199,8 @@ def test_no_degrees_break_the_reader(degrees: dict[str, str]) -> None:
     for model in ("meta-llama/Llama-3.1-8B", "deepseek-ai/DeepSeek-R1"):
         found = situation_of(row_of(model=model, gpus="", **degrees))
         assert isinstance(found, Refused) or found.deployment.strategy.gpu_count >= 1
+
+
+def test_a_statistic_that_is_not_known_is_refused_not_taken_for_the_mean() -> None:
+    refused = situation_of(row_of(metric="ttft_ms", statistic="p99.9"))
+    assert isinstance(refused, Refused) and "'p99.9' is none of mean, p50, p90, p95, p99" in refused.reason

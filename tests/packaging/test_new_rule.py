@@ -46,6 +46,8 @@ def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path) -> None:
     done = _run(copy, "check", "new-rule", "TP", "wide_group")
     assert done.returncode == 0, done.stderr
     rule_id = done.stdout[:5]
+    for place in ("tensor_parallelism.md", "questions.yaml", "broken_rules.json", "demos.py", "knowledge/11"):
+        assert place in done.stdout
     script = (
         "from shardwright.tools.rules.registry import find_rule\n"
         "from shardwright.tools.plan.view import PlanView\n"
@@ -83,3 +85,23 @@ def test_a_name_that_cannot_be_taken_is_refused_and_nothing_is_written(
     done = _run(copy, "check", "new-rule", family, name)
     assert done.returncode == 1 and why in done.stderr and not done.stdout
     assert files() == before
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [("NOT the same as recorded", "echo NOT the same as recorded: NOT the same"), ("", "no section is about TP999")],
+)
+def test_what_cannot_be_generated_is_one_line_and_a_failure(copy: Path, printed: str, why: str) -> None:
+    (copy / "README.md").write_text(f"```console\n$ echo {printed}\n```\n", encoding="utf-8")
+    script = (
+        "import runpy; run = runpy.run_path('check')\n"
+        "from shardwright.knowledge.reader import KnowledgeError\n"
+        "def fails(): raise KnowledgeError('no section is about TP999')\n"
+        "files, readme = run['GENERATED'], run['README']\n"
+        f"text = files[readme] if {printed!r} else fails\n"
+        "files.clear(); files[readme] = text\n"
+        "raise SystemExit(0 if run['write']() or run['check_generated']() else 3)"
+    )
+    done = _run(copy, "-c", script)
+    assert done.returncode == 3 and "Traceback" not in done.stderr
+    assert f"README.md cannot be made: {why}" in done.stderr

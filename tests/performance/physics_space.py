@@ -17,6 +17,7 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import all_accelerators, hardware_facts
 from shardwright.tools.catalog.models import all_models, find_model
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (
@@ -154,7 +155,7 @@ def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = F
         ),
         ServingBlock(
             prefill_chunk_tokens=draw(st.sampled_from([None, 512, 2048])),
-            engine=draw(st.sampled_from([None, "vllm", "sglang", "trtllm"])),
+            engine=draw(st.sampled_from([None, *JUDGED])),
             overlap="two_batch" if overlap else "none",
         ),
         tuple(sorted(relaxations - {"ulysses"})),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.catalog.hardware import all_accelerators
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.capacity import cache_tokens, logged_tokens
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout
@@ -51,7 +52,7 @@ def test_a_plain_model_holds_the_tokens_that_are_logged(layout_of: Any) -> None:
     assert logged_tokens(layout) == pytest.approx(cache_tokens(layout), abs=1)
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("engine", [*JUDGED])
 def test_a_larger_share_never_leaves_less_room(engine: str, layout_of: Any) -> None:
     tokens = [cache_tokens(served_by(layout_of, engine, memory_utilization=share)) for share in (0.5, 0.7, 0.9, 0.95)]
     assert tokens == sorted(tokens)

@@ -8,6 +8,7 @@ from shardwright.tools.calibration.engine_profile import EngineProfile, engine_p
 from shardwright.tools.calibration.shapes import Attention, Collective
 from shardwright.tools.catalog.dtypes import DType, element_bytes
 from shardwright.tools.catalog.hardware import hardware_facts
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.operators.attention import attention_core, recurrence
 from shardwright.tools.performance.operators.elementwise import aggregate, routing, weigh
@@ -105,7 +106,7 @@ def reduction_s(accelerator: str, engine: str, ranks: int) -> float:
     return found.seconds
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("engine", [*JUDGED])
 @pytest.mark.parametrize("accelerator", ["l4", "a10g", "rtx-4090"])
 def test_cards_that_do_not_reach_each_others_memory_reduce_far_slower_than_others(
     accelerator: str, engine: str
@@ -117,7 +118,7 @@ def test_over_more_than_two_pcie_cards_vllm_reduces_as_nccl_does_and_tensorrt_ll
     facts = hardware_facts("l40s", nodes=1, gpus_per_node=8)
     own = {
         engine: kernels.own_reduction_ranks
-        for engine in ("vllm", "sglang", "trtllm")
+        for engine in JUDGED
         if (kernels := Clock(facts, engine_profile(engine, None, facts.accelerator)).kernels) is not None
     }
     assert own["vllm"] == own["sglang"] == {2} and {2, 4, 8} <= own["trtllm"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from shardwright.tools.engines.engine import Engine
+from shardwright.tools.engines.names import ENGINES as KNOWN_ENGINES
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.estimate import benchmark_of, estimate_layout
 from shardwright.tools.performance.planned_run import run_alone
@@ -27,7 +29,9 @@ def test_phases_apart_take_the_hand_off_of_the_engine_and_say_so(engine: str, la
     assert not any("hands a request" in note for note in estimate_layout(together).notes)
 
 
-@pytest.mark.parametrize("engine", [*sorted(ENGINES), "nim", "lmdeploy"])
+@pytest.mark.parametrize("engine", [*KNOWN_ENGINES])
 def test_a_check_is_offered_where_the_load_generator_of_the_engine_is_known(engine: str, layout_of: Any) -> None:
     layout = layout_of("Llama-3.1-8B", {"tp": 1}, serving={"engine": engine})
-    assert (benchmark_of(layout, "Llama-3.1-8B") is None) == (engine == "lmdeploy")
+    assert (benchmark_of(layout, "Llama-3.1-8B") is None) == (
+        type(KNOWN_ENGINES[engine]).load_generator is Engine.load_generator
+    )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from shardwright.tools.engines.names import ENGINES as KNOWN
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan
@@ -17,7 +18,7 @@ from shardwright.tools.validate import validate
 
 from .corruptions import damaged_plans, fired
 
-ENGINES = ("vllm", "sglang", "trtllm")
+ENGINES = tuple(JUDGED)
 
 
 def findings(rule: str, base: str, *edits: Edit) -> list[Violation]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.document import PhaseStrategy
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Violation
@@ -64,7 +65,7 @@ _HEADER: tuple[tuple[str, str, st.SearchStrategy[Any]], ...] = (
     ("strategy", "gpu_count", st.integers(1, 64)),
     ("workload", "input_tokens", st.sampled_from([16, 2048, 60000])),
     ("workload", "concurrency", st.sampled_from([1, 100, 100_000])),
-    ("serving", "engine", st.sampled_from(["vllm", "sglang", "trtllm"])),
+    ("serving", "engine", st.sampled_from([*JUDGED])),
     ("hardware", "nodes", st.integers(1, 8)),
     (
         "policy",

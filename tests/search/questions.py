@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 from shardwright.tools.catalog.models import ModelEntry, all_models, find_model
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.builder import BuildRequest
 from shardwright.tools.plan.document import (
     HardwareBlock,
@@ -26,7 +27,7 @@ from shardwright.tools.search.sizing import facts_of
 
 OBJECTIVES: tuple[Objective, ...] = ("latency", "throughput", "cost")
 RELAXATIONS: tuple[Relaxation, ...] = ("tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel")
-ENGINES = (None, None, None, "vllm", "sglang", "trtllm")
+ENGINES = (None, None, None, *JUDGED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.builder import build_plan
 from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock, Strategy, WorkloadBlock
@@ -261,7 +262,7 @@ def test_the_sample_covers_what_searches_differ_in() -> None:
     """A guard of the draw: both kinds of deployment, open and stated loads, engines, relaxations, experts, stages."""
     asked: list[SearchRequest] = [one.search for one in QUESTIONS]
     assert {bool(one.disaggregated) for one in asked} == {one.concurrency_open for one in asked} == {True, False}
-    assert {None if one.serving is None else one.serving.engine for one in asked} == {None, "vllm", "sglang", "trtllm"}
+    assert {None if one.serving is None else one.serving.engine for one in asked} == {None, *JUDGED}
     assert {name for one in asked for name in one.policy.relaxations} >= {"attention_dp", "tp_in_expert"}
     assert {one.architecture.is_moe for one in asked} == {True, False}
     assert {one.hardware.nodes > 1 for one in asked} == {True, False}

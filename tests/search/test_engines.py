@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.engines.names import EngineName as Engine
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import (
@@ -30,7 +31,7 @@ from ..spaces import strategies
 SHARED = {**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}
 ODD = {**MOE, "num_experts": 18, "num_attention_heads": 12, "num_key_value_heads": 12, "vocab_size": 1000}
 CONFIGS = {"dense": DENSE, "moe": MOE, "mla": MLA, "shared": SHARED, "odd": ODD}
-ENGINES: tuple[Engine | None, ...] = ("vllm", "sglang", "trtllm", None)
+ENGINES: tuple[Engine | None, ...] = (*JUDGED, None)
 RULES = [rule for rule in all_rules() if rule.id.startswith("EN")]
 
 

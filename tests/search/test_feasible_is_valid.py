@@ -7,6 +7,7 @@ from itertools import islice
 
 import pytest
 
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.builder import build_plan
 from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock, WorkloadBlock
 from shardwright.tools.search.candidate import Candidate, SearchResult
@@ -56,7 +57,7 @@ def narrow(model: str, engine: str, relaxations: tuple[str, ...]) -> Question:
     )
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("engine", [*JUDGED])
 @pytest.mark.parametrize(
     ("model", "relaxations"),
     [

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.defaults import engine_relaxations
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import (
     PHASES,
@@ -41,7 +42,7 @@ OF_DEGREES = {rule.id for rule in all_rules() if rule.limits} | {"GP003"}
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[dict[str, Any], SpaceRequest]:
     """A small model, an engine or none, and what is allowed."""
-    config, engine = draw(st.sampled_from(CONFIGS)), draw(st.sampled_from([None, "vllm", "sglang", "trtllm"]))
+    config, engine = draw(st.sampled_from(CONFIGS)), draw(st.sampled_from([None, *JUDGED]))
     model, named = read_architecture(config), draw(st.frozensets(st.sampled_from(RELAXATIONS)))
     tokens, weights = draw(st.sampled_from([1024, 16384])), draw(st.sampled_from(["bf16", "fp8"]))
     # What an engine does by itself is in force wherever it is named.

@@ -104,11 +104,13 @@ class EngineProfile(Frozen):
 
     entry: EngineEntry
     notes: tuple[str, ...] = ()
+    # The engine itself, where another's constants stand in for its own.
+    engine: str | None = None
 
     @property
     def facts(self) -> Engine:
         """What is known of the engine beside its constants."""
-        return ENGINES[self.entry.engine]
+        return ENGINES[self.engine or self.entry.engine]
 
     @property
     def name(self) -> str:
@@ -156,7 +158,7 @@ def _profile(engine: str | None, version: str | None, class_: str) -> EngineProf
     got = (found.engine, found.generation, found.accelerator_class)
     if got != wanted:
         notes.append(f"{' '.join(wanted)} was not measured: {' '.join(got)} stands in")
-    return EngineProfile(entry=found, notes=tuple(notes))
+    return EngineProfile(entry=found, notes=tuple(notes), engine=name)
 
 
 def _nearest(known: tuple[EngineEntry, ...], wanted: tuple[str, str, str]) -> EngineEntry | None:
@@ -166,14 +168,10 @@ def _nearest(known: tuple[EngineEntry, ...], wanted: tuple[str, str, str]) -> En
         (engine, generation_, "pooled"),
         (engine, None, class_),
         (engine, None, "pooled"),
-        (None, None, "pooled"),
+        (DEFAULT_ENGINE, None, "pooled"),
     )
     for name, version, accelerators in choices:
         for entry in known:
-            if (
-                name in (None, entry.engine)
-                and version in (None, entry.generation)
-                and accelerators == entry.accelerator_class
-            ):
+            if name == entry.engine and version in (None, entry.generation) and accelerators == entry.accelerator_class:
                 return entry
     return None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 from . import lmdeploy, nim, sglang, trtllm, vllm
 from .engine import Engine
 
-# Those with rules (EN).
-EngineName = Literal["vllm", "sglang", "trtllm"]
 # By name. NIM comes first, for it is named beside the engine that it runs.
 ENGINES: Mapping[str, Engine] = {
     one.name: one for one in (nim.ENGINE, vllm.ENGINE, sglang.ENGINE, trtllm.ENGINE, lmdeploy.ENGINE)
 }
-JUDGED: Mapping[EngineName, Engine] = {"vllm": vllm.ENGINE, "sglang": sglang.ENGINE, "trtllm": trtllm.ENGINE}
+# The name of one with rules (EN).
+EngineName = str
+JUDGED: Mapping[EngineName, Engine] = {name: one for name, one in ENGINES.items() if one.is_judged}
 # Where an engine is not named: the one that most deployments run.
 DEFAULT_ENGINE: Final = "vllm"
 # Starts one of the engines above, and does not say which.
-_FRONT = "dynamo"
+FRONT: Final = "dynamo"
+# Those that are named beside the engine that they start.
+FRONTS = frozenset((FRONT, nim.ENGINE.name))
+# What may be named, those with rules first.
+KNOWN = (*JUDGED, *(name for name in ENGINES if name not in JUDGED), FRONT)
 _MAX_READ = 200
 
 
@@ -36,12 +40,17 @@ def engine_name(text: str | None) -> str | None:
     return next((one.name for one in _spelled(text)), None)
 
 
+def known_engine(text: str | None) -> str | None:
+    """The same, or what starts one of them."""
+    return engine_name(text) or (FRONT if FRONT in _letters(text) else None)
+
+
 def engine_of(text: str | None) -> EngineName | None:
     """The engine with rules that `text` names; `None` where it names none, an unknown one, or several."""
-    found: list[EngineName] = [name for name, one in JUDGED.items() if one in _spelled(text)]
+    found = [name for name, one in JUDGED.items() if one in _spelled(text)]
     return found[0] if len(found) == 1 else None
 
 
 def names_known(text: str | None) -> bool:
     """Whether `text` names one of the engines with rules, or what starts one of them."""
-    return engine_of(text) is not None or _FRONT in _letters(text)
+    return engine_of(text) is not None or FRONT in _letters(text)

@@ -40,7 +40,7 @@ class _SGLang(Engine):
 ENGINE = _SGLang(
     name="sglang",
     title="SGLang",
-    spellings=("sglang",),
+    spellings=("sglang", "sgl"),
     vocabulary_padding=64,
     refuses_split_blocks=True,
     fills_nodes_alike=True,

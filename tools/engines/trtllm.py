@@ -73,7 +73,7 @@ class TensorRTLLM(Engine):
 ENGINE = TensorRTLLM(
     name="trtllm",
     title="TensorRT-LLM",
-    spellings=("tensorrt", "trtllm"),
+    spellings=("tensorrtllm", "tensorrt", "trtllm"),
     most_group_ranks=1,
     cut_setting="pp_partition: [{}]",
     kernel_tables="trtllm",

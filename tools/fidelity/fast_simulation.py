@@ -17,7 +17,7 @@ from ..performance.serving.costs import columns_of
 from ..performance.serving.inputs import requests_in, run_of
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch, Statistics
 from ..performance.serving.policy import Policy
-from ..performance.serving.records import Seen
+from ..performance.serving.records import Seen, Totals
 from ..performance.serving.replicas import shares_of
 from ..performance.serving_estimate import Server, shown_late
 from .compiled import compiled_run, in_arrays
@@ -53,8 +53,11 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     seen = in_arrays(Seen.blank(count))
     client = policy.client_s + policy.client_s_per_token * prompts
     serve = compiled_run() or run
-    totals: Any = serve(in_arrays(columns_of(server.table)), rules, load._replace(pauses=load.pauses + client), seen)
-    if totals[0] < count:
+    paused = load._replace(pauses=load.pauses + client)
+    # What is compiled returns a plain tuple.
+    done_run: Any = serve(in_arrays(columns_of(server.table)), rules, paused, seen)
+    totals = Totals(*done_run)
+    if totals.finished < count:
         return None
     first, done, arrived = np.asarray(seen.first), np.asarray(seen.done), np.asarray(seen.arrived)
     if isinstance(arrivals, StaticBatch):
@@ -66,8 +69,8 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
         ttft=Statistics.constant(float((first - arrived + client).mean())),
         tpot=Statistics.constant(tpot),
         end_to_end=Statistics.constant(float((done - arrived + client).mean())),
-        output_tokens_per_s=float(outputs.sum() / totals[1]) * busy,
-        makespan_s=float(totals[1]),
-        running=float(totals[3] / totals[1]) * busy,
+        output_tokens_per_s=float(outputs.sum() / totals.end_s) * busy,
+        makespan_s=float(totals.end_s),
+        running=float(totals.decoding_s / totals.end_s) * busy,
     )
     return shown_late(times, server.first_token_steps, case.situation.lengths)

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
@@ -35,8 +35,12 @@ _FIGURES: dict[str, Figure] = {
     "output_tok_s_total": "output_tok_s", "output_tok_s_per_gpu": "output_tok_s_per_gpu",
     "total_tok_s": "total_tok_s", "total_tok_s_per_gpu": "total_tok_s_per_gpu",
 }  # fmt: skip
-# Which of its distribution a row's figure is. "Mean or median", "single run" and the like count as the mean.
-_STATISTICS: dict[str, Statistic] = {"p50": "p50", "median": "p50", "p99": "p99"}
+# Which of its distribution a row's figure is, by the first word: "p50 of 100 log samples".
+_STATISTICS: dict[str, Statistic] = {
+    **{name: name for name in get_args(Statistic)},
+    "median": "p50",
+    **dict.fromkeys(("", "single", "peak", "max-throughput", "profile-derived", "unstated"), "mean"),
+}
 _UNSTATED_MEMORY = re.compile(r"[-_ ](?:unstated|unknown)$", re.IGNORECASE)
 _DEFAULT_NODE = 8
 # Sources that measured engines with weights of no model: NVIDIA's sizing sweep of TensorRT-LLM.
@@ -92,7 +96,10 @@ def situation_of(row: MeasuredRow) -> Situation | Refused:
     if figure == "e2e_ms" and isinstance(arrivals, Burst | StaticBatch):
         # The latency of a batch is that of its last request.
         figure = "makespan_ms"
-    return Situation(deployment, arrivals, lengths, figure, _STATISTICS.get(row.statistic.lower(), "mean"))
+    statistic = _STATISTICS.get(row.statistic.lower().strip().partition(" ")[0])
+    if statistic is None:
+        return Refused(f"statistic {row.statistic[:40]!r} is none of {', '.join(filter(None, _STATISTICS))}")
+    return Situation(deployment, arrivals, lengths, figure, statistic)
 
 
 def _cut_short(deployment: Deployment, lengths: Lengths) -> Refused | None:

@@ -170,7 +170,7 @@ def _kernel_times(
     over_pcie = accelerator.scale_up_domain_accelerators == 1
     own_ranks = engine.facts.own_reduction_ranks(engine.entry.generation, over_pcie=over_pcie)
     whole = accelerator.model_dump_json(exclude_none=True)
-    key = (whole, *links, f"{engine.entry.engine} {sorted(own_ranks)}", own.digest if own else "", compute_share)
+    key = (whole, *links, f"{engine.facts.name} {sorted(own_ranks)}", own.digest if own else "", compute_share)
     with _KEPT_LOCK:
         found = _KEPT.pop(key, None)
         if found is None:

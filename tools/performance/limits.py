@@ -6,7 +6,7 @@ It computes no figure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -100,6 +100,15 @@ def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:
     return tuple(
         Limit(field, name, taken, unit, bound) for field, name, taken, unit, bound in found if bound is not None
     )
+
+
+def percentile_notes(workload: WorkloadBlock) -> Iterator[str]:
+    """What has to be known of a verdict on percentiles."""
+    taken = {limit.statistic for limit in stated_limits(workload)} - {"mean"}
+    if taken:
+        at_once = "; all users start at once in the simulated run, which its highest percentiles show"
+        is_tail = workload.request_rate is None and taken & {"p95", "p99"}
+        yield f"No range is known for percentiles{at_once if is_tail else ''}"
 
 
 def missed_limits(workload: WorkloadBlock, figures: RunFigures) -> tuple[MissedLimit, ...]:

@@ -48,7 +48,7 @@ def _formats(layout: LoadedLayout) -> Iterator[str]:
 def _capacity(layout: LoadedLayout) -> Iterator[str]:
     """Where the engine's cache holds no request, though the four terms of ME001 fit."""
     setting = layout.setting
-    tokens, engine = cache_tokens(layout), setting.engine.entry.engine
+    tokens, engine = cache_tokens(layout), setting.engine.facts.name
     if tokens < setting.request_tokens:
         yield (
             f"{engine} would keep room for {tokens:,} tokens of KV cache beside weights, its start-up run and its "
@@ -109,7 +109,7 @@ def _transfer(layout: LoadedLayout, seconds: float) -> Iterator[str]:
         yield f"TTFT includes {seconds * 1e3:.1f} ms for the KV cache's way from prefill to decode, none of it hidden"
     if not layout.is_disaggregated:
         return
-    handoff_s, engine = handoff_seconds(layout.setting), layout.setting.engine.entry.engine
+    handoff_s, engine = handoff_seconds(layout.setting), layout.setting.engine.facts.name
     if handoff_s is None:
         yield f"how long {engine} takes to hand a request from prefill to decode is not known, and counted as nothing"
     elif handoff_s > 0.0:

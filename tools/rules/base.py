@@ -75,7 +75,9 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One hard rule, or warning. `name` is the offence; `remedy` the default remedy line of its findings.
+    """One rule: an error makes a plan invalid, a warning does not. `name` is the offence.
+
+    `remedy` is the default remedy line of its findings.
 
     `bad` breaks it and `good` does not: where nothing else is said, the base plan of `bad` as it is.
 

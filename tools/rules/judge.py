@@ -6,6 +6,7 @@ millions of combinations is judged by few of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
@@ -35,6 +36,8 @@ class DegreeJudge:
 
     def __init__(self, conditions: Conditions, accepted: frozenset[str] = frozenset()) -> None:
         self.conditions, self.accepted = conditions, accepted
+        # How many of the degrees that `legal` and `together` were asked about each rule has refused.
+        self.refused: Counter[str] = Counter()
         split = {name for name in SPLIT_BY if splits(conditions.architecture, name)}
         self._idle = SPLIT_BY.keys() - split
         self._limits = [_Limit(rule, limit) for rule, limit in _limits() if limit.reads[0] in split]
@@ -74,6 +77,7 @@ class DegreeJudge:
         for limit in limits:
             faults = self._of(limit, degrees)
             if faults and any(self._refuses(limit.rule, fault) for fault in faults):
+                self.refused[limit.rule.id] += 1
                 return False
         return True
 
@@ -93,17 +97,17 @@ def _limits() -> tuple[tuple[Rule, DegreeLimit], ...]:
     return tuple((rule, limit) for rule in all_rules() for limit in rule.limits)
 
 
-def runs_pipeline(conditions: Conditions, pipeline: Pipeline) -> bool:
-    """Whether no rule refuses so many stages."""
-    judges = (rule.pipeline_faults for rule in all_rules() if rule.pipeline_faults is not None)
-    return not any(True for faults in judges for _ in faults(conditions, pipeline))
+def refusing_pipeline(conditions: Conditions, pipeline: Pipeline) -> str | None:
+    """The rule that refuses so many stages, if one does."""
+    judges = ((rule.id, rule.pipeline_faults) for rule in all_rules() if rule.pipeline_faults is not None)
+    return next((name for name, faults in judges for _ in faults(conditions, pipeline)), None)
 
 
-def runs_pair(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
-    """Whether no rule refuses one replica that serves both phases in these degrees."""
-    return not any(True for faults in _pair_faults() for _ in faults(conditions, prefill, decode))
+def refusing_pair(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> str | None:
+    """The rule that refuses one replica which serves both phases in these degrees, if one does."""
+    return next((name for name, faults in _pair_faults() for _ in faults(conditions, prefill, decode)), None)
 
 
 @cache
-def _pair_faults() -> tuple[Any, ...]:
-    return tuple(rule.pair_faults for rule in all_rules() if rule.pair_faults is not None)
+def _pair_faults() -> tuple[tuple[str, Any], ...]:
+    return tuple((rule.id, rule.pair_faults) for rule in all_rules() if rule.pair_faults is not None)

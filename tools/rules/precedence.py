@@ -32,6 +32,13 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("PP001", "PP002", "PP003", "ST004"),
     _explained("DE002", "DE005"),
     _explained("GP001", "GP002", "EP008", scope="plan"),
+    # A stage whose lists repeat a device is narrower than it says.
+    _explained("GP003", "GP004", scope="plan"),
+    _explained("EP004", "GP004", scope="plan"),
+    # A device that is none, or is named twice, in the place of another.
+    _explained("TP002", "GP004"),
+    _explained("DE003", "GP004"),
+    _explained("DE004", "GP004"),
     # Two rules whose texts cover the same shard in the same wrong place: the one that says where it stands.
     _explained("TP001", "CO005"),
     _explained("SP001", "CO005"),

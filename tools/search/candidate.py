@@ -123,6 +123,8 @@ class Candidate(Sparse):
     ttft_ms: float | None = None
     tpot_ms: float | None = None
     end_to_end_ms: float | None = None
+    # Latencies that a limit takes in another statistic than the mean: "TTFT p95" and its milliseconds.
+    limited_ms: dict[str, float] = Field(default_factory=dict[str, float])
     output_tokens_per_s: float | None = None
     output_tokens_per_s_per_gpu: float | None = None
     # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
@@ -143,9 +145,15 @@ class SearchResult(Sparse):
     candidates: tuple[Candidate, ...]
     # The Pareto front of speed for a user and rate per GPU, slowest user first: places in `candidates`.
     pareto: tuple[int, ...] = ()
-    # Strategies that were screened, and the loads of leading ones that were simulated: only these have figures.
+    # Strategies that were screened; those of them that were simulated, which alone have figures, and their loads.
     evaluated: int
+    timed: int = 0
     simulated: int = 0
+    # How many times worse than the best the next one is by the screen, of those that were not simulated, hold every
+    # limit and are warned of no more than others.
+    behind: float | None = None
+    # Degrees, stages and pairs that were refused before there was a strategy, by rule or the words of a constraint.
+    refused: dict[str, int] = Field(default_factory=dict)
     rejected: dict[str, int]
     # Strategies that were not evaluated, by the bound that shows that they cannot win.
     pruned: dict[str, int] = Field(default_factory=dict)

@@ -7,6 +7,7 @@ limit: nothing that it is part of can win (counted as pruned).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +66,11 @@ class DisaggregatedScreen:
         batches = shared_batches(self.loads, self.space.gpus)
         prefill, decode = (PhaseScreen(self.request, self.setting, phase, batches, self.loads) for phase in PHASES)
         return prefill, decode
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many degrees of the replicas of either phase each rule or constraint refused."""
+        return sum((phase.space.refused for phase in self.phases), self.space.refused.copy())
 
     def fits_somehow(self) -> bool:
         """Whether replicas of both kinds fit into memory at their fewest requests, and the devices hold them."""

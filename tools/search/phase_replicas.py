@@ -61,6 +61,7 @@ class PhaseScreen(ReplicaScreen):
     ) -> None:
         super().__init__(request, setting)
         self.phase: Phase = phase
+        self.space = request.space
         self._batches, self._loads = batches, loads
         # Those that hold the weights and one request; and the rooms of all, in the order of the space.
         self.options: list[Replica] = []
@@ -88,7 +89,7 @@ class PhaseScreen(ReplicaScreen):
 
     def _that_fit(self) -> Iterator[tuple[int, Replicas]]:
         """The replicas of each kind that hold the weights and one request, with the place of the first of them."""
-        for kind in phase_kinds(self.request.space, self.phase):
+        for kind in phase_kinds(self.space, self.phase):
             if self.options and leaves_out(f"some of the layouts of {self.phase} replicas"):
                 return
             least = self.least_stages(kind)

@@ -65,6 +65,7 @@ class Screen:
         self._too_large: list[StrategyRows] = []
         self.evaluated = 0
         self.rejected: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
         self._colocated: list[Replica] = []
         self._disaggregated = DisaggregatedScreen(loosened(request), setting)
@@ -97,7 +98,9 @@ class Screen:
         return end
 
     def _screen_colocated(self, screen: ColocatedScreen) -> None:
-        kinds = list(colocated_kinds(screen.request.space))
+        space = screen.request.space
+        kinds = list(colocated_kinds(space))
+        self.refused += space.refused
         widest = max((max(kind.rooms) * kind.stage_gpus for kind in kinds), default=0)
         for kind in checked(kinds, 1):
             if self._rows and leaves_out("some of the strategies whose replicas serve both phases"):
@@ -150,6 +153,7 @@ class Screen:
                 self.evaluated += looked_at
                 return
         counts = self._disaggregated.counts()
+        self.refused += self._disaggregated.refused
         self.rejected["ME001"] += counts.total - counts.fitting
         self.evaluated += counts.evaluated + counts.total - counts.fitting
         self.pruned["beyond_limits"] = counts.fitting - counts.timely

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -18,10 +18,11 @@ from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.describe import family
-from ..plan.document import Strategy
+from ..plan.document import Strategy, WorkloadBlock
 from ..rules.memory.insufficient_memory import beyond_positions
 from .candidate import Candidate, SearchRequest, SearchResult
 from .loads import STEP_SHARE
+from .ranking import worth
 from .screen import LISTED, Screen
 from .simulated import Screened, Simulator, refined, too_large
 from .strategy_rows import front, order, reordered, rows_of
@@ -90,11 +91,19 @@ def _over_precisions(request: SearchRequest) -> SearchResult:
         candidates=(*holding, *missing, *large),
         pareto=tuple(places[int(row)] for row in on_front),
         evaluated=sum(result.evaluated for result in results),
+        timed=sum(result.timed for result in results),
         simulated=sum(result.simulated for result in results),
+        behind=_least_behind(results, holding, request.workload),
+        refused=dict(sum((Counter(result.refused) for result in results), Counter[str]()).most_common()),
         rejected=dict(sum((Counter(result.rejected) for result in results), Counter[str]())),
         pruned=dict(sum((Counter(result.pruned) for result in results), Counter[str]())),
         left_out=tuple(dict.fromkeys(what for result in results for what in result.left_out)),
     )
+
+
+def _least_behind(results: Sequence[SearchResult], holding: list[Candidate], load: WorkloadBlock) -> float | None:
+    costs = [one.behind * worth(one.best, load.objective) for one in results if one.behind and one.best]
+    return min(costs) / worth(holding[0], load.objective) if costs else None
 
 
 def holds_limits(request: SearchRequest, setting: Setting) -> bool:
@@ -134,11 +143,24 @@ class _Answer:
             candidates=(*ahead, *late, *(one for one in every if one.ttft_ms is None), *self._too_large()),
             pareto=tuple(int(place) for place in front(rows_of(ahead, workload))),
             evaluated=screen.evaluated,
+            timed=len(self.simulator.strategies),
             simulated=self.simulator.count,
+            behind=self._behind(ahead[0]) if ahead else None,
+            refused=dict(screen.refused.most_common()),
             rejected={rule: count for rule, count in screen.rejected.items() if count},
             pruned={bound: count for bound, count in screen.pruned.items() if count},
             left_out=left_out(),
         )
+
+    def _behind(self, best: Candidate) -> float | None:
+        """How many times worse than the best the next one is by the screen that was not simulated and may lead."""
+        rows, known = self.rows, self.simulator.strategies
+        holds = rows.excess <= 0.0
+        leads = np.flatnonzero(holds & ((rows.warnings > 0) == (rows.warnings[holds] > 0).min(initial=True)))
+        for row in self._distinct(leads[np.argsort(rows.cost[leads], kind="stable")]):
+            if self.screen.strategy(rows, row) not in known:
+                return float(rows.cost[row]) / worth(best, self.request.workload.objective)
+        return None
 
     def _too_large(self) -> Iterator[Candidate]:
         """What does not fit, by what its fullest GPU lacks."""

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..kept import Cache
 from ..performance.confidence import ranges_of
 from ..performance.layout import LoadedLayout, make_layout
-from ..performance.limits import figures_of_run
+from ..performance.limits import figures_of_run, stated_limits
 from ..performance.memory import shortfall_bytes, usable_bytes
 from ..performance.planned_run import PlannedRun, planned_run
 from ..performance.setting import Setting
@@ -78,7 +78,9 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
     if shortfall > 0:
         return too_large(strategy, concurrency, memory_bytes, shortfall)
     run = _run(layout, strategy)
-    missed = limits_missed(request.workload, figures_of_run(run))
+    found = figures_of_run(run)
+    missed = limits_missed(request.workload, found)
+    limited = (one for one in stated_limits(request.workload) if one.statistic != "mean")
     times, rate = run.times, run.times.output_tokens_per_s
     candidate = Candidate(
         strategy=strategy,
@@ -91,6 +93,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         ttft_ms=times.ttft.mean * 1e3,
         tpot_ms=times.tpot.mean * 1e3,
         end_to_end_ms=times.end_to_end.mean * 1e3,
+        limited_ms={f"{one.name} {one.statistic}": found.of(one) for one in limited},
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         memory_per_gpu_bytes=memory_bytes,
@@ -152,6 +155,11 @@ class Simulator:
         self.request, self.setting = request, setting
         self.count = self._users = 0
         self._known: dict[tuple[Strategy, int], Candidate] = {}
+
+    @property
+    def strategies(self) -> frozenset[Strategy]:
+        """Those that were simulated."""
+        return frozenset(strategy for strategy, _ in self._known)
 
     def is_spent(self, shares: int) -> bool:
         """Whether so many times as many users were simulated as the best of a kind are worth."""

@@ -10,6 +10,7 @@ decode. Replicas of one phase are free of each other. A replica has any number o
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -27,8 +28,8 @@ from ..engines.release import release_of
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import StageDegrees, even_cut, gpu_count, groups_of_ffn, own_cut
-from ..rules.constraints import Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
-from ..rules.judge import DegreeJudge, runs_pair, runs_pipeline
+from ..rules.constraints import Broken, Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
+from ..rules.judge import DegreeJudge, refusing_pair, refusing_pipeline
 from ..rules.legality import SPLIT_BY, Conditions, Pipeline
 from .devices import Footprint, end_of_replicas, replica_numbers
 from .pipelines import Cut
@@ -57,7 +58,7 @@ class SpaceRequest:
     # Rules whose warnings are put up with.
     accepted: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def conditions(self) -> Conditions:
         """What the rules judge degrees under."""
         return Conditions(
@@ -73,6 +74,17 @@ class SpaceRequest:
     def judge(self) -> DegreeJudge:
         """What the rules say of degrees."""
         return DegreeJudge(self.conditions, self.accepted)
+
+    @cached_property
+    def refused(self) -> Counter[str]:
+        """How many of the degrees, stages and pairs that were tried each rule, or constraint (its words), refused."""
+        return self.judge.refused
+
+    def _is_kept(self, refusing: str | None) -> bool:
+        """Whether nothing refuses; what does is counted."""
+        if refusing is not None:
+            self.refused[refusing] += 1
+        return refusing is None
 
     @property
     def gpus(self) -> int:
@@ -94,17 +106,21 @@ class SpaceRequest:
     def keeps_stage(self, phase: Phase, degrees: PhaseStrategy, gpus: int) -> bool:
         """Whether a stage of `gpus` devices with these degrees keeps the constraints."""
         stage = Stage(phase, gpus, self.gpus_per_node)
-        return next(broken_by_stage(self.constraints, stage, degrees), None) is None
+        return self._is_kept(next(map(_words, broken_by_stage(self.constraints, stage, degrees)), None))
 
     def keeps_pipeline(self, phase: Phase, gpus: int, stages: int) -> bool:
         """Whether `stages` stages of `gpus` devices keep the constraints."""
         stage = Stage(phase, gpus, self.gpus_per_node)
-        return next(broken_by_pipeline(self.constraints, stage, stages), None) is None
+        return self._is_kept(next(map(_words, broken_by_pipeline(self.constraints, stage, stages)), None))
 
     def runs_pipeline(self, phase: Phase, gpus: int, stages: int, *, is_alone: bool) -> bool:
         """Whether rules and constraints accept `stages` stages of `gpus` devices; `is_alone`: of one phase."""
         pipeline = Pipeline(phase, stages, gpus, self.gpus_per_node, is_alone)
-        return self.keeps_pipeline(phase, gpus, stages) and runs_pipeline(self.conditions, pipeline)
+        return self.keeps_pipeline(phase, gpus, stages) and self._is_kept(refusing_pipeline(self.conditions, pipeline))
+
+    def runs_pair(self, prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
+        """Whether the rules accept one replica that serves both phases in these degrees."""
+        return self._is_kept(refusing_pair(self.conditions, prefill, decode))
 
     def replica_counts(self, room: int) -> tuple[int, ...]:
         """Numbers of replicas of one kind that are looked at where there is room for `room`."""
@@ -121,7 +137,11 @@ class SpaceRequest:
 
     def allows(self, prefill: int | None, decode: int) -> bool:
         """Whether so many replicas (`prefill` is `None` where each serves both phases) keep the constraints."""
-        return next(broken_by_replicas(self.constraints, prefill, decode), None) is None
+        return self._is_kept(next(map(_words, broken_by_replicas(self.constraints, prefill, decode)), None))
+
+
+def _words(broken: Broken) -> str:
+    return f"“{broken.constraint.words}”"
 
 
 def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
@@ -248,7 +268,6 @@ def phase_kinds(request: SpaceRequest, phase: Phase) -> Iterator[ReplicaKind]:
 
 def colocated_kinds(request: SpaceRequest) -> Iterator[ReplicaKind]:
     """All kinds of replicas that serve both phases, in one layout."""
-    conditions = request.conditions
     for stage in stage_widths(request):
         rooms = _rooms(request, stage, PHASES)
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
@@ -256,7 +275,7 @@ def colocated_kinds(request: SpaceRequest) -> Iterator[ReplicaKind]:
             decodes.setdefault(_layout_of(decode), []).append(decode)
         for prefill in stage_degrees(request, stage, "prefill") if rooms else ():
             for decode in decodes.get(_layout_of(prefill), ()):
-                if runs_pair(conditions, prefill, decode):
+                if request.runs_pair(prefill, decode):
                     yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, rooms)
 
 

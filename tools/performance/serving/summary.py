@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+from operator import mul
 
 from .load import ServingTimes, Statistics
 
@@ -51,7 +54,7 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
         makespan_s=end_s,
         running=sum(outcome.decoding_s * count for outcome, count in replicas) / end_s,
         prefill_share=sum(outcome.prefill_s * count for outcome, count in replicas) / total_s,
-        inter_token_p99_s=weighted_percentile(gaps, 0.99),
+        inter_token_p99_s=percentile(gaps, 0.99),
         preemptions=sum(outcome.preemptions * count for outcome, count in replicas),
         without_line=min(outcome.without_line for outcome, _ in replicas),
     )
@@ -60,36 +63,36 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
 def _pooled(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:
     if len(samples) == 1:
         return statistics_of(samples[0][0])
-    weighted = [(value, weight) for values, weight in samples for value in values]
-    if not weighted:
-        return statistics_of(())
-    mean = math.fsum(value * weight for value, weight in weighted) / sum(weight for _, weight in weighted)
-    return Statistics(mean, *(weighted_percentile(weighted, share) for share in _SHARES))
+    weighted = sorted((value, weight) for values, weight in samples for value in values)
+    return _statistics([value for value, _ in weighted], list(accumulate(weight for _, weight in weighted)))
 
 
 def statistics_of(values: Sequence[float]) -> Statistics:
     """Mean and percentiles; all 0 where there is nothing (no gap exists in answers of one token)."""
-    ordered = sorted(values)
+    return _statistics(sorted(values), range(1, len(values) + 1))
+
+
+def _statistics(ordered: Sequence[float], ends: Sequence[int]) -> Statistics:
     if not ordered:
         return Statistics.constant(0.0)
-    return Statistics(math.fsum(ordered) / len(ordered), *(percentile(ordered, share) for share in _SHARES))
+    weights = (end - start for start, end in pairwise(chain((0,), ends)))
+    mean = math.fsum(map(mul, ordered, weights)) / ends[-1]
+    return Statistics(mean, *(_percentile(ordered, ends, share) for share in _SHARES))
 
 
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """On the straight line between the two nearest of `ordered`, as NumPy and the engines' own benchmarks read it."""
-    place = share * (len(ordered) - 1)
+def percentile(weighted: Iterable[tuple[float, int]], share: float) -> float:
+    """Of values that each count as often as they say; 0 without values."""
+    ordered = sorted(weighted)
+    ends = list(accumulate(weight for _, weight in ordered))
+    return _percentile([value for value, _ in ordered], ends, share) if ordered else 0.0
+
+
+def _percentile(ordered: Sequence[float], ends: Sequence[int], share: float) -> float:
+    """On the straight line between the two nearest, as NumPy and the engines' own benchmarks read it.
+
+    `ends`: how many values there are up to each of `ordered`.
+    """
+    place = share * (ends[-1] - 1)
     low = int(place)
-    if low + 1 >= len(ordered):
-        return ordered[low]
-    return ordered[low] + (place - low) * (ordered[low + 1] - ordered[low])
-
-
-def weighted_percentile(weighted: Sequence[tuple[float, int]], share: float) -> float:
-    """The smallest value that `share` of all do not exceed, each counted as often as it says; 0 without values."""
-    wanted = share * sum(weight for _, weight in weighted)
-    reached = 0
-    for value, weight in sorted(weighted):
-        reached += weight
-        if reached >= wanted:
-            return value
-    return 0.0
+    lower, upper = (ordered[bisect_right(ends, min(rank, ends[-1] - 1))] for rank in (low, low + 1))
+    return lower + (place - low) * (upper - lower)

@@ -140,9 +140,8 @@ def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Fi
     if operator.type == "MoENode":
         # Experts that are not on all devices of the stage are another fault.
         used |= here
-    # An embedding on another stage's devices is PP006's, one that names a device twice GP004's: nothing can be said of
-    # the rest of its list.
-    astray = strange.intersection(operator.devices) or len(set(operator.devices)) < len(operator.devices)
+    # An embedding on another stage's devices is PP006's: nothing can be said of the rest of its list.
+    astray = strange.intersection(operator.devices)
     if not used or wanted <= used or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
         return None
     union = wanted | used

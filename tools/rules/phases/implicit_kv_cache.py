@@ -65,11 +65,10 @@ def _writes(cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
     agreed = not gathered or computing <= gathered
     witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
     wrong = (computing - writing) | (writing - computing - gathered if witnessed else set[str]())
-    # A device outside the inventory, or named twice, is GP004's, one of another replica DP002's.
+    # A device outside the inventory is GP004's, one of another replica DP002's.
     # A shard on a device of another stage is PP006's or TP004's; a cache there is nobody else's to name.
     abroad = writing & strange.absent or computing & strange.both
-    repeats = any(len(set(update.devices)) < len(update.devices) for update in cached.updates)
-    if writing and computing and wrong and agreed and not repeats and not abroad:
+    if writing and computing and wrong and agreed and not abroad:
         yield Finding(
             "write-elsewhere",
             f"{label(cached.updates[0])} writes on other devices than the shards of {label(attention)} compute on: "

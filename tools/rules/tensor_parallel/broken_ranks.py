@@ -12,7 +12,7 @@ from ...plan.degrees import ATTENTION_DEGREES, missing_rank
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF
-from ..reading import is_in_inventory, label
+from ..reading import label
 from ..sharding import misranked_dimension, names, shards_of, tensor_groups, undefined_ranks
 
 _MAX_SHOWN = 64
@@ -73,15 +73,10 @@ def _misplaced(operator: NodeView) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _uncovered(view: PlanView, vocabulary: NodeView) -> Iterator[Finding]:
+def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
     """An embedding or LM head that is split, and not over the devices that it names."""
     shards = shards_of(vocabulary)
     homes = {device for shard in shards for device in shard.devices}
-    # A device that is none, or is named twice, is GP004's.
-    named = [device for node in (vocabulary, *shards) for device in node.devices]
-    twice = len(named) != len(homes) + len(set(vocabulary.devices))
-    if twice or any(not is_in_inventory(view, device) for device in named):
-        return
     if shards and homes != set(vocabulary.devices):
         yield Finding(
             "not-on-each-device",
@@ -100,13 +95,16 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     yield _misranked(view, operator)
     yield from _misplaced(operator)
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
-        yield from _uncovered(view, operator)
+        yield from _uncovered(operator)
 
 
 RULE = Rule(
     id="TP002",
     name="broken tensor ranks",
-    requirement="One logical operator holds the shards; ranks are 0…tp−1, each once, each on its own device.",
+    requirement=(
+        "One logical operator holds the shards; ranks are 0…tp−1, each once, each on one device"
+        " (two on the same: GP004)."
+    ),
     rationale=(
         "A rank says which heads or columns a shard computes. A rank twice computes a part twice and leaves another "
         "out; two shards on one device gain nothing and cost a collective."
