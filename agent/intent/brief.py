@@ -21,6 +21,7 @@ from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
 from ...tools.strict_values import HALF_A_CHARACTER, is_text, whole_characters
+from .alternatives import with_later_figures
 from .brief_card import Card, read_card
 from .brief_document import Document, of_prefix
 from .brief_facts import Fact
@@ -89,6 +90,7 @@ def _quoted_apart(sources: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, s
     for name, text in sources:
         is_text = Path(name).suffix.lower() not in (".json", ".yaml", ".yml") and len(text) <= MAX_FILE_BYTES
         before, after = quoted_apart(text, needs_header=True) if is_text else ("", text)
+        before, after = with_later_figures(before, after) if before else (before, after)
         older += [(name, before)] if before else []
         newer.append((name, after))
     return older, newer

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...tools.catalog import hardware, model_mentions
+from .alternatives import with_corrected_figures
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
 from .brief_layout import Line, lines_of, places_of
@@ -78,6 +79,9 @@ class Document:
             text, slips = corrected(line.text)
             for written, meant in slips:
                 facts.reading(f"{written!r} read as {meant!r} ({line.statement.where})")
+            text, taken_back = with_corrected_figures(text)
+            for note in taken_back:
+                facts.reading(f"{note} ({line.statement.where})")
             page = Page(text)
             pages.append(page)
             if _FOREIGN_KEY.fullmatch(line.key) and _with_names(page).text == page.text:

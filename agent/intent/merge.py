@@ -13,7 +13,7 @@ from .intent import Said, Understood
 _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"model", "model_config_object"}),
     frozenset({"accelerator", "accelerator_object"}),
-    frozenset({"nodes", "gpus_per_node", "gpus", "gpus_open"}),
+    frozenset({"nodes", "gpus", "gpus_open"}),
     frozenset({"input_tokens", "input_tokens_range"}),
     frozenset({"output_tokens", "output_tokens_range"}),
     frozenset({"weights", "precisions"}),
@@ -31,10 +31,14 @@ def merge_said(said: Sequence[Said]) -> Said:
     for one in said:
         stated = _stated(one)
         for group in _GROUPS:
-            if group & stated.keys():
+            if group & stated.keys() - {"gpus_open"}:  # "as few as do" leaves the number that there is
                 for name in (group - stated.keys()) & values.keys():
                     del values[name]
                     words.pop(name, None)
+        sizes = stated.keys() & {"accelerator", "accelerator_object", "gpus"}
+        if sizes and values.get("gpus_per_node") and not _fits(values, stated):
+            values.pop("gpus_per_node")
+            words.pop("gpus_per_node", None)
         if "engine" in stated and stated["engine"] != values.get("engine"):
             values.pop("engine_version", None)  # the version of another engine
             words.pop("engine_version", None)
@@ -63,6 +67,13 @@ def refusal(said: Said, reason: str) -> RequestError:
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )
     return RequestError(reason, understood)
+
+
+def _fits(values: dict[str, Any], stated: dict[str, Any]) -> bool:
+    """Whether what is stated now leaves the size of a node as it was: the card is the same, the GPUs fill nodes."""
+    card = stated.get("accelerator", values.get("accelerator"))
+    gpus = stated.get("gpus", values["gpus_per_node"])
+    return card == values.get("accelerator") and "accelerator_object" not in stated and not gpus % values["gpus_per_node"]
 
 
 def _stated(said: Said) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import re
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
-from .alternatives import with_corrected_figures
+from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
 from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
@@ -88,7 +88,7 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request {HALF_A_CHARACTER}")
     older, newer = quoted_apart(text)
     if older:
-        return merge_said([read_words(older), read_words(newer)])
+        return merge_said([*map(read_words, with_later_figures(normalise(older), normalise(newer)))])
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     mended, taken_back = with_corrected_figures(mended)
