@@ -60,7 +60,7 @@ _COUNT = re.compile(
 _NODE = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
-    rf"(?:[a-z]+\s){{0,2}}(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
+    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
     r"跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)",
 )
 _INSIDE = cues(
@@ -238,17 +238,23 @@ def _bounded(clause: _Clause) -> Constraint | None:
 def _inside_node(clause: _Clause) -> Constraint | None:
     """Groups that stay on a node: they must be inside, or must not cross."""
     denied = _DENIAL.search(clause.text) is not None
-    crosses = _CROSSING.search(clause.text) is not None
+    crosses = _crosses(clause)
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
     if clause.is_asked or clause.stated is not None or crosses != denied or not (crosses or inside):
         return None
     return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
 
 
+def _crosses(clause: _Clause) -> bool:
+    """Whether a clause speaks of leaving one node; "more than two nodes" leaves none out."""
+    crossing = _CROSSING.search(clause.text)
+    return crossing is not None and (crossing["many"] is None or read_whole(crossing["many"]) == 1)
+
+
 def _is_denied(clause: _Clause) -> bool:
     """Whether the primitive itself is ruled out: not a degree of it, nor that it crosses nodes."""
     if clause.is_asked or clause.stated is not None or _CROSSING.search(clause.text):
-        return False
+        return False  # of nodes that are crossed nothing follows for the degree
     return _DENIAL.search(clause.text) is not None
 
 

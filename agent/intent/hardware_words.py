@@ -35,6 +35,7 @@ from .hardware_lexicon import (
     SHARE_OF,
     SIZED,
     SOME_OF,
+    SPREAD,
     TIMES_NODES,
     USUAL_NODE,
     system_size,
@@ -106,6 +107,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         words = page.take(*match.span())
         claims.claim("gpus_open", True, words)
         claims.claim(FEWEST if FEWEST_WORDS.search(words) else UNLIMITED, True, words)
+    for match in page.search(SPREAD):
+        claims.leave_unread(f"{page.take(*match.span())!r}: how many nodes a group may span is no constraint here")
     available = _read_available(page)
     tokens = _Tokens(page)
     counts = _read_shares(tokens, claims, sizes)
@@ -123,7 +126,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     _read_sized(tokens, claims)
     for match in tokens.matches(PART_OF_RACK):
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
-    _read_boxes(tokens, claims, sizes)
+    counts += _read_boxes(tokens, claims, sizes)
     for match in tokens.matches(CARD_NODES):
         counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
@@ -219,7 +222,7 @@ def _read_sized(tokens: _Tokens, claims: Claims) -> None:
             claims.claim("nodes", nodes, words)
 
 
-def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
+def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
     for match in tokens.matches(BOXES):
         nodes = tokens.number(match, "n", "n2")
@@ -228,10 +231,12 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
             claims.claim("nodes", nodes, words)
         if sizes.box is not None and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", sizes.box, words)
+    counts: list[Count] = []
     for match in tokens.matches(RACKS):
         racks = tokens.number(match, "n")
         if sizes.rack is not None and (racks is not None or "n" not in tokens.symbols):
-            claims.claim("gpus", (racks or 1) * sizes.rack, tokens.take(match))
+            counts.append(Count("gpus", (racks or 1) * sizes.rack, tokens.take(match), frozenset()))
+    return counts
 
 
 def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
@@ -249,7 +254,7 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
 def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
     match = AVAILABLE.search(page.text)
-    number = None if match is None else read_number(match["n"] or match["n2"] or match["n3"])
+    number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None:
         return None
     return Count("gpus", number, page.take(*match.span()), frozenset())

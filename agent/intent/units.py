@@ -63,6 +63,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_GPU}{_PER_SECOND}", "tokens/s/gpu", 1.0),
     (_TOKEN_RATE, "tokens/s", 1.0),
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
+    (rf"{_TOKEN}{_PER_HOUR}", "tokens/s", 1 / 3600),
     (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
     (rf"(?:s|secs?|seconds?){_END}|秒钟?|\((?:s|secs?|seconds?){_END}[^)\d]{{0,12}}\)", "ms", 1000.0),
@@ -83,7 +84,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
     (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
+    (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),
     (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
     # "512 output tokens": the word that says which tokens stays readable as a role of its own.
     (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
