@@ -52,7 +52,7 @@ _EITHER = re.compile(
 _MOST_BETWEEN = 80
 # Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
 _TAKEN_BACK = re.compile(
-    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
+    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
     r"value|just|please|sorry|wait|no|actually|correction)(?![a-z])){0,12}",
     re.IGNORECASE,

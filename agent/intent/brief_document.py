@@ -13,7 +13,7 @@ from ...tools.catalog import hardware, model_mentions
 from .alternatives import with_corrected_figures
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
-from .brief_layout import Line, lines_of, places_of
+from .brief_layout import Line, lines_of, places_of, without_asides
 from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
@@ -74,6 +74,9 @@ class Document:
         cards: list[Fact] = []
         pages: list[Page] = []
         found: list[tuple[Fact, ...]] = []
+        statements, aside = without_asides(statements)
+        for one in aside:
+            facts.reading(f"{one.text[:160]!r} ({one.where}) stands under {one.path[-1][:60]!r}, and was set aside")
         lines = lines_of(statements)
         for line in lines:
             text, slips = corrected(line.text)

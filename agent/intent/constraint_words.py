@@ -34,7 +34,7 @@ _PRIMITIVES = {
         r"pipeline(?=\s(?:deep|long))|(?<=no\s)pipelines?(?=\s?(?:[,.;!)\n]|$|please|either|at\sall))|流水线?(?:并行|级数?|段数?)"
     ),
     "ep": r"ep|expert[\s\-]?parallel(?:ism)?|expert\s(?:all[\s\-]to[\s\-]all|dispatch|traffic|group)|专家并行",
-    "sp": r"sp|sequence[\s\-]?parallel(?:ism)?|序列并行",
+    "sp": r"sp|(?:sequence|context)[\s\-]?(?:\(context\)\s)?parallel(?:ism)?|(?:序列|上下文)并行",
     "dp": r"(?<!attention\s)(?:dp|data[\s\-]?parallel(?:ism)?)(?![\s\-]?attention)|数据并行",
 }
 _NAMES = "|".join(f"(?P<{name}>{words})" for name, words in _PRIMITIVES.items())
@@ -81,6 +81,7 @@ _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|s
 _WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
+PHASE = re.compile(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
 # More primitives than any request names.
 _MOST_READ = 200
 # How far from a stated degree the word stands that makes it a bound.
@@ -163,6 +164,12 @@ class _Clause:
         return self.text.strip().strip(":：").strip()[:500]
 
     @property
+    def phase(self) -> Any:
+        """The one phase that the clause names."""
+        named = {str(one.lastgroup) for one in PHASE.finditer(self.text)}
+        return named.pop() if len(named) == 1 else None
+
+    @property
     def stated(self) -> int | None:
         """The degree that stands beside the primitive."""
         return read_whole(self.match["after"] or self.match["before"])
@@ -232,7 +239,7 @@ def _bounded(clause: _Clause) -> Constraint | None:
     if degree < 1:
         return None
     value = DegreeBound(name=clause.name, relation="<=", degree=degree)
-    return DegreeConstraint(kind="degree", value=value, words=clause.words)
+    return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)
 
 
 def _inside_node(clause: _Clause) -> Constraint | None:
@@ -262,7 +269,7 @@ def _forbidden(clause: _Clause) -> Constraint | None:
     if not _is_denied(clause):
         return None
     value = ForbiddenDegree(name=clause.name, relation="forbidden")
-    return DegreeConstraint(kind="degree", value=value, words=clause.words)
+    return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)
 
 
 def _one_replica(clause: _Clause) -> Constraint | None:

@@ -151,7 +151,14 @@ def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool
 
 
 def _pair_up(page: Page) -> _Load:
-    quantities = tuple(q for q in find_quantities(page.text) if q.unit in _UNITS and not counts_work(page, q))
+    words = [match.span() for match in page.search(ROLE)]  # "at any one moment": no number of its own
+    quantities = tuple(
+        q
+        for q in find_quantities(page.text)
+        if q.unit in _UNITS
+        and not counts_work(page, q)
+        and not any(start < q.start and q.end < end for start, end in words)
+    )
     slashes = {
         first: second
         for first, second in pairwise(quantities)

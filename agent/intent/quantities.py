@@ -132,7 +132,7 @@ def normalise(text: str) -> str:
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = _ONE_UNIT.sub(r"\1 1 \2", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
-    text = _SHARE_OF_REQUESTS.sub(lambda match: f"p{match['digits'] or '90'} ", text)
+    text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)

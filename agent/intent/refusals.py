@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...tools.catalog import hardware
 from .claims import Claims
 from .page import Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
@@ -38,7 +39,7 @@ _NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in en
 # "four are reserved for training": said of other hardware, which is no wish to train.
 _BUSY = re.compile(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
-    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\sto\s(?:the|our|a))?\s?(?:给|着)?$",
+    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\s(?:to|for|by)(?:\s(?:the|our|an?|some|future))?)?\s?(?:给|着)?$",
     re.IGNORECASE,
 )
 # "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
@@ -46,6 +47,8 @@ _KEPT_FREE = re.compile(
     r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g",
     re.IGNORECASE,
 )
+_SERVED = re.compile(r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
 
 _OVERRIDE = (
@@ -73,6 +76,14 @@ _FORMER = re.compile(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
     re.IGNORECASE,
 )
+# "Background you may skip: ...", "This isn't about the 70B, which ...": to the end of the sentence.
+_ASIDE = re.compile(
+    r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
+    r"|(?:this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
+    r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
+    r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
+    re.IGNORECASE,
+)
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 
 
@@ -85,9 +96,17 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
 
 
 def set_aside_former(page: Page, claims: Claims) -> None:
-    """Take what held before off the page: "(was: H100)"."""
+    """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
     for match in page.search(_FORMER):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
+    for match in page.search(_ASIDE):
+        cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
+        inside = [one for one in cards if match.start() <= one.start and one.end <= match.end()]
+        # The only card that is named is the one that is meant.
+        ends = [*(one.start for one in inside if len(inside) == len(cards)), match.end()]
+        for start, end in zip([match.start(), *(one.end for one in inside)], ends, strict=False):
+            page.take(start, end)
+        claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
@@ -117,7 +136,10 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]
-        said_of_others = (name == "training" and _BUSY.search(before[-30:])) or _KEPT_FREE.search(before)
+        sentence = page.text[page.text.rfind("\n", 0, match.start()) + 1 :][:400]
+        sentence = next((one for one in _SENTENCE.findall(sentence) if match.group() in one), "")
+        is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
+        said_of_others = is_kept or _BUSY.search(before[-30:])
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue

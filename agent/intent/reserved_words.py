@@ -32,6 +32,7 @@ _COUNTED = re.compile(
 _PART_OF_IT = re.compile(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
+    rf"(?<![A-Za-z0-9.])(?P<i>{_NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?P<j>{_NUMBER})\s(?:back|aside|free|in\sreserve)(?![a-z])",
     re.IGNORECASE,
 )
@@ -44,6 +45,8 @@ def cues(english: str, chinese: str = "") -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
 
 
+# "The rest belongs to another team": what was counted before it is what there is.
+_REST = re.compile(r"(?:rest|others|remainder|其余|剩下)(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE)
 _OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
 _NUMBERED = re.compile(
@@ -78,7 +81,7 @@ _DEMAND = cues(
 # Memory that stays free as a share is read elsewhere.
 _SHARE = re.compile(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
-_CLAUSE_END = re.compile(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|while|so)\s|但是?", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?", re.IGNORECASE)
 _BYTES = re.compile(
     r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
     r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
@@ -96,14 +99,14 @@ _LEFT = cues(
     r"empty|available|budget|taken|occupied|hands\soff",
     "预留|保留|留|空|占",
 )
-_REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|copies|instances)(?:\sof\sthe\smodel)?|副本|实例"
+_REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = re.compile(
-    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?个?\s?(?:{_REPLICA})|"
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER}|single)\s?个?\s?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
     re.IGNORECASE,
 )
 _EXACT = cues(
-    r"exactly|precisely|must|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|equals?|"
+    r"exactly|precisely|must|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
     r"can't\s(?:move|change)",
     "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
 )
@@ -167,13 +170,17 @@ def _replicas(page: Page) -> Iterator[Constraint]:
 def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away."""
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
-        found = _counted_away(sentence)
+        away = _AWAY.search(sentence)
+        if away is not None and _REST.search(sentence, 0, away.start()):
+            continue
+        bare = _PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
+        found = None if bare is not None and bare["i"] and _FREE.search(sentence, bare.end()) else _counted_away(sentence)
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
+        elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
+            yield part
         elif found is not None:
             yield _taken(page, start, found)
-        elif (part := _part_kept_away(page, start, sentence)) is not None:
-            yield part
         elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
@@ -198,7 +205,7 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
         part["j"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
     ):
         return None
-    count = read_whole(part["n"] or part["m"] or part["k"] or part["j"])
+    count = read_whole(next(filter(None, part.groups())))
     before = [*_HARDWARE.finditer(page.text, 0, start + part.end())]
     if not count or not before:
         return None

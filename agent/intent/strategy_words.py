@@ -29,7 +29,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?",
     ),
     "ep": (rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?",),
-    "sp": (rf"sp{_SIZE}|sequence[\s_\-]?parallel(?:ism)?{_SIZE}|序列并行(?:度|数|大小)?",),
+    "sp": (rf"sp{_SIZE}|(?:sequence|context)[\s_\-]?(?:\(context\)\s)?parallel(?:ism)?{_SIZE}|(?:序列|上下文)并行(?:度|数|大小)?",),
     "dp": (
         rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?:model\s)?replicas?|copies(?:\sof\sthe\smodel)?",
         r"数据并行(?:度|数|大小)?|副本数?",
