@@ -15,7 +15,7 @@ from .page import Page
 _DP = r"(?:dp(?![a-z])|data[\s_\-]?parallel(?:ism|i[sz]ed)?)"
 MAY_BE = (
     r"\s(?:(?:may|can|could|might|must|should|shall|will|would)(?:\s?n't|\s(?:not|never))?|cannot|"
-    r"(?:is|are)(?:\s?n't|\snot)?\s(?:allowed|permitted|free)\sto|to)\s(?:also\s|well\s|only\s|ever\s)?(?:be|run|use|go)\s(?:also\s)?"
+    r"(?:is|are)(?:\s?n't|\snot)?\s(?:allowed|permitted|free)\sto|(?:(?:is|are)\s)?to)\s(?:also\s|well\s|only\s|ever\s)?(?:be|run|use|go)\s(?:also\s)?"
 )
 """What may or may not be done to something: "(the vocabulary) may not be (split)", "(attention) can run (...)"."""
 ATTENTION_DP = (

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...tools.catalog.model_mentions import mentions
+from .brief_launch import FORMER
 from .brief_qualifiers import key_unit
 from .brief_statements import PER_NODE, Statement, key_words
 from .page import BARRIER
@@ -59,7 +60,7 @@ _UNIT_IN_KEY = re.compile(
 
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = re.compile(
-    rf"{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?|beyond)(?: the)? scope|non ?goals?|"
+    rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?|beyond)(?: the)? scope|non ?goals?|"
     r"不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
 )
 _BACKGROUND = re.compile(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
@@ -55,7 +56,7 @@ def read_markdown(name: str, text: str) -> Source:
         sources.append(read_yaml(name, match.group(1)))
         offset = text[: match.end()].count("\n")
         text = text[match.end() :]
-    sources.append(_Reader(name, offset).read(text))
+    sources.append(_Reader(name, offset).read(plain_lines(text)))
     return join_sources(sources)
 
 

@@ -69,7 +69,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "concurrency": (
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
-        rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
+        rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?(?:num[_\s\-]?seqs|running[_\s\-]?requests)|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
         r"parallel\srequests|waiting\sfor\s(?:an|the|their)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?|一次(?:同时)?处理",
     ),
@@ -80,7 +80,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "input": (
         rf"(?<![a-z])(?:(?:avg_)?isl|inputs?{_LENGTH}|prompts?{_LENGTH}|prefill[\s_\-](?:lengths?|tokens?|size)|"
-        r"questions?|documents?|docs|articles?)(?![a-z])",
+        r"question|document|article|(?<!\d\s)(?:questions|documents|docs|articles))(?![a-z])",
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
@@ -90,7 +90,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-)|(?:of\s)?(?:reasoning|thinking))(?![a-z])",

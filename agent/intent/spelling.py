@@ -48,7 +48,7 @@ _KEY_WORDS = (
     "fastest", "length", "interactive", "decode", "prefill", "weight", "weights", "objective", "priority", "context",
     "second", "seconds", "millisecond", "milliseconds", "parallel", "response", "responses", "activation",
     "activations", "precision", "disaggregated", "utilization", "utilisation", "completion", "deepseek", "mixtral",
-    "mistral",
+    "mistral", "first",
 )  # fmt: skip
 _LEAST_LETTERS = 5
 _MOST_LETTERS = 16
@@ -103,5 +103,6 @@ def _meant(word: str) -> str | None:
     alike = [key for key in _KEY_WORDS if key[0] == word[0] and abs(len(key) - len(word)) <= 2]
     if any(word.startswith(key) for key in alike):  # "prompting", "weightsum": a derivative, no slip
         return None
-    close = get_close_matches(word, alike, n=1, cutoff=_ALIKE)
+    swapped = [key for key in alike if sorted(key) == sorted(word)]  # "inptu"
+    close = swapped or get_close_matches(word, alike, n=1, cutoff=_ALIKE)
     return close[0] if close else None

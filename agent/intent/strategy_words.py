@@ -18,7 +18,7 @@ from .quantities import read_number
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
 _NAMES: dict[str, tuple[str, ...]] = {
-    "attention_dp": (rf"(?:{ATTENTION_DP}){_SIZE}",),
+    "attention_dp": (rf"(?:{ATTENTION_DP})(?:\s(?:with|over|across)(?=\s\d{{1,4}}\s(?:ranks?|groups?|ways?)(?![a-z])))?{_SIZE}",),
     "tp_ffn": (
         rf"(?:ffn|mlp|dense)[\s_\-]?(?:tp|tensor[\s_\-]?parallel(?:ism)?){_SIZE}",
         r"tp[\s_\-]?ffn|(?:ffn|前馈)\s?张量并行(?:度)?",
