@@ -54,7 +54,9 @@ _CHOICE_LIST = re.compile(
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
 _GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
-_MACHINE_KEY = re.compile(r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)")
+_MACHINE_KEY = re.compile(
+    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)"
+)
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
     "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",

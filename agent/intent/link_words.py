@@ -20,7 +20,10 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
-_LANES = re.compile(r"(?<![a-z])(?:pci-?e(?:xpress)?|gen)\s?(?:gen\s?)?[3-7](?:\.0)?(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?(?![\w.]\d)", re.IGNORECASE)
+_LANES = re.compile(
+    r"(?<![a-z])(?:pci-?e(?:xpress)?|gen)\s?(?:gen\s?)?[3-7](?:\.0)?(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?(?![\w.]\d)",
+    re.IGNORECASE,
+)
 # A bare number that a key calls a bandwidth ("intra node bw: 300").
 _CALLED_BANDWIDTH = re.compile(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$", re.IGNORECASE)
 _PER_NODE = re.compile(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)

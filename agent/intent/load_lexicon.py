@@ -80,7 +80,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "input": (
         rf"(?<![a-z])(?:(?:avg_)?isl|inputs?{_LENGTH}|prompts?{_LENGTH}|prefill[\s_\-](?:lengths?|tokens?|size)|"
-        r"question|document|article|(?<!\d\s)(?:questions|documents|docs|articles))(?![a-z])",
+        r"questions?|documents?|docs|articles?)(?![a-z])",
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
@@ -90,7 +90,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-)|(?:of\s)?(?:reasoning|thinking))(?![a-z])",
@@ -158,7 +158,7 @@ OF_SPREAD = re.compile(
 )
 WORK = re.compile(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
-    r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts)(?![a-z])",
+    r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
     re.IGNORECASE,
 )
 TOGETHER = re.compile(

@@ -32,6 +32,7 @@ from .load_lexicon import (
     PEAK,
     ROLE,
     USUAL,
+    WORK,
 )
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
@@ -174,9 +175,17 @@ def _pair_up(page: Page) -> _Load:
         return _accepts(role, quantity) and (role in LENGTHS or quantity not in in_pair)
 
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
+    things = [m.span() for q in find_quantities(page.text) if q.unit == "count" and (m := WORK.match(page.text, q.end))]
     roles = [
-        Role(str(match.lastgroup), *match.span()) for match in page.search(ROLE) if not is_about_reading(page, match)
+        Role(str(match.lastgroup), *match.span())
+        for match in page.search(ROLE)
+        if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
+    # "produces a 1k summary": two words for one figure.
+    again = {
+        first for first, then in pairwise(roles) if first.name == then.name and _is_one(page, quantities, first, then)
+    }
+    roles = [role for role in roles if role not in again]
     shares = pair(
         page.text,
         [role for role in roles if role.name in _SHARES],
@@ -191,6 +200,11 @@ def _pair_up(page: Page) -> _Load:
         accepts,
     )
     return _Load(quantities, (*shares, *numbers), slashes)
+
+
+def _is_one(page: Page, quantities: Sequence[Quantity], first: Role, then: Role) -> bool:
+    inside = [one for one in quantities if first.end <= one.start and one.end <= then.start]
+    return len(inside) == 1 and gap_cost(page.text[first.end : inside[0].start]) + then.start - inside[0].end < 2
 
 
 def _accepts(role: str, quantity: Quantity) -> bool:

@@ -73,7 +73,9 @@ def _fits(values: dict[str, Any], stated: dict[str, Any]) -> bool:
     """Whether what is stated now leaves the size of a node as it was: the card is the same, the GPUs fill nodes."""
     card = stated.get("accelerator", values.get("accelerator"))
     gpus = stated.get("gpus", values["gpus_per_node"])
-    return card == values.get("accelerator") and "accelerator_object" not in stated and not gpus % values["gpus_per_node"]
+    return (
+        card == values.get("accelerator") and "accelerator_object" not in stated and not gpus % values["gpus_per_node"]
+    )
 
 
 def _stated(said: Said) -> dict[str, Any]:

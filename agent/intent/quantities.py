@@ -57,7 +57,7 @@ _PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
 _RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
-_DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
+_DOLLAR = re.compile(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$", re.IGNORECASE)
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
     r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}$"
@@ -67,6 +67,11 @@ _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
     r"(?<![a-z])(within|under|below|in|than|least|most|to)\san?\s(minute|second)(?![a-z]|\sand|\sor)", re.IGNORECASE
+)
+# "In the busiest hour there are 1,800 claims".
+_BUSY_HOUR = re.compile(
+    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
+    re.IGNORECASE,
 )
 # "three quarters of a second", "a second and a half", "two and a half seconds".
 _PARTS_OF = {"half": 0.5, "third": 1 / 3, "quarter": 0.25}
@@ -131,6 +136,7 @@ def normalise(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = _ONE_UNIT.sub(r"\1 1 \2", text)
+    text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)

@@ -47,7 +47,9 @@ _KEPT_FREE = re.compile(
     r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g",
     re.IGNORECASE,
 )
-_SERVED = re.compile(r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE)
+_SERVED = re.compile(
+    r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
 

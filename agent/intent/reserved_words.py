@@ -174,7 +174,9 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         if away is not None and _REST.search(sentence, 0, away.start()):
             continue
         bare = _PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
-        found = None if bare is not None and bare["i"] and _FREE.search(sentence, bare.end()) else _counted_away(sentence)
+        found = (
+            None if bare is not None and bare["i"] and _FREE.search(sentence, bare.end()) else _counted_away(sentence)
+        )
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
