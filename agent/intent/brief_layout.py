@@ -30,8 +30,8 @@ _VERSION = re.compile(
 )
 _FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
 _JOINED = re.compile(
-    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|"
-    r"激活|kv[ _-]?cache|kv ?缓存)",
+    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活"
+    r"|kv[ _-]?cache|kv ?缓存)",
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(
@@ -56,15 +56,15 @@ _UNIT_IN_KEY = re.compile(
     r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
     re.IGNORECASE,
 )
-
-
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = re.compile(
-    rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?|beyond)(?: the)? scope|non ?goals?|"
+    rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"
+    rf"|beyond)(?: the)? scope|non ?goals?|"
     r"不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
 )
 _BACKGROUND = re.compile(
-    rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}})"
+    rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
+    rf"|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}})"
 )
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 

@@ -29,10 +29,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
         "n",
         r"(?:(?<![^\s(=:,])-)?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?=\s?(?:gpus?|cards?|[张块卡])))?(?![a-wyz0-9])",
     ),
-    (
-        "n",
-        rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])",
-    ),
+    ("n", rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])"),
     (
         "e",
         r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card))"

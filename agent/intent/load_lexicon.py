@@ -41,7 +41,6 @@ _READ_MATTER_CHINESE = (
     r"(?:报告|合同|转录稿?|会议记录|代码库|代码仓库|仓库|聊天记录|对话记录|历史(?:记录|对话|消息)?|"
     r"邮件|论文|文章|病历|日志|书籍|材料)"
 )
-
 _TOGETHER = (
     r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
     r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
@@ -136,8 +135,7 @@ OF_READ_MATTER = re.compile(
     re.IGNORECASE,
 )
 HEADROOM = re.compile(
-    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])"
-    r"|预留|保留|留出?|空出|余量|空闲",
+    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])|预留|保留|留出?|空出|余量|空闲",
     re.IGNORECASE,
 )
 PEAK = re.compile(
@@ -152,10 +150,7 @@ USUAL = re.compile(
 LOWEST = re.compile(
     r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
 )
-OF_SPREAD = re.compile(
-    f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}",
-    re.IGNORECASE,
-)
+OF_SPREAD = re.compile(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}", re.IGNORECASE)
 WORK = re.compile(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
     r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",

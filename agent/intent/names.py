@@ -67,15 +67,11 @@ _COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 _RACK_AFTER = re.compile(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
 _TRAY_AFTER = re.compile(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)
-
-
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
 _MODEL_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
     r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
 )
-
-
 _MOE_SIZE = re.compile(r"\d{2,4}B-A\d{1,3}B", re.IGNORECASE)
 _NAME_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE

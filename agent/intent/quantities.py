@@ -45,15 +45,13 @@ _SECONDS = r"半秒|sub[\s\-]second|(?:(?<=in\s)|(?<=under\s)|(?<=below\s)|(?<=t
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})"
-    rf"|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
+    rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
     re.IGNORECASE,
 )
 _PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
-
 _RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)

@@ -35,7 +35,6 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
     ),
 )  # fmt: skip
 _NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)), re.IGNORECASE)
-
 # "four are reserved for training": said of other hardware, which is no wish to train.
 _BUSY = re.compile(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
@@ -52,7 +51,6 @@ _SERVED = re.compile(
 )
 _SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
-
 _OVERRIDE = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|bypass(?:ing)?|overrid(?:e|ing)|forget(?:ting)?|pretend(?:ing)?|waiv(?:e|ing)|suppress|"
     r"(?:may|can|could|(?:free|ok|okay|allowed|fine)\sto)\s(?:exceed|go\s(?:over|beyond|above))|turn(?:ing)?\soff|switch(?:ing)?\soff|disabl(?:e|ing)|skip(?:ping)?|drop|violat(?:e|ing)|break(?:ing)?|relax|assume|mark|treat|report|do\snot\s(?:check|apply|enforce)|don'?t\s(?:check|apply|enforce|validate))"

@@ -38,8 +38,7 @@ from .wishes import note_conditions, set_aside_wishes
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
-    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?"
-    r"(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
+    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
     re.IGNORECASE,
 )
 _MOST_UNREAD = 50

@@ -26,8 +26,6 @@ _COUNTED = re.compile(
     rf"(?:(?P<node>{_NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
     re.IGNORECASE,
 )
-
-
 # "two of the eight", "of which one": part of what was counted before.
 _PART_OF_IT = re.compile(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
@@ -65,8 +63,7 @@ _AWAY = cues(
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
     r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
     r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
-    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{1,8}占|不可用",
+    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{1,8}占|不可用",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 _BUSY = cues(r"busy|taken|occupied|standby|in\suse")
@@ -111,8 +108,6 @@ _EXACT = cues(
     "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
-
-
 # How many characters before, and behind, such a word what it is about is looked for.
 _BEFORE, _BEHIND = 80, 25
 

@@ -42,13 +42,11 @@ _WHO = (
     r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
-
 _SIZES = {
     "tib": 2.0**40, "gib": 2.0**30, "mib": 2.0**20,
     "tb|terabytes?": 1e12, "gb|gigabytes?|gigs?": 1e9, "mb|megabytes?": 1e6,
 }  # fmt: skip
 _PEAKS = {"p(?:eta)?": 1000.0, "t(?:era)?": 1.0, "g(?:iga)?": 1e-3}
-
 # Longest meaning first: the first pattern that matches right after the number is its unit. A small `b` is a bit only
 # in "Gb/s", "Gbps" and "Gbit"; a unit in small letters alone ("gb/s") is read as bytes.
 _TABLE: tuple[tuple[str, Unit, float], ...] = (
@@ -110,8 +108,6 @@ UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
 
 # `k` is 1024 where things are counted, 1000 where they are measured.
 COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
-
-
 _KEY = re.compile(r" ?[=:] ?\d")
 
 
