@@ -15,24 +15,11 @@ from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 
 # Keys that no deployment brief but a Hugging Face config.json spells like this.
-_CONFIG_CORE = frozenset(
-    [
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "intermediate_size",
-        "vocab_size",
-        "n_embd",
-        "n_layer",
-        "n_head",
-        "kv_lora_rank",
-        "moe_intermediate_size",
-        "max_position_embeddings",
-        "num_experts_per_tok",
-        "head_dim",
-    ]
-)
+_CONFIG_CORE = frozenset((
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
+    "vocab_size", "n_embd", "n_layer", "n_head", "kv_lora_rank",
+    "moe_intermediate_size", "max_position_embeddings", "num_experts_per_tok", "head_dim",
+))  # fmt: skip
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.

@@ -122,7 +122,7 @@ AVAILABLE = re.compile(
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
     r"(?:available|free|left(?:\sover)?|usable|unused|spare|idle|ours)(?![a-z])"
     rf"|(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|have|take|get)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<n4>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s"
-    r"(?:its|them|those|these|the)(?:\s(?:gpus?|cards?))?(?![a-z])"
+    r"(?:its|them|those|these|the)(?:\s(?:gpus?|cards?))?(?![a-z]|\s?\d)"
     rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$)"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
