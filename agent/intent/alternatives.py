@@ -57,7 +57,7 @@ _TAKEN_BACK = re.compile(
     r"value|just|please|sorry|wait|no|actually|correction)(?![a-z])){0,12}",
     re.IGNORECASE,
 )
-_N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?\s?(?:[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
+_N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four".
 _CHANGED = re.compile(
@@ -126,8 +126,9 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
     return text, notes
 
 
-def with_later_figures(older: str, newer: str) -> tuple[str, str]:
-    """An older text with the figures that a newer one changes without a word of what they are, and the newer's rest."""
+def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...]]:
+    """An older text with the figures that a newer one changes and does not name, the newer's rest, and notes."""
+    notes: list[str] = []
 
     def changed(match: re.Match[str]) -> str:
         nonlocal older
@@ -138,10 +139,11 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str]:
         if is_told or len(places.findall(older)) != 1:
             return match.group()
         older = places.sub(new, older)
-        return new if old[-1:] not in "bB" else ""
+        notes.append(f"{new!r} takes the place of {old!r}, which was said before")
+        return match["tail"] or ""
 
     newer = _CHANGED.sub(changed, newer)
-    return older, newer
+    return older, newer, tuple(notes)
 
 
 def _counts_the_same(old: Quantity, new: Quantity) -> bool:

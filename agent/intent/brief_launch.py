@@ -23,11 +23,9 @@ _INSTEAD = re.compile(
 
 def plain_lines(text: str) -> str:
     """The text with the lines of a launch file as plain ones, each at its place; other texts as they are."""
-    return _REMARK.sub(_told, _FLAG.sub(_flag, text)) if len(_FLAG.findall(text)) > 2 else text
-
-
-def _told(match: re.Match[str]) -> str:
-    return f"{match['remark'].rstrip()};" if match["remark"] else ""
+    if len(_FLAG.findall(text)) < 3:
+        return text
+    return _REMARK.sub(lambda told: told["remark"].rstrip() + ";" * bool(told["remark"]), _FLAG.sub(_flag, text))
 
 
 def _flag(match: re.Match[str]) -> str:

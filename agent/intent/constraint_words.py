@@ -148,6 +148,7 @@ class _Clause:
     text: str
     match: re.Match[str]
     following: str
+    key: str  # what stands before its colon
 
     @property
     def name(self) -> Any:
@@ -166,7 +167,7 @@ class _Clause:
     @property
     def phase(self) -> Any:
         """The one phase that the clause names."""
-        named = {str(one.lastgroup) for one in PHASE.finditer(self.text)}
+        named = {str(one.lastgroup) for one in PHASE.finditer(self.key + self.text)}
         return named.pop() if len(named) == 1 else None
 
     @property
@@ -196,12 +197,12 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     after = bisect_left(breaks, (match.start(), match.start()))
     left = breaks[after - 1][1] if after else 0
     right = next((start for start, _ in breaks[after:] if start >= match.end()), len(text))
-    left = max(left, text.rfind(":", left, match.start()) + 1)
+    first, left = left, max(left, text.rfind(":", left, match.start()) + 1)
     colon = text.find(":", match.end(), right)
     # What stands behind a colon is said of this primitive, unless it names one itself.
     if colon >= 0 and _PRIMITIVE.search(text, colon, right):
         right = colon
-    return _Clause(left, text[left:right], match, text[right : right + 12])
+    return _Clause(left, text[left:right], match, text[right : right + 12], text[first:left])
 
 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:

@@ -134,14 +134,9 @@ def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool
 
 
 def _pair_up(page: Page) -> _Load:
-    words = [match.span() for match in page.search(lex.ROLE)]  # "at any one moment": no number of its own
-    quantities = tuple(
-        q
-        for q in find_quantities(page.text)
-        if q.unit in _UNITS
-        and not counts_work(page, q)
-        and not any(start < q.start and q.end < end for start, end in words)
-    )
+    words = list(page.search(lex.ROLE))  # "at any one moment": no number of its own
+    figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
+    quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q))
     slashes = {
         first: second
         for first, second in pairwise(quantities)
@@ -157,19 +152,15 @@ def _pair_up(page: Page) -> _Load:
         return _accepts(role, quantity) and (role in lex.LENGTHS or quantity not in in_pair)
 
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
-    things = [
-        m.span() for q in find_quantities(page.text) if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))
-    ]
+    things = [m.span() for q in figures if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))]
     roles = [
         Role(str(match.lastgroup), *match.span())
         for match in page.search(lex.ROLE)
         if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
     # "produces a 1k summary": two words for one figure.
-    again = {
-        first for first, then in pairwise(roles) if first.name == then.name and _is_one(page, quantities, first, then)
-    }
-    roles = [role for role in roles if role not in again]
+    twice = {a for a, b in pairwise(roles) if a.name == b.name and _is_one(page, quantities, a, b)}
+    roles = [role for role in roles if role not in twice]
     shares = pair(
         page.text,
         [role for role in roles if role.name in _SHARES],

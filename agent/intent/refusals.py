@@ -79,7 +79,7 @@ _FORMER = re.compile(
 # "Background you may skip: ...", "This isn't about the 70B, which ...": to the end of the sentence.
 _ASIDE = re.compile(
     r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
-    r"|(?:this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
+    r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
     r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
     re.IGNORECASE,

@@ -87,7 +87,9 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request {HALF_A_CHARACTER}")
     older, newer = quoted_apart(text)
     if older:
-        return merge_said([*map(read_words, with_later_figures(normalise(older), normalise(newer)))])
+        *texts, notes = with_later_figures(normalise(older), normalise(newer))
+        merged = merge_said([*map(read_words, texts)])
+        return merged.model_copy(update={"readings": (*merged.readings, *notes)})
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     mended, taken_back = with_corrected_figures(mended)
