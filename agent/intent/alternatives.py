@@ -64,7 +64,7 @@ _CHANGED = re.compile(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
-    rf"(?:(?:chang|cut|rais|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
+    rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?",

@@ -57,7 +57,7 @@ _COUNT = re.compile(
     rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
     re.IGNORECASE,
 )
-_NODE = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
+_NODE = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|instances?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
     rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
@@ -68,6 +68,7 @@ _INSIDE = cues(
     rf"(?:one|same|single)\s{_NODE}",
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
+_OF_EACH_NODE = re.compile(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
 _STRICT = cues(
     r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
     "只能|必须|限|不出|内|待在|要在",
@@ -207,7 +208,8 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
     """Mark what was read: the primitive with its degree, the number of a bound, the node that is not left."""
-    page.take(*clause.match.span())
+    if not isinstance(constraint, PlacementConstraint) or clause.stated is None:
+        page.take(*clause.match.span())
     if isinstance(constraint, PlacementConstraint):
         for place in (*_INSIDE.finditer(clause.text), *_CROSSING.finditer(clause.text)):
             page.take(clause.start + place.start(), clause.start + place.end())
@@ -248,7 +250,10 @@ def _inside_node(clause: _Clause) -> Constraint | None:
     denied = _DENIAL.search(clause.text) is not None
     crosses = _crosses(clause)
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
-    if clause.is_asked or clause.stated is not None or crosses != denied or not (crosses or inside):
+    if clause.stated is not None:  # "TP=8 inside each node and PP=2 across"
+        inside = _OF_EACH_NODE.match(clause.text, clause.match.end() - clause.start) is not None and not denied
+        crosses = denied = False
+    if clause.is_asked or crosses != denied or not (crosses or inside):
         return None
     return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
 
@@ -262,7 +267,7 @@ def _crosses(clause: _Clause) -> bool:
 def _is_denied(clause: _Clause) -> bool:
     """Whether the primitive itself is ruled out: not a degree of it, nor that it crosses nodes."""
     if clause.is_asked or clause.stated is not None or _CROSSING.search(clause.text):
-        return False  # of nodes that are crossed nothing follows for the degree
+        return False
     return _DENIAL.search(clause.text) is not None
 
 

@@ -35,8 +35,7 @@ def merge_said(said: Sequence[Said]) -> Said:
                 for name in (group - stated.keys()) & values.keys():
                     del values[name]
                     words.pop(name, None)
-        sizes = stated.keys() & {"accelerator", "accelerator_object", "gpus"}
-        if sizes and values.get("gpus_per_node") and not _fits(values, stated):
+        if values.get("gpus_per_node") and not _fits(values, stated):
             values.pop("gpus_per_node")
             words.pop("gpus_per_node", None)
         if "engine" in stated and stated["engine"] != values.get("engine"):

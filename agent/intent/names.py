@@ -129,10 +129,8 @@ def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
     name, bracket, size = mention.words.partition("(")
     if not bracket or mention.error is None or _MOE_SIZE.match(size) is None:
         return mention
-    alone = next(iter(model_mentions.mentions(name.rstrip())), None)
-    if alone is None or alone.entry is None or alone.words != name.rstrip():
-        return mention
-    return replace(alone, start=mention.start, end=mention.end)
+    found = [one for one in model_mentions.mentions(name.rstrip()) if one.entry and one.words == name.rstrip()]
+    return replace(found[0], start=mention.start, end=mention.end) if found else mention
 
 
 def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:

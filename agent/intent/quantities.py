@@ -41,11 +41,10 @@ _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
 )
-_SECONDS = r"半秒|sub[\s\-]second|(?:(?<=in\s)|(?<=under\s)|(?<=below\s)|(?<=than\s))a\ssecond"
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
+    rf"(?<![A-Za-z])(?P<fraction>{_FRACTION})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
@@ -64,7 +63,8 @@ _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
-    r"(?<![a-z])(within|under|below|in|than|least|most|to)\san?\s(minute|second)(?![a-z]|\sand|\sor)", re.IGNORECASE
+    r"(?<![a-z])(within|under|below|in|than|least|most|to|sub)[\s\-](?:an?\s|(?<=sub[\s\-]))(minute|second)(?![a-z]|\sand|\sor)",
+    re.IGNORECASE,
 )
 # "In the busiest hour there are 1,800 claims".
 _BUSY_HOUR = re.compile(
@@ -133,7 +133,7 @@ def normalise(text: str) -> str:
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
-    text = _ONE_UNIT.sub(r"\1 1 \2", text)
+    text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
@@ -255,11 +255,8 @@ def _with_suffix_of(low: Quantity, high: Quantity) -> Quantity:
 
 
 def _fraction(match: re.Match[str]) -> Quantity:
-    """ "half of", "三分之一" and the like as a share; "half a second" as a time."""
+    """ "half of", "三分之一" and the like as a share."""
     words = match.group()
-    if words.endswith(("second", "SECOND", "Second", "秒")):
-        value = 500.0 if words[0] == "半" else 1000.0
-        return Quantity(value, value, "ms", match.start(), match.end(), words, "second")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")
 

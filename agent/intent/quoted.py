@@ -10,6 +10,7 @@ _HEAD = re.compile(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s
 # The line that a mail program puts before what it quotes; all that follows it is older.
 _HEADER = re.compile(
     r"^\s*(?:[-_]{2,}\s*(?:original message|forwarded message|原始邮件|转发的邮件|原邮件)\s*[-_]*|"
+    r"[-_]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_]{2,}|"
     r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
     re.IGNORECASE,
 )

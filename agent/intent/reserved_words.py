@@ -43,8 +43,6 @@ def cues(english: str, chinese: str = "") -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
 
 
-# "The rest belongs to another team": what was counted before it is what there is.
-_REST = re.compile(r"(?:rest|others|remainder|其余|剩下)(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE)
 _OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
 _NUMBERED = re.compile(
@@ -108,6 +106,9 @@ _EXACT = cues(
     "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
+# "The rest belongs to another team": what was counted before it is what there is.
+_REST = re.compile(r"(?:rest|others|remainder|其余|剩下)(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE)
+_OTHERS_AWAY = re.compile(f"{_DOWN.pattern}|{_FREE.pattern}", re.IGNORECASE)
 # How many characters before, and behind, such a word what it is about is looked for.
 _BEFORE, _BEHIND = 80, 25
 
@@ -166,12 +167,11 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away."""
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
         away = _AWAY.search(sentence)
-        if away is not None and _REST.search(sentence, 0, away.start()):
+        if away is not None and _REST.search(sentence, 0, away.start()) and not _OTHERS_AWAY.search(sentence):
             continue
         bare = _PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
-        found = (
-            None if bare is not None and bare["i"] and _FREE.search(sentence, bare.end()) else _counted_away(sentence)
-        )
+        is_bare = bare is not None and bare["i"] and _FREE.search(sentence, bare.end())
+        found = None if is_bare else _counted_away(sentence)
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
