@@ -80,10 +80,8 @@ class Document:
         lines = lines_of(statements)
         for line in lines:
             text, slips = corrected(line.text)
-            for written, meant in slips:
-                facts.reading(f"{written!r} read as {meant!r} ({line.statement.where})")
             text, taken_back = with_corrected_figures(text)
-            for note in taken_back:
+            for note in (*(f"{written!r} read as {meant!r}" for written, meant in slips), *taken_back):
                 facts.reading(f"{note} ({line.statement.where})")
             page = Page(text)
             pages.append(page)

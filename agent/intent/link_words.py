@@ -21,7 +21,7 @@ _LINKS = re.compile(
 )
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
 _LANES = re.compile(
-    r"(?<![a-z])(?:pci-?e(?:xpress)?|gen)\s?(?:gen\s?)?[3-7](?:\.0)?(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?(?![\w.]\d)",
+    r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
     re.IGNORECASE,
 )
 # A bare number that a key calls a bandwidth ("intra node bw: 300").

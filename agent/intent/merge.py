@@ -30,17 +30,16 @@ def merge_said(said: Sequence[Said]) -> Said:
     readings: list[str] = []
     for one in said:
         stated = _stated(one)
-        for group in _GROUPS:
-            if group & stated.keys() - {"gpus_open"}:  # "as few as do" leaves the number that there is
-                for name in (group - stated.keys()) & values.keys():
-                    del values[name]
-                    words.pop(name, None)
+        # "As few as do" leaves the number that there is.
+        changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
+        dropped = {name for group in changed for name in group - stated.keys()}
         if values.get("gpus_per_node") and not _fits(values, stated):
-            values.pop("gpus_per_node")
-            words.pop("gpus_per_node", None)
+            dropped.add("gpus_per_node")
         if "engine" in stated and stated["engine"] != values.get("engine"):
-            values.pop("engine_version", None)  # the version of another engine
-            words.pop("engine_version", None)
+            dropped.add("engine_version")  # the version of another engine
+        for name in dropped:
+            values.pop(name, None)
+            words.pop(name, None)
         for name, value in stated.items():
             if name in values and values[name] != value:
                 readings.append(f"{name}: {_shown(value)} replaces {_shown(values[name])}, which was said before")

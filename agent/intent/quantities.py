@@ -68,7 +68,7 @@ _ONE_UNIT = re.compile(
 )
 # "In the busiest hour there are 1,800 claims".
 _BUSY_HOUR = re.compile(
-    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
+    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
     re.IGNORECASE,
 )
 # "three quarters of a second", "a second and a half", "two and a half seconds".

@@ -136,10 +136,11 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]
-        sentence = page.text[page.text.rfind("\n", 0, match.start()) + 1 :][:400]
-        sentence = next((one for one in _SENTENCE.findall(sentence) if match.group() in one), "")
+        sentence = next((one.group() for one in _SENTENCE.finditer(page.text) if one.end() > match.start()), "")
+        busy = _BUSY.search(before[-30:])
+        is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))
         is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
-        said_of_others = is_kept or _BUSY.search(before[-30:])
+        said_of_others = is_kept or (busy and not is_used)
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue
