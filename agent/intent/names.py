@@ -72,7 +72,6 @@ _MODEL_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
     r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
 )
-_MOE_SIZE = re.compile(r"\d{2,4}B-A\d{1,3}B", re.IGNORECASE)
 _NAME_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE
 )
@@ -127,7 +126,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
 def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
     """A name alone, where only the size in brackets behind it is no part of one: "GLM-4.5 (355B-A32B)"."""
     name, bracket, size = mention.words.partition("(")
-    if not bracket or mention.error is None or _MOE_SIZE.match(size) is None:
+    if not bracket or mention.error is None or re.match(r"\d{2,4}B-A\d{1,3}B", size, re.IGNORECASE) is None:
         return mention
     found = [one for one in model_mentions.mentions(name.rstrip()) if one.entry and one.words == name.rstrip()]
     return replace(found[0], start=mention.start, end=mention.end) if found else mention
