@@ -63,7 +63,7 @@ _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
-    r"(?<![a-z])(within|under|below|in|than|least|most|to|sub)[\s\-](?:an?\s|(?<=sub[\s\-]))(minute|second)(?![a-z]|\sand|\sor)",
+    r"(?<![a-z])(within|under|below|in|than|least|most|to|sub)[\s\-](?:an?\s|(?<=sub[\s\-]))(minute|second)(?![a-z]|\sand\san?\s|\sor)",
     re.IGNORECASE,
 )
 # "In the busiest hour there are 1,800 claims".
