@@ -14,6 +14,7 @@ from typing import Literal
 
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
+from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
 
 # Behind a name: it is given up.
@@ -29,7 +30,7 @@ _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGN
 # Between two statements of one thing: the later takes the place of the earlier.
 CORRECTED = re.compile(
     r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
-    r"upgrad(?:ed?|ing)\sto|mov(?:ed?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
+    r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"no\s?[,:;.\-]|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
     re.IGNORECASE,
@@ -43,7 +44,7 @@ _ELSE = re.compile(
 )
 _JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
 _EITHER = re.compile(
-    r"(?<![a-z])(?:either|whichever|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compare\sprices?)(?![a-z])|"
+    r"(?<![a-z])(?:either|whichever|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compare\sprices?)(?![a-z])|"
     r"任选|任一|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
     re.IGNORECASE,
 )
@@ -51,9 +52,22 @@ _EITHER = re.compile(
 _MOST_BETWEEN = 80
 # Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
 _TAKEN_BACK = re.compile(
-    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:{CORRECTED.pattern})"
+    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
     r"value|just|please|sorry|wait|no|actually|correction)(?![a-z])){0,12}",
+    re.IGNORECASE,
+)
+_N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
+_UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
+# "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four".
+_CHANGED = re.compile(
+    rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
+    rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
+    r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
+    rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
+    rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
+    rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
+    rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?",
     re.IGNORECASE,
 )
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
@@ -86,6 +100,14 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
     A correction that names what it counts is a statement of its own, which `Claims` sets against the earlier one.
     """
     notes: list[str] = []
+
+    def changed(match: re.Match[str]) -> str:
+        old, new = (next(filter(None, map(match.group, names)), "") for names in ("aceg", "bdfh"))
+        notes.append(f"{new.strip()!r} takes the place of {old.strip()!r}, which stands beside it")
+        noun = f" {match['noun']}" if match["bare"] is not None else ""
+        return f"{match['mid'] or ''}{new}{match['tail'] or ''}{noun}"
+
+    text = _CHANGED.sub(changed, text)
     standing: dict[int, Quantity] = {}
     for old, later in reversed(list(pairwise(find_quantities(text)))):
         new = standing.get(later.start, later)
@@ -102,6 +124,26 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         standing[old.start] = replace(old, words=words, end=old.start + len(words))
         notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
     return text, notes
+
+
+def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...]]:
+    """An older text with the figures that a newer one changes and does not name, the newer's rest, and notes."""
+    notes: list[str] = []
+
+    def changed(match: re.Match[str]) -> str:
+        nonlocal older
+        old, new = (next(filter(None, map(match.group, names)), "").strip() for names in ("aceg", "bdfh"))
+        sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
+        places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
+        is_told = old[-1:] not in "bB" and (LOAD.search(sentence) or LATENCY.search(sentence))
+        if is_told or len(places.findall(older)) != 1:
+            return match.group()
+        older = places.sub(new, older)
+        notes.append(f"{new!r} takes the place of {old!r}, which was said before")
+        return match["tail"] or ""
+
+    newer = _CHANGED.sub(changed, newer)
+    return older, newer, tuple(notes)
 
 
 def _counts_the_same(old: Quantity, new: Quantity) -> bool:

@@ -15,15 +15,13 @@ from .page import Page
 _DP = r"(?:dp(?![a-z])|data[\s_\-]?parallel(?:ism|i[sz]ed)?)"
 MAY_BE = (
     r"\s(?:(?:may|can|could|might|must|should|shall|will|would)(?:\s?n't|\s(?:not|never))?|cannot|"
-    r"(?:is|are)(?:\s?n't|\snot)?\s(?:allowed|permitted|free)\sto|to)\s(?:also\s|well\s|only\s|ever\s)?(?:be|run|use|go)\s(?:also\s)?"
+    r"(?:is|are)(?:\s?n't|\snot)?\s(?:allowed|permitted|free)\sto|(?:(?:is|are)\s)?to)\s(?:also\s|well\s|only\s|ever\s)?(?:be|run|use|go)\s(?:also\s)?"
 )
 """What may or may not be done to something: "(the vocabulary) may not be (split)", "(attention) can run (...)"."""
 ATTENTION_DP = (
     rf"(?:attention|attn)(?:\s?:\s?|(?:\slayers?|\spart)?(?:\s(?:uses?|runs?|in|is)\s|(?:{MAY_BE}|\sbe\s)(?:run\s|done\s|served\s|made\s)?(?:as\s|in\s|with\s)?)|"
-    rf"[\s_\-]?){_DP}|"
-    r"(?<![a-z])dp[\s_\-]?att(?:entio)?n(?![a-z])|"
-    r"data[\s_\-]?parallel(?:ism)?\s(?:(?:for|in)\s(?:the\s)?)?attention|"
-    r"(?<![a-z])dpa(?![a-z])|"
+    rf"[\s_\-]?){_DP}|(?<![a-z])dp[\s_\-]?att(?:entio)?n(?![a-z])|"
+    r"data[\s_\-]?parallel(?:ism)?\s(?:(?:for|in)\s(?:the\s)?)?attention|(?<![a-z])dpa(?![a-z])|"
     r"(?:注意力|attention)(?:的|层|部分)?\s?也?(?:可以|允许|能够?|不可以|不能|不允许|不要|不得|可)?\s?(?:做|走|用|采用|使用)?\s?(?:数据并行|dp(?![a-z]))|(?:数据并行|dp)\s?注意力|attention\s?数据并行"
 )
 # Behind a number of plain DP ("DP16 for attention"); not "DP2 attention TP4", which goes on with another degree.
@@ -31,7 +29,6 @@ OF_ATTENTION = (
     r"\s(?:(?:for|in|on)\s(?:the\s)?)?(?:attention|attn)(?![a-z\-])"
     r"(?!\s?(?:tp|dp|tensor|backend|kernels?|heads?)(?![a-z]))"
 )
-
 _BARE = re.compile(ATTENTION_DP, re.IGNORECASE)
 _NOT_DEMANDED = re.compile(
     r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|ok(?:ay)?|fine|may|can|could|free|happy|if|"

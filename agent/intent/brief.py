@@ -21,6 +21,7 @@ from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
 from ...tools.strict_values import HALF_A_CHARACTER, is_text, whole_characters
+from .alternatives import with_later_figures
 from .brief_card import Card, read_card
 from .brief_document import Document, of_prefix
 from .brief_facts import Fact
@@ -39,6 +40,7 @@ from .page import Page
 from .quoted import quoted_apart
 from .request import read_page
 
+_Text = tuple[str, str]  # its name and what it says
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
@@ -78,9 +80,10 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     """
     if len(sources) > MAX_FILES:
         raise BriefError(f"a brief has at most {MAX_FILES} texts, not {len(sources)}; join some")
-    older, newer = _quoted_apart(sources)
+    older, newer, notes = _quoted_apart(sources)
     if older:
-        return merge_said([read_brief(older), read_brief(newer)])
+        merged = merge_said([read_brief(some) for some in (older, newer) if any(text.strip() for _, text in some)])
+        return merged.model_copy(update={"readings": (*merged.readings, *notes)})
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
@@ -91,16 +94,20 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
 
 
-def _quoted_apart(sources: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The mails that texts quote, apart from what stands around them; none where a text is no mail."""
-    older: list[tuple[str, str]] = []
-    newer: list[tuple[str, str]] = []
+def _quoted_apart(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], list[str]]:
+    """The mails that texts quote, what stands around them, and what that changes; none where a text is no mail."""
+    notes: list[str] = []
+    older: list[_Text] = []
+    newer: list[_Text] = []
     for name, text in sources:
         is_text = Path(name).suffix.lower() not in (".json", ".yaml", ".yml") and len(text) <= MAX_FILE_BYTES
         before, after = quoted_apart(text, needs_header=True) if is_text else ("", text)
-        older += [(name, before)] if before else []
+        if before:
+            before, after, changed = with_later_figures(before, after)
+            notes += changed
+            older.append((name, before))
         newer.append((name, after))
-    return older, newer
+    return older, newer, notes
 
 
 def _read_text(path: Path) -> str:

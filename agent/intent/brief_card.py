@@ -69,8 +69,7 @@ def read_card(facts: Facts, names: list[Fact]) -> Card:
         words = {"memory_bytes": "its memory", "memory_bandwidth": "its memory bandwidth", "tflops": "its TFLOPS"}
         fact = facts.of(f"card.{own_figures[0]}")[0]
         raise BriefError(
-            f"the card of {fact.where} lacks {' and '.join(words[name] for name in missing)}; state it, or "
-            "name a card "
+            f"the card of {fact.where} lacks {' and '.join(words[name] for name in missing)}; state it, or name a card "
             "that the catalogue has (`shardwright hardware`)"
         )
     if "memory_gb_marketing" in stated:
@@ -102,8 +101,7 @@ def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
             first, second = list(cards.values())[:2]
             raise BriefError(
                 f"two accelerators are named: {first.value.id} at {first.where} and {second.value.id} at "
-                f"{second.where}; "
-                "plan each by itself (mixed accelerators are not supported)"
+                f"{second.where}; plan each by itself (mixed accelerators are not supported)"
             )
         cards = exact
     base = next(iter(cards.values())).value

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...tools.catalog import hardware, model_mentions
+from .alternatives import with_corrected_figures
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
-from .brief_layout import Line, lines_of, places_of
+from .brief_layout import Line, lines_of, places_of, without_asides
 from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
@@ -45,8 +46,8 @@ _DEMAND = re.compile(
 _FOREIGN_KEY = re.compile(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|status|revision|room|rack|address|phone|"
-    r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜|地址|"
-    r"电话|状态)"
+    r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
+    r"|地址|电话|状态)"
 )
 _NOISE_KEY = re.compile(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
@@ -73,11 +74,15 @@ class Document:
         cards: list[Fact] = []
         pages: list[Page] = []
         found: list[tuple[Fact, ...]] = []
+        statements, aside = without_asides(statements)
+        for one in aside:
+            facts.reading(f"{one.text[:160]!r} ({one.where}) stands under {one.path[-1][:60]!r}, and was set aside")
         lines = lines_of(statements)
         for line in lines:
             text, slips = corrected(line.text)
-            for written, meant in slips:
-                facts.reading(f"{written!r} read as {meant!r} ({line.statement.where})")
+            text, taken_back = with_corrected_figures(text)
+            for note in (*(f"{written!r} read as {meant!r}" for written, meant in slips), *taken_back):
+                facts.reading(f"{note} ({line.statement.where})")
             page = Page(text)
             pages.append(page)
             if _FOREIGN_KEY.fullmatch(line.key) and _with_names(page).text == page.text:

@@ -30,22 +30,14 @@ _GENERIC = re.compile(
     r"than|less|more|over|about|around|ca"
     r"|typically|usually|normally|mostly|commonly|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|"
     r"sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|"
-    r"speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|"
-    r"lengths|type"
+    r"speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|lengths|type"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|"
-    r"最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
 _UNIT_MARKS: dict[Unit, str] = {
-    "count": "<c>",
-    "gpus": "<g>",
-    "nodes": "<n>",
-    "tokens": "<t>",
-    "GB/s": "<gbs>",
-    "TFLOPS": "<tf>",
-    "bytes": "<b>",
-    "share": "<%>",
-}
+    "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>",
+    "GB/s": "<gbs>", "TFLOPS": "<tf>", "bytes": "<b>", "share": "<%>",
+}  # fmt: skip
 
 
 _NEIGHBOURS = 4  # figures on either side that may explain one

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...tools.catalog.model_mentions import mentions
+from .brief_launch import FORMER
 from .brief_qualifiers import key_unit
 from .brief_statements import PER_NODE, Statement, key_words
 from .page import BARRIER
@@ -28,8 +30,8 @@ _VERSION = re.compile(
 )
 _FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
 _JOINED = re.compile(
-    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|"
-    r"激活|kv[ _-]?cache|kv ?缓存)",
+    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活"
+    r"|kv[ _-]?cache|kv ?缓存)",
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(
@@ -46,6 +48,7 @@ _GENERIC_KEY = re.compile(
     r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)"
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
+_PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
 _TENSOR = re.compile(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
 _COUNT_OF_CARDS = re.compile(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
@@ -53,8 +56,16 @@ _UNIT_IN_KEY = re.compile(
     r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
     re.IGNORECASE,
 )
-
-
+_NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
+_OUT_OF_SCOPE = re.compile(
+    rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"
+    rf"|beyond)(?: the)? scope|non ?goals?|"
+    r"不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
+)
+_BACKGROUND = re.compile(
+    rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
+    rf"|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}})"
+)
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 
 
@@ -75,6 +86,21 @@ class Line:
 def lines_of(statements: Iterable[Statement]) -> tuple[Line, ...]:
     """Every statement but the headings as a line."""
     return tuple(_line(statement) for statement in statements if not statement.heading)
+
+
+def without_asides(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
+    """What a brief says, and what it sets aside under a heading or key: what is out of scope, and the background.
+
+    The background counts where nothing else names a model.
+    """
+    kept = [one for one in statements if not _under(one, _OUT_OF_SCOPE)]
+    front = [one for one in kept if not _under(one, _BACKGROUND)]
+    kept = front if any(one.entry for said in front for one in mentions(plain_text(said.text))) else kept
+    return kept, [one for one in statements if one not in kept and not one.heading]
+
+
+def _under(statement: Statement, headings: re.Pattern[str]) -> bool:
+    return any(headings.fullmatch(key_words(part).strip(" :*")) for part in statement.path)
 
 
 def _line(statement: Statement) -> Line:
@@ -100,6 +126,8 @@ def _prefix(statement: Statement) -> str:
         key = f"{phase} {key}"
     if PER_NODE in path and _COUNT_OF_CARDS.search(key) and PER_NODE not in key:
         key = f"{key} {PER_NODE}"
+    if _STRATEGY.search(above):
+        key = _PRIMITIVE.sub(r"\1 parallel", key)
     if _STRATEGY.search(above) and not _STRATEGY.search(key) and _OF_A_PHASE.search(f"{key}: {statement.text}"):
         key = f"strategy {key}"
     return f"{key}: "

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
@@ -17,8 +18,7 @@ from .errors import BriefError
 _GENERIC_HEADER = re.compile(
     r"(?:the )?(?:values?|figures?|settings?|amounts?|choice|answer|content|details?|description|spec(?:ification)?s?"
     r"|requirements?|targets?|limits?|goals?|numbers?|degrees?|sizes?|counts?|data|notes?|comments?|"
-    r"remarks?|statistics?|stat|percentiles?"
-    r"|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
+    r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
 )
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
@@ -28,12 +28,10 @@ _FORMER_HEADER = re.compile(
 )
 _LABEL_HEADER = re.compile(
     r"(?:items?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
-    r"topics?|what|attributes?"
-    r"|项|项目|参数|指标|名称|字段|属性|类别|)"
+    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
 _KEY_VALUE = re.compile(
-    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|"
-    r"→)\s*(.*)$",
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→)\s*(.*)$",
     re.DOTALL,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
@@ -55,7 +53,7 @@ def read_markdown(name: str, text: str) -> Source:
         sources.append(read_yaml(name, match.group(1)))
         offset = text[: match.end()].count("\n")
         text = text[match.end() :]
-    sources.append(_Reader(name, offset).read(text))
+    sources.append(_Reader(name, offset).read(plain_lines(text)))
     return join_sources(sources)
 
 

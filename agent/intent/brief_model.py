@@ -21,12 +21,10 @@ from .errors import BriefError
 _PREFIX = "model."
 # Words that state an architecture without a figure, and the config key that they set.
 _NOT_GATED = re.compile(
-    r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控",
-    re.IGNORECASE,
+    r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控", re.IGNORECASE
 )
 _GATED = re.compile(
-    r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控",
-    re.IGNORECASE,
+    r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控", re.IGNORECASE
 )
 _UNTIED = re.compile(
     r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)"
@@ -132,8 +130,7 @@ def _one_name(names: list[Fact]) -> tuple[Fact | None, Fact | None]:
         if other.value.name != known[0].value.name:
             raise BriefError(
                 f"two models are named: {known[0].value.name} at {known[0].where} and {other.value.name} at "
-                f"{other.where}; "
-                "plan each by itself"
+                f"{other.where}; plan each by itself"
             )
     unknown = [fact for fact in names if not isinstance(fact.value, ModelEntry)]
     return (known[0] if known else None), (unknown[0] if unknown else None)

@@ -15,24 +15,11 @@ from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 
 # Keys that no deployment brief but a Hugging Face config.json spells like this.
-_CONFIG_CORE = frozenset(
-    [
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "intermediate_size",
-        "vocab_size",
-        "n_embd",
-        "n_layer",
-        "n_head",
-        "kv_lora_rank",
-        "moe_intermediate_size",
-        "max_position_embeddings",
-        "num_experts_per_tok",
-        "head_dim",
-    ]
-)
+_CONFIG_CORE = frozenset((
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
+    "vocab_size", "n_embd", "n_layer", "n_head", "kv_lora_rank",
+    "moe_intermediate_size", "max_position_embeddings", "num_experts_per_tok", "head_dim",
+))  # fmt: skip
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
@@ -54,6 +41,9 @@ _CHOICE_LIST = re.compile(
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
 _GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
+_MACHINE_KEY = re.compile(
+    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)"
+)
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
     "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
@@ -159,16 +149,19 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
+        names_machine = any(_MACHINE_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         names_card = any(_GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
-        qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str)]
+        qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int)]
         unit = next((f" {v}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
-        beside = ", ".join(str(value[k]) for k in qualifiers)
+        beside = ", ".join(f"p{value[k]}" if isinstance(value[k], int) else str(value[k]) for k in qualifiers)
         for key, item in _with_own_qualifiers(value).items():
-            if isinstance(item, int | float) and not isinstance(item, bool) and (unit or beside):
+            is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
+            if is_figure and (unit or beside):
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
-                own = f"gpu {key}" if names_card and _COUNT.fullmatch(key_words(key)) else key
+                counted = "node" if names_machine else "gpu" if names_card else ""
+                own = f"{counted} {key}" if counted and _COUNT.fullmatch(key_words(key)) else key
                 self._walk((*keys, own), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ _PRIMITIVES = {
         r"pipeline(?=\s(?:deep|long))|(?<=no\s)pipelines?(?=\s?(?:[,.;!)\n]|$|please|either|at\sall))|流水线?(?:并行|级数?|段数?)"
     ),
     "ep": r"ep|expert[\s\-]?parallel(?:ism)?|expert\s(?:all[\s\-]to[\s\-]all|dispatch|traffic|group)|专家并行",
-    "sp": r"sp|sequence[\s\-]?parallel(?:ism)?|序列并行",
+    "sp": r"sp|(?:sequence|context)[\s\-]?(?:\(context\)\s)?parallel(?:ism)?|(?:序列|上下文)并行",
     "dp": r"(?<!attention\s)(?:dp|data[\s\-]?parallel(?:ism)?)(?![\s\-]?attention)|数据并行",
 }
 _NAMES = "|".join(f"(?P<{name}>{words})" for name, words in _PRIMITIVES.items())
@@ -45,12 +45,12 @@ _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为
 _PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})[\s\-](?:way|fold|路|级)[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
-    needs="tp|tensor|张量|pp|pipelin|流水|ep|expert|专家|sp|sequence|序列|dp|data|数据",
+    needs="tp|tensor|张量|pp|pipelin|流水|ep|expert|专家|sp|sequence|序列|dp|data|数据|context|上下文",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
 _MOST = cues(
     r"at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
-    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over)(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
+    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
     r"(?P<less>under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)",
     r"<=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限|(?P<less_sign><)",
 )
@@ -61,7 +61,7 @@ _COUNT = re.compile(
 _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
-    rf"(?:[a-z]+\s){{0,2}}(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
+    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
     r"跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)",
 )
 _INSIDE = cues(
@@ -69,6 +69,7 @@ _INSIDE = cues(
     rf"(?:one|same|single)\s{_NODE}",
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
+_OF_EACH_NODE = re.compile(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
 _STRICT = cues(
     r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
     "只能|必须|限|不出|内|待在|要在",
@@ -82,6 +83,7 @@ _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|s
 _WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
+PHASE = re.compile(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
 # More primitives than any request names.
 _MOST_READ = 200
 # How far from a stated degree the word stands that makes it a bound.
@@ -149,6 +151,7 @@ class _Clause:
     text: str
     match: re.Match[str]
     following: str
+    key: str  # what stands before its colon
 
     @property
     def name(self) -> Any:
@@ -163,6 +166,12 @@ class _Clause:
     @property
     def words(self) -> str:
         return self.text.strip().strip(":：").strip()[:500]
+
+    @property
+    def phase(self) -> Any:
+        """The one phase that the clause names."""
+        named = {str(one.lastgroup) for one in PHASE.finditer(self.key + self.text)}
+        return named.pop() if len(named) == 1 else None
 
     @property
     def stated(self) -> int | None:
@@ -191,17 +200,18 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     after = bisect_left(breaks, (match.start(), match.start()))
     left = breaks[after - 1][1] if after else 0
     right = next((start for start, _ in breaks[after:] if start >= match.end()), len(text))
-    left = max(left, text.rfind(":", left, match.start()) + 1)
+    first, left = left, max(left, text.rfind(":", left, match.start()) + 1)
     colon = text.find(":", match.end(), right)
     # What stands behind a colon is said of this primitive, unless it names one itself.
     if colon >= 0 and _PRIMITIVE.search(text, colon, right):
         right = colon
-    return _Clause(left, text[left:right], match, text[right : right + 12])
+    return _Clause(left, text[left:right], match, text[right : right + 12], text[first:left])
 
 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
     """Mark what was read: the primitive with its degree, the number of a bound, the node that is not left."""
-    page.take(*clause.match.span())
+    if not isinstance(constraint, PlacementConstraint) or clause.stated is None:
+        page.take(*clause.match.span())
     if isinstance(constraint, PlacementConstraint):
         for place in (*_INSIDE.finditer(clause.text), *_CROSSING.finditer(clause.text)):
             page.take(clause.start + place.start(), clause.start + place.end())
@@ -234,17 +244,26 @@ def _bounded(clause: _Clause) -> Constraint | None:
     if degree < 1:
         return None
     value = DegreeBound(name=clause.name, relation="<=", degree=degree)
-    return DegreeConstraint(kind="degree", value=value, words=clause.words)
+    return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)
 
 
 def _inside_node(clause: _Clause) -> Constraint | None:
     """Groups that stay on a node: they must be inside, or must not cross."""
     denied = _DENIAL.search(clause.text) is not None
-    crosses = _CROSSING.search(clause.text) is not None
+    crosses = _crosses(clause)
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
-    if clause.is_asked or clause.stated is not None or crosses != denied or not (crosses or inside):
+    if clause.stated is not None:  # "TP=8 inside each node and PP=2 across"
+        inside = _OF_EACH_NODE.match(clause.text, clause.match.end() - clause.start) is not None and not denied
+        crosses = denied = False
+    if clause.is_asked or crosses != denied or not (crosses or inside):
         return None
     return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
+
+
+def _crosses(clause: _Clause) -> bool:
+    """Whether a clause speaks of leaving one node; "more than two nodes" leaves none out."""
+    crossing = _CROSSING.search(clause.text)
+    return crossing is not None and (crossing["many"] is None or read_whole(crossing["many"]) == 1)
 
 
 def _is_denied(clause: _Clause) -> bool:
@@ -258,7 +277,7 @@ def _forbidden(clause: _Clause) -> Constraint | None:
     if not _is_denied(clause):
         return None
     value = ForbiddenDegree(name=clause.name, relation="forbidden")
-    return DegreeConstraint(kind="degree", value=value, words=clause.words)
+    return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)
 
 
 def _one_replica(clause: _Clause) -> Constraint | None:

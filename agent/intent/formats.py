@@ -22,7 +22,6 @@ from .merge import refusal
 
 # Said with every choice of a format.
 QUALITY = "what a format costs in quality is yours to judge"
-
 _OR = re.compile(r"\s?,\s?|\sor\s")
 _NAMES_BF16 = re.compile(r"bf|brain", re.IGNORECASE)
 _SIXTEEN: tuple[DType, ...] = ("bf16", "fp16")
@@ -107,9 +106,7 @@ def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accel
     else:
         reason = "the formats to choose from, what was not said of them being as usual"
     assumption = Assumption(
-        field="precision",
-        value=", ".join(precision_name(one) for one in formats),
-        reason=f"{reason}; {QUALITY}",
+        field="precision", value=", ".join(precision_name(one) for one in formats), reason=f"{reason}; {QUALITY}"
     )
     return Formats(formats[0], asked, (assumption,))
 

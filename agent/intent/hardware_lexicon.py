@@ -23,16 +23,13 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("l", r"\n{3}|\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
-        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
+        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|lone|sole|solitary|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
     ),
     (
         "n",
         r"(?:(?<![^\s(=:,])-)?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?=\s?(?:gpus?|cards?|[张块卡])))?(?![a-wyz0-9])",
     ),
-    (
-        "n",
-        rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])",
-    ),
+    ("n", rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])"),
     (
         "e",
         r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card))"
@@ -103,7 +100,7 @@ PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 # "I've got six of them": read only where nothing else counts.
 OF_THEM = re.compile(r"(?P<n>n)m")
 OWNING = re.compile(
-    r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over)(?:\s(?:only|just|about|exactly))?\s?$",
+    r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?)(?:\s(?:only|just|about|exactly))?\s?$",
     re.IGNORECASE,
 )
 # "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.
@@ -124,11 +121,19 @@ AVAILABLE = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
     r"(?:available|free|left(?:\sover)?|usable|unused|spare|idle|ours)(?![a-z])"
+    rf"|(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|have|take|get)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<n4>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s"
+    r"(?:its|them|those|these|the)(?:\s(?:gpus?|cards?))?(?![a-z]|\s?\d)"
+    rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$)"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
     re.IGNORECASE,
 )
 
+# "must not span more than two machines": no count of what there is.
+SPREAD = re.compile(
+    rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])",
+    re.IGNORECASE,
+)
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
 SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
 TIMES_NODES = re.compile(r"(?P<p>n)(?P<noun>-?g?[CB]?g?)x(?P<n>n)-?(?P<unit>S)(?![gSn])")

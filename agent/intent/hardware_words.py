@@ -11,34 +11,9 @@ import re
 from dataclasses import dataclass
 
 from ...tools.catalog.hardware import singular
+from . import hardware_lexicon as lex
 from .claims import Claims
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy
-from .hardware_lexicon import (
-    AVAILABLE,
-    BOXES,
-    CARD_NODES,
-    COUNTS,
-    FEWEST_WORDS,
-    GRID,
-    HARDWARE_UNITS,
-    LEXER,
-    LEXICON,
-    NODES_OF,
-    OF_THEM,
-    ONE_CARD,
-    OPEN,
-    OWNING,
-    PART_OF_RACK,
-    PER_NODE,
-    PHASE,
-    RACKS,
-    SHARE_OF,
-    SIZED,
-    SOME_OF,
-    TIMES_NODES,
-    USUAL_NODE,
-    system_size,
-)
 from .names import NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
@@ -88,7 +63,7 @@ class _Tokens:
         if number is None:
             raise AssertionError("every shape of a count holds a number")
         start, end = self.tokens[match.start()].start, self.tokens[match.end() - 1].end
-        phases = PHASE.findall(self.page.clause_text(start, end))
+        phases = lex.PHASE.findall(self.page.clause_text(start, end))
         return Count(field, number, self.take(match), frozenset(phase.lower()[:2] for phase in phases))
 
     def take(self, match: re.Match[str]) -> str:
@@ -102,29 +77,31 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
 
     `sizes` are those of the node or rack that was named; the usual size only decides how an ambiguous count is read.
     """
-    for match in page.search(OPEN):
+    for match in page.search(lex.OPEN):
         words = page.take(*match.span())
         claims.claim("gpus_open", True, words)
-        claims.claim(FEWEST if FEWEST_WORDS.search(words) else UNLIMITED, True, words)
+        claims.claim(FEWEST if lex.FEWEST_WORDS.search(words) else UNLIMITED, True, words)
+    for match in page.search(lex.SPREAD):
+        claims.leave_unread(f"{page.take(*match.span())!r}: how many nodes a group may span is no constraint here")
     available = _read_available(page)
     tokens = _Tokens(page)
     counts = _read_shares(tokens, claims, sizes)
-    for match in tokens.matches(SOME_OF):  # "2 of our 4 nodes"
+    for match in tokens.matches(lex.SOME_OF):  # "2 of our 4 nodes"
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
-    for match in tokens.matches(TIMES_NODES):
+    for match in tokens.matches(lex.TIMES_NODES):
         counts += _read_times_nodes(tokens, claims, match)
-    for match in tokens.matches(GRID):
+    for match in tokens.matches(lex.GRID):
         per_node = tokens.number(match, "p", "p2")
         counts.append(tokens.count(match, "nodes", "n", "n2"))
         claims.claim("gpus_per_node", per_node, counts[-1].words)
-    counts += _read_nodes_of(tokens, claims, sizes.usual or USUAL_NODE)
-    for match in tokens.matches(PER_NODE):
+    counts += _read_nodes_of(tokens, claims, sizes.usual or lex.USUAL_NODE)
+    for match in tokens.matches(lex.PER_NODE):
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     _read_sized(tokens, claims)
-    for match in tokens.matches(PART_OF_RACK):
+    for match in tokens.matches(lex.PART_OF_RACK):
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
-    _read_boxes(tokens, claims, sizes)
-    for match in tokens.matches(CARD_NODES):
+    counts += _read_boxes(tokens, claims, sizes)
+    for match in tokens.matches(lex.CARD_NODES):
         counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
     if not counts and not claims.has("gpus_per_node"):
@@ -140,7 +117,8 @@ def _tokenise(text: str) -> list[_Token]:
     others = {
         q.start: q.end
         for q in find_quantities(text)
-        if q.unit not in HARDWARE_UNITS or (q.unit == "count" and not q.words[-1:].isdigit() and q.words[:1].isdigit())
+        if q.unit not in lex.HARDWARE_UNITS
+        or (q.unit == "count" and not q.words[-1:].isdigit() and q.words[:1].isdigit())
     }
     tokens: list[_Token] = []
     position = 0
@@ -149,10 +127,10 @@ def _tokenise(text: str) -> list[_Token]:
             tokens.append(_Token("q", "", position, others[position]))
             position = others[position]
             continue
-        match = LEXER.match(text, position)
+        match = lex.LEXER.match(text, position)
         if match is None or match.lastgroup is None:
             raise AssertionError("the last symbol matches any character")
-        symbol = LEXICON[int(match.lastgroup[1:])][0]
+        symbol = lex.LEXICON[int(match.lastgroup[1:])][0]
         if symbol:
             tokens.append(_Token(symbol, match.group(), position, match.end()))
         position = match.end()
@@ -174,7 +152,7 @@ def _read_times_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> 
 def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Count]:
     """ "2 nodes of 8", "2 nodes with 8 H100 each", "8 nodes (64 GPUs)", "2台8卡", "双机16卡"."""
     counts: list[Count] = []
-    for match in tokens.matches(NODES_OF):
+    for match in tokens.matches(lex.NODES_OF):
         nodes, number = tokens.number(match, "n"), tokens.number(match, "p")
         join = match["join"]
         says_each = "e" in join or bool(match["e"])
@@ -208,7 +186,7 @@ def _read_card_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> l
 
 def _read_sized(tokens: _Tokens, claims: Claims) -> None:
     """ "two 8-GPU nodes", "an 8xH100 server": a size bound to the node by a hyphen, an x or a unit."""
-    for match in tokens.matches(SIZED):
+    for match in tokens.matches(lex.SIZED):
         both_numbers = match["n"] and match["card"]  # "one 8 H100 node"
         if not (match["bind"] or match["bind2"] or both_numbers) or not ("g" in match.group() or match["card"]):
             continue
@@ -219,28 +197,30 @@ def _read_sized(tokens: _Tokens, claims: Claims) -> None:
             claims.claim("nodes", nodes, words)
 
 
-def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
+def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
-    for match in tokens.matches(BOXES):
+    for match in tokens.matches(lex.BOXES):
         nodes = tokens.number(match, "n", "n2")
         words = tokens.take(match)
         if nodes is not None:
             claims.claim("nodes", nodes, words)
         if sizes.box is not None and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", sizes.box, words)
-    for match in tokens.matches(RACKS):
+    counts: list[Count] = []
+    for match in tokens.matches(lex.RACKS):
         racks = tokens.number(match, "n")
         if sizes.rack is not None and (racks is not None or "n" not in tokens.symbols):
-            claims.claim("gpus", (racks or 1) * sizes.rack, tokens.take(match))
+            counts.append(Count("gpus", (racks or 1) * sizes.rack, tokens.take(match), frozenset()))
+    return counts
 
 
 def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     """Bare counts of GPUs and nodes."""
     counts: list[Count] = []
-    for match in tokens.matches(COUNTS):
-        count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *COUNTS.groupindex)
+    for match in tokens.matches(lex.COUNTS):
+        count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *lex.COUNTS.groupindex)
         counts.append(count)
-        size = system_size(count.words) if count.field == "nodes" else None
+        size = lex.system_size(count.words) if count.field == "nodes" else None
         if size is not None and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", size, count.words)
     return counts
@@ -248,8 +228,8 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
 
 def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
-    match = AVAILABLE.search(page.text)
-    number = None if match is None else read_number(match["n"] or match["n2"] or match["n3"])
+    match = lex.AVAILABLE.search(page.text)
+    number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None:
         return None
     return Count("gpus", number, page.take(*match.span()), frozenset())
@@ -258,7 +238,7 @@ def _read_available(page: Page) -> Count | None:
 def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """ "half of a DGX H100", "half of our 16 H100s", where the words (no percentage) make a whole number."""
     counts: list[Count] = []
-    for match in tokens.matches(SHARE_OF):
+    for match in tokens.matches(lex.SHARE_OF):
         token = tokens.tokens[match.start("q")]
         share = next(
             (q for q in find_quantities(tokens.page.text) if (q.start, q.end) == (token.start, token.end)), None
@@ -276,8 +256,8 @@ def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Coun
 
 
 def _read_of_them(tokens: _Tokens) -> list[Count]:
-    for match in tokens.matches(OF_THEM):
-        if OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
+    for match in tokens.matches(lex.OF_THEM):
+        if lex.OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
             return [tokens.count(match, "gpus", "n")]
     return []
 
@@ -286,7 +266,7 @@ def _read_one_card(page: Page, claims: Claims) -> list[Count]:
     """ "my 4090", where nothing counts and the number was not left open."""
     if any(claims.has(name) for name in ("gpus", "nodes", "gpus_open")):
         return []
-    for match in page.search(ONE_CARD):
+    for match in page.search(lex.ONE_CARD):
         card = page.original[slice(*match.span("card" if match["card"] else "card2"))]
         if singular(card.rstrip()) != card.rstrip():
             continue

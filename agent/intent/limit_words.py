@@ -9,21 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from . import limit_lexicon as lex
 from .claims import Claims
 from .intent import Statistic
-from .limit_lexicon import (
-    FIELDS,
-    FOR_ALL,
-    LENGTH_FOLLOWS,
-    ONE_GPU,
-    ONE_USER,
-    PLURAL_AFTER,
-    ROLE,
-    STATISTIC_WORDS,
-    STATISTICS,
-    STRICTER,
-    WHOLE,
-)
 from .matching import Pairing, Role, gap_cost, pair
 from .page import STATISTIC, Page
 from .quantities import Quantity, find_quantities
@@ -51,15 +39,15 @@ def read_limits(page: Page, claims: Claims) -> None:
 
 def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, int]]:
     found: list[tuple[Statistic, int, int]] = []
-    for match in page.search(STATISTIC_WORDS):
+    for match in page.search(lex.STATISTIC_WORDS):
         figure = match["p"] or match["nth"] or match["cn"] or match["share"]
         is_average = match["mean"] or match["mean2"]
         if is_average and not _near_limit(page, match.start(), match.end()):
             continue
         statistic: Statistic = "mean" if is_average else "p50"
         if figure is not None:
-            statistic = STATISTICS.get(figure, "p99")
-            if figure not in STATISTICS:
+            statistic = lex.STATISTICS.get(figure, "p99")
+            if figure not in lex.STATISTICS:
                 claims.reading(f"{match.group().strip()!r} read as p99, the strictest statistic that a plan can hold")
         found.append((statistic, *match.span()))
         page.take(*match.span(), mark=STATISTIC)
@@ -69,18 +57,18 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
 def _near_limit(page: Page, start: int, end: int) -> bool:
     """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
     left, right = page.clause(start, end)
-    following = ROLE.search(page.text, end, right)
+    following = lex.ROLE.search(page.text, end, right)
     if following is not None and gap_cost(page.text[end : following.start()]) < 0.6:
         return True
-    if LENGTH_FOLLOWS.match(page.text, end):
+    if lex.LENGTH_FOLLOWS.match(page.text, end):
         return False
-    return any(match.lastgroup in FIELDS for match in ROLE.finditer(page.text, left, start))
+    return any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start))
 
 
 def _roles(page: Page) -> list[Role]:
     """The latency words of the page; a bare "latency" beside "TTFT" is part of it."""
     roles: list[Role] = []
-    for match in page.search(ROLE):
+    for match in page.search(lex.ROLE):
         role = Role(str(match.lastgroup), *match.span(), cost=_BARE if match.lastgroup == "latency" else 0.0)
         if role.name == "latency" and roles and gap_cost(page.text[roles[-1].end : role.start]) < 0.6:
             continue
@@ -102,7 +90,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
         page.take(role.start, role.end)
     pairings: dict[Quantity, Pairing[Quantity]] = {}
     for pairing in found:
-        if pairing.value in pairings and pairing.role.name in FIELDS:  # one figure for two limits
+        if pairing.value in pairings and pairing.role.name in lex.FIELDS:  # one figure for two limits
             limits.append(_limit(page, claims, pairing.role.name, pairing.value, *pairing.span))
         pairings.setdefault(pairing.value, pairing)
     for quantity in times:
@@ -115,7 +103,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
             continue
         name = "tpot" if quantity.unit == "ms/token" else pairing.role.name
         start, end = pairing.span if pairings.get(quantity) is pairing else (quantity.start, quantity.end)
-        if name in FIELDS:
+        if name in lex.FIELDS:
             limits.append(_limit(page, claims, name, quantity, start, end))
         else:
             words = page.original[start:end].strip()
@@ -128,7 +116,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
 def _limit(page: Page, claims: Claims, name: str, quantity: Quantity, start: int, end: int) -> _Limit:
     value = _value_ms(claims, quantity)
     page.take(quantity.start, quantity.end)
-    return _Limit(FIELDS[name], value, start, end)
+    return _Limit(lex.FIELDS[name], value, start, end)
 
 
 def _value_ms(claims: Claims, quantity: Quantity) -> float:
@@ -166,7 +154,7 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
         if not quantity.unit.startswith("tokens/s"):
             continue
         before = page.original[page.clause(quantity.start, quantity.end)[0] : quantity.start]
-        if quantity.unit == "tokens/s/gpu" or (quantity.unit == "tokens/s" and ONE_GPU.search(before)):
+        if quantity.unit == "tokens/s/gpu" or (quantity.unit == "tokens/s" and lex.ONE_GPU.search(before)):
             claims.claim("tokens_per_second_per_gpu", quantity.decimal_value, page.take(quantity.start, quantity.end))
             continue
         if quantity.unit == "tokens/s/user" or _is_of_one_user(page, claims, quantity):
@@ -183,8 +171,8 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
 def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
     left, right = page.clause(quantity.start, quantity.end)
     before, after = page.original[max(0, left - 12) : quantity.start], page.original[quantity.end : right]
-    one = _distance(ONE_USER, before, after)
-    whole = _distance(WHOLE, before, after)
+    one = _distance(lex.ONE_USER, before, after)
+    whole = _distance(lex.WHOLE, before, after)
     if one is None and whole is None:
         claims.reading(f"{quantity.words!r} read as the throughput of the whole deployment, not of one user")
     return one is not None and (whole is None or one <= whole)
@@ -202,7 +190,9 @@ def _claim_with_statistics(
 ) -> None:
     chosen: dict[int, Statistic] = {}
     for statistic, start, end in statistics:
-        shared = FOR_ALL.search(page.original[max(0, start - 25) : start]) or PLURAL_AFTER.match(page.original[end:])
+        shared = lex.FOR_ALL.search(page.original[max(0, start - 25) : start]) or lex.PLURAL_AFTER.match(
+            page.original[end:]
+        )
         if shared:
             for i in range(len(limits)):
                 chosen.setdefault(i, statistic)
@@ -224,7 +214,7 @@ def _claim_with_statistics(
 
 def _strictest(page: Page, claims: Claims, stated: list[_Stated]) -> list[_Stated]:
     """A plan holds one statistic of a limit: the outermost. A limit said twice, once without, is a restatement."""
-    outer = max(stated, key=lambda item: STRICTER.index(item[0] or "mean"))
+    outer = max(stated, key=lambda item: lex.STRICTER.index(item[0] or "mean"))
     for statistic, limit in stated:
         if limit.value_ms != outer[1].value_ms:
             words = page.original[limit.start : limit.end].strip()

@@ -19,6 +19,11 @@ _LINKS = re.compile(
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
     re.IGNORECASE,
 )
+# "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
+_LANES = re.compile(
+    r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
+    re.IGNORECASE,
+)
 # A bare number that a key calls a bandwidth ("intra node bw: 300").
 _CALLED_BANDWIDTH = re.compile(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$", re.IGNORECASE)
 _PER_NODE = re.compile(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
@@ -34,6 +39,8 @@ _SAME = 0.03
 
 def read_links(page: Page, claims: Claims) -> None:
     """Read link bandwidths per GPU, one way: NVLink figures as they are printed, for both directions, unless said."""
+    for match in page.search(_LANES):
+        page.take(*match.span())
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
     for quantity in find_quantities(page.text):
         bare_g = quantity.unit == "bytes" and quantity.spelled.lower() in ("g", "gb")

@@ -17,7 +17,10 @@ _CONCURRENCY_BEFORE = re.compile(
     r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE
 )
 _BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
-_SPEED = re.compile(r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser)|吞吐|速度", re.IGNORECASE)
+_SPEED = re.compile(
+    r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
+    re.IGNORECASE,
+)
 _TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
 
 

@@ -41,10 +41,9 @@ _READ_MATTER_CHINESE = (
     r"(?:报告|合同|转录稿?|会议记录|代码库|代码仓库|仓库|聊天记录|对话记录|历史(?:记录|对话|消息)?|"
     r"邮件|论文|文章|病历|日志|书籍|材料)"
 )
-
 _TOGETHER = (
-    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:once|a\stime|any\s(?:(?:one|given)\s)?"
-    r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\stime|in\sparallel|at\speak(?:\s(?:times?|hours?))?)"
+    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
+    r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
@@ -69,8 +68,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "concurrency": (
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
-        rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
-        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?(?:num[_\s\-]?seqs|running[_\s\-]?requests)|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
+        r"parallel\srequests|waiting\sfor\s(?:an|the|their)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?|一次(?:同时)?处理",
     ),
     "context": (
@@ -90,7 +89,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-)|(?:of\s)?(?:reasoning|thinking))(?![a-z])",
@@ -136,8 +135,7 @@ OF_READ_MATTER = re.compile(
     re.IGNORECASE,
 )
 HEADROOM = re.compile(
-    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])"
-    r"|预留|保留|留出?|空出|余量|空闲",
+    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])|预留|保留|留出?|空出|余量|空闲",
     re.IGNORECASE,
 )
 PEAK = re.compile(
@@ -152,13 +150,10 @@ USUAL = re.compile(
 LOWEST = re.compile(
     r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
 )
-OF_SPREAD = re.compile(
-    f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}",
-    re.IGNORECASE,
-)
+OF_SPREAD = re.compile(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}", re.IGNORECASE)
 WORK = re.compile(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
-    r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts)(?![a-z])",
+    r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
     re.IGNORECASE,
 )
 TOGETHER = re.compile(

@@ -11,28 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from . import load_lexicon as lex
 from .claims import Claims
-from .load_context import (
-    Statement,
-    counts_work,
-    is_about_reading,
-    is_listed,
-    is_of_tokens,
-    without_populations,
-)
-from .load_lexicon import (
-    CALENDAR,
-    EXPERT_IMBALANCE,
-    HEADROOM,
-    LENGTHS,
-    LOWEST,
-    NO_PREFIX_CACHE,
-    OF_SPREAD,
-    ONE_AT_A_TIME,
-    PEAK,
-    ROLE,
-    USUAL,
-)
+from .load_context import Statement, counts_work, is_about_reading, is_listed, is_of_tokens, without_populations
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
@@ -46,7 +27,9 @@ _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
-_MARKS = dict.fromkeys(("input", "output", "tokens_of"), (PEAK, USUAL, LOWEST)) | {"concurrency": (PEAK,)}
+_MARKS = dict.fromkeys(("input", "output", "tokens_of"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
+    "concurrency": (lex.PEAK,)
+}
 _FAR = 4.0  # more between two figures than that the second is one more of the first
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
@@ -68,16 +51,16 @@ class _Load:
 
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
-    for match in page.search(CALENDAR):
+    for match in page.search(lex.CALENDAR):
         page.take(*match.span())
-    for match in page.search(ONE_AT_A_TIME):
+    for match in page.search(lex.ONE_AT_A_TIME):
         if _OF_EACH.search(page.clause_text(*match.span())):
             claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
         else:
             claims.claim("concurrency", 1, page.take(*match.span()))
-    for match in page.search(NO_PREFIX_CACHE):
+    for match in page.search(lex.NO_PREFIX_CACHE):
         claims.claim("prefix_cache_hit_rate", 0.0, page.take(*match.span()))
-    for match in page.search(EXPERT_IMBALANCE):
+    for match in page.search(lex.EXPERT_IMBALANCE):
         factor = next(filter(None, match.groups()))
         claims.claim("expert_imbalance", float(factor), page.take(*match.span()))
     statements: list[Statement] = []
@@ -105,8 +88,8 @@ def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[St
         rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
         if len({statement.quantity.value for statement in rivals}) < 2:
             continue
-        peaks = [statement for statement in rivals if _is_marked(page, statement, PEAK)]
-        usual = [statement for statement in rivals if _is_marked(page, statement, USUAL)]
+        peaks = [statement for statement in rivals if _is_marked(page, statement, lex.PEAK)]
+        usual = [statement for statement in rivals if _is_marked(page, statement, lex.USUAL)]
         wanted = peaks or [s for s in rivals if s not in usual]
         if len(wanted) != 1 or not (peaks or usual):
             continue
@@ -125,8 +108,8 @@ def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) 
     rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
     if len({statement.quantity.value for statement in rivals}) < 2:
         return statements
-    high = [s for s in rivals if _is_marked(page, s, PEAK)]
-    low = [s for s in rivals if s not in high and _is_marked(page, s, LOWEST)]
+    high = [s for s in rivals if _is_marked(page, s, lex.PEAK)]
+    low = [s for s in rivals if s not in high and _is_marked(page, s, lex.LOWEST)]
     usual = [s for s in rivals if s not in high and s not in low]
     if any(len({s.quantity.value for s in some}) > 1 for some in (high, low, usual)) or not (high or low):
         return statements
@@ -151,7 +134,9 @@ def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool
 
 
 def _pair_up(page: Page) -> _Load:
-    quantities = tuple(q for q in find_quantities(page.text) if q.unit in _UNITS and not counts_work(page, q))
+    words = list(page.search(lex.ROLE))  # "at any one moment": no number of its own
+    figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
+    quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q))
     slashes = {
         first: second
         for first, second in pairwise(quantities)
@@ -164,12 +149,18 @@ def _pair_up(page: Page) -> _Load:
     in_pair = {*slashes, *slashes.values()}
 
     def accepts(role: str, quantity: Quantity) -> bool:
-        return _accepts(role, quantity) and (role in LENGTHS or quantity not in in_pair)
+        return _accepts(role, quantity) and (role in lex.LENGTHS or quantity not in in_pair)
 
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
+    things = [m.span() for q in figures if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))]
     roles = [
-        Role(str(match.lastgroup), *match.span()) for match in page.search(ROLE) if not is_about_reading(page, match)
+        Role(str(match.lastgroup), *match.span())
+        for match in page.search(lex.ROLE)
+        if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
+    # "produces a 1k summary": two words for one figure.
+    twice = {a for a, b in pairwise(roles) if a.name == b.name and _is_one(page, quantities, a, b)}
+    roles = [role for role in roles if role not in twice]
     shares = pair(
         page.text,
         [role for role in roles if role.name in _SHARES],
@@ -186,6 +177,11 @@ def _pair_up(page: Page) -> _Load:
     return _Load(quantities, (*shares, *numbers), slashes)
 
 
+def _is_one(page: Page, quantities: Sequence[Quantity], first: Role, then: Role) -> bool:
+    inside = [one for one in quantities if first.end <= one.start and one.end <= then.start]
+    return len(inside) == 1 and gap_cost(page.text[first.end : inside[0].start]) + then.start - inside[0].end < 2
+
+
 def _accepts(role: str, quantity: Quantity) -> bool:
     if role in _SHARES:
         return quantity.unit == "share" or (quantity.unit == "count" and 0 <= quantity.decimal_value <= 100)
@@ -193,9 +189,9 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.unit == "tokens"
     if role == "input" and quantity.unit == "count" and 0 < quantity.value < _LEAST_TOKENS_OF_PROMPT:
         return False  # "the first 3 questions"
-    if role in LENGTHS and quantity.unit == "count" and not any(letter.isdigit() for letter in quantity.words):
+    if role in lex.LENGTHS and quantity.unit == "count" and not any(letter.isdigit() for letter in quantity.words):
         return quantity.value >= _LEAST_TOKENS_OF_PROMPT  # "of which one is out"
-    if role in LENGTHS:
+    if role in lex.LENGTHS:
         return quantity.unit in ("count", "tokens")
     if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
@@ -224,7 +220,7 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if quantity.unit not in ("count", "tokens") or not marks:
         return []
     gap = page.text[statements[-1].quantity.end : quantity.start]
-    if ROLE.search(gap) or gap_cost(OF_SPREAD.sub(" ", gap)) >= _FAR:
+    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
         return []
     one = Statement(statements[-1].role, quantity, quantity.words)
     return [one] if any(_is_marked(page, one, mark) for mark in marks) else []
@@ -274,7 +270,7 @@ def _claim(page: Page, claims: Claims, statement: Statement) -> None:
         claims.claim("prefix_cache_hit_rate", _share(quantity), words)
     else:
         share = _share(quantity)
-        if HEADROOM.search(page.clause_text(quantity.start, quantity.end)):
+        if lex.HEADROOM.search(page.clause_text(quantity.start, quantity.end)):
             share = round(1 - share, 12)
             claims.reading(f"{words!r} read as memory left free: {share:g} of it may be used")
         claims.claim("memory_utilization", share, words)

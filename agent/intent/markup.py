@@ -39,10 +39,8 @@ _FORUM_TAG = re.compile(
     r"\[/?(?:b|i|u|code|quote|url|size|color|font|list|\*)(?:=[^\]\n]{1,80})?\]", re.IGNORECASE
 )  # fmt: skip
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,10}\d{0,2})[;；]", re.IGNORECASE)
-
 # Full-width forms of ASCII; the comma and the semicolon stay, which never group digits.
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，；"}
-
 _HUB = re.compile(
     r"https?://(?:www\.)?(?:huggingface\.co|hf\.co|modelscope\.c(?:n|om)/models)/"
     r"(?P<name>[\w.\-]{1,60}/[\w.\-]{1,90}(?<![.\-]))[^\s()<>\[\]\"']{0,300}",

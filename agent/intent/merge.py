@@ -13,7 +13,7 @@ from .intent import Said, Understood
 _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"model", "model_config_object"}),
     frozenset({"accelerator", "accelerator_object"}),
-    frozenset({"nodes", "gpus_per_node", "gpus", "gpus_open"}),
+    frozenset({"nodes", "gpus", "gpus_open"}),
     frozenset({"input_tokens", "input_tokens_range"}),
     frozenset({"output_tokens", "output_tokens_range"}),
     frozenset({"weights", "precisions"}),
@@ -31,14 +31,16 @@ def merge_said(said: Sequence[Said]) -> Said:
     readings: list[str] = []
     for one in said:
         stated = stated_fields(one)
-        for group in _GROUPS:
-            if group & stated.keys():
-                for name in (group - stated.keys()) & values.keys():
-                    del values[name]
-                    words.pop(name, None)
+        # "As few as do" leaves the number that there is.
+        changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
+        dropped = {name for group in changed for name in group - stated.keys()}
+        if values.get("gpus_per_node") and not _fits(values, stated):
+            dropped.add("gpus_per_node")
         if "engine" in stated and stated["engine"] != values.get("engine"):
-            values.pop("engine_version", None)  # the version of another engine
-            words.pop("engine_version", None)
+            dropped.add("engine_version")  # the version of another engine
+        for name in dropped:
+            values.pop(name, None)
+            words.pop(name, None)
         for name, value in stated.items():
             if name in values and values[name] != value:
                 readings.append(f"{name}: {_shown(value)} replaces {_shown(values[name])}, which was said before")
@@ -68,6 +70,15 @@ def refusal(said: Said, reason: str) -> RequestError:
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )
     return RequestError(reason, understood)
+
+
+def _fits(values: dict[str, Any], stated: dict[str, Any]) -> bool:
+    """Whether what is stated now leaves the size of a node as it was: the card is the same, the GPUs fill nodes."""
+    card = stated.get("accelerator", values.get("accelerator"))
+    gpus = stated.get("gpus", values["gpus_per_node"])
+    return (
+        card == values.get("accelerator") and "accelerator_object" not in stated and not gpus % values["gpus_per_node"]
+    )
 
 
 def stated_fields(said: Said) -> dict[str, Any]:

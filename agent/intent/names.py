@@ -7,7 +7,7 @@ that is said not to be meant is dropped, several different ones are refused, and
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from ...tools.catalog import hardware, model_mentions, models
@@ -67,15 +67,11 @@ _COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 _RACK_AFTER = re.compile(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
 _TRAY_AFTER = re.compile(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)
-
-
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
 _MODEL_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
     r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
 )
-
-
 _NAME_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE
 )
@@ -97,7 +93,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
         RequestError: several different models, or one that the catalogue does not know.
     """
     mentions: list[model_mentions.Mention] = []
-    for mention in model_mentions.mentions(page.text):
+    for mention in map(_without_bracket, model_mentions.mentions(page.text)):
         is_meant = not page.is_negated(mention.start, mention.end) and not _is_former(page, mention.start)
         page.take(mention.start, mention.end, mark=MODEL)
         if is_meant:
@@ -125,6 +121,15 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
+
+
+def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
+    """A name alone, where only the size in brackets behind it is no part of one: "GLM-4.5 (355B-A32B)"."""
+    name, bracket, size = mention.words.partition("(")
+    if not bracket or mention.error is None or re.match(r"\d{2,4}B-A\d{1,3}B", size, re.IGNORECASE) is None:
+        return mention
+    found = [one for one in model_mentions.mentions(name.rstrip()) if one.entry and one.words == name.rstrip()]
+    return replace(found[0], start=mention.start, end=mention.end) if found else mention
 
 
 def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:

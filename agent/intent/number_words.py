@@ -24,7 +24,6 @@ PHRASES = {
     "quad": 4,
     "octo": 8,
 }
-
 _SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s\-](?:{'|'.join(list(_ONES)[1:10])}))?|{'|'.join(reversed(_ONES))})"
 _HUNDREDS = rf"(?:(?:a|{_SMALL})\shundred(?:\s(?:and\s)?{_SMALL})?|{_SMALL})"
 ENGLISH_NUMBER = (
@@ -32,7 +31,6 @@ ENGLISH_NUMBER = (
     rf"{'|'.join(sorted(PHRASES, key=len, reverse=True))})"
 )
 """A number in English words ("two", "thirty-two", "sixteen hundred", "a pair of"), without its surroundings."""
-
 _CHINESE_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "双": 2, "单": 1}
 _CHINESE_TENS = {"十": 10, "百": 100, "千": 1000}
 _CHINESE_MYRIADS = {"万": 10_000, "亿": 100_000_000}

@@ -77,7 +77,6 @@ _NO_FIGURE = (
     r"than){0,12}\d[\d.,]{0,8}k?\s?(?:ms|s|sec|seconds?|tok|tokens?|t/s|tps|毫秒|秒)(?![a-z]))"
 )
 _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
-
 _OWN: dict[tuple[str, str], str] = {
     ("best", "latency"): (
         r"as\s(?:fast|quick(?:ly)?|responsive|snappy|interactive)\sas\s(?:possible|it\sgets|(?:you|we)\scan)|"
@@ -135,14 +134,10 @@ INDIFFERENT = Gated(
     needs="or|n't|isn|aren|not|no|does|don|second|irrelevant|wait|damned|without|regardless|irrespective|insensitive|tolerant|whatever|"
     "还是|不|无|没|其次|次要|随意|放宽|高",
 )
-
-
 # The thing that is ranked lower, by its stem.
 _OTHER = (
     r"(?:latenc|through-?put|thruput|tput|cost|price|spend|speed|budget|money|tokens?|tps|ttft|tpot|response)\w{0,6}"
 )
-
-
 # What follows comes after what stands before ("maximise throughput while keeping cost minimal").
 SUBORDINATE = re.compile(
     r"(?<![a-z])(?:while|whilst|subject\sto|then|if\spossible|ideally|secondly|secondary|provided|as\slong\sas)(?![a-z])|同时|其次|然后|再|前提",
@@ -165,8 +160,7 @@ def _tier_first(english: str, chinese: str) -> str:
         rf"(?:(?:{_RANK}\s)?{_AIM}|{_CARE}|most\simportant(?:\sthing)?|{_RANK}(?=\s?:))\s?(?:{_BE}|-|→|on|for)?\s?{_LEAD}"
         rf"(?:(?:keep(?:ing)?|get(?:ting)?|low(?:er|est)?|high(?:er|est)?|max(?:imum|imi[sz]e|imi[sz]ing)?|min(?:imum|imi[sz]e|imi[sz]ing)?|best|overall|total|good|to|reduce|reducing|the)\s){{0,4}}{english}{_NO_FIGURE}"
         rf"|{_VERB}{_TO}(?:\s?[:=]\s?|\s)(?!{_LESS}){english}{_NO_FIGURE}"
-        rf"|but\s(?:the\s)?{english}\s(?:is|does)(?=\s?[,.;!\n]|$)"
-        rf"|it'?s\s(?:all\sabout\s)?{english}\sthat"
+        rf"|but\s(?:the\s)?{english}\s(?:is|does)(?=\s?[,.;!\n]|$)|it'?s\s(?:all\sabout\s)?{english}\sthat"
     )
     tongue = (
         rf"{any_tongue}\s?(?:是|要|应|需|放在?)?\s?(?:我们的?)?(?:优先|第一(?!个)|首(?:要|位)|为主|为先|为王|至上|最重要|最关键|最关心|才?是(?:关键|重点|核心|王道)|说了算|(?:的)?优先级最高)"

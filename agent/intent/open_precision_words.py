@@ -54,8 +54,7 @@ _OPEN = Gated(
             rf"(?<![a-z])open\s{_OF.format(7)}{_NOUN}",
             rf"{_PART_ZH.format(8)}{_NOUN_ZH}\s?[:]?\s?(?:和\w{{1,6}})?(?:都|均|也|可以?)?{_FREE_ZH}",
             rf"(?:任意|任何|不限|随便|任选|不限定)的?{_PART_ZH.format(9)}{_NOUN_ZH}(?!损失|下降|降低)",
-            rf"(?:选择?|挑选?|决定|推荐|确定|给出|采用|用)(?:一个|一种)?{_BEST_ZH}?的?{_PART_ZH.format(10)}{_NOUN_ZH}"
-            r"(?!\s?[:=]?\s?[a-z])",
+            rf"(?:选择?|挑选?|决定|推荐|确定|给出|采用|用)(?:一个|一种)?{_BEST_ZH}?的?{_PART_ZH.format(10)}{_NOUN_ZH}(?!\s?[:=]?\s?[a-z])",
             rf"{_BEST_ZH}的?{_PART_ZH.format(11)}{_NOUN_ZH}",
             rf"(?:哪种|哪个|什么|何种)的?{_PART_ZH.format(12)}{_NOUN_ZH}",
         )

@@ -20,11 +20,9 @@ RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 # Between the lines of a document: no word of one speaks of another.
 BARRIER = "\n\n\n"
-
 _MARKS = re.compile("[\ue000-\ue00f]")
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
-
 # A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.
 _NEGATION = re.compile(
     r"(?:\b(?:no|not|non|never|without|w/o|avoid(?:ing)?|disable[sd]?|disabling|forbid(?:den)?|disallow(?:ed)?|"

@@ -36,8 +36,7 @@ _RELAXATIONS: dict[str, str] = {
     ),
     "redundant_experts": (
         r"redundant[\s_]experts?|expert\s(?:redundancy|replication|duplication)|(?:replicat(?:e|ed|ing)|duplicat(?:e|ed|ing))\s(?:the\s|some\s|hot\s|popular\s)*experts?|(?:copies|replicas)\sof\s(?:the\s|hot\s|some\s)*experts|"
-        rf"experts?{MAY_BE}(?:replicated|duplicated|copied)|"
-        r"eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
+        rf"experts?{MAY_BE}(?:replicated|duplicated|copied)|eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
     ),
 }  # fmt: skip
 _RELAXATION = Gated(

@@ -61,8 +61,6 @@ _ROLE = re.compile(
 )
 _BIT_FORMATS: dict[str, DType] = {"4": "int4", "8": "int8", "16": "bf16"}
 _FIELDS = ("weights", "kv_cache", "activations")
-
-
 # What joins formats of which one is to be chosen; what may join them where the words beside them say so.
 _OR = re.compile(
     r"(?:\s?\ue002{1,20})?(?:\sif\spossible)?\s?(?:weights?|权重)?\s?[,(]?\s?(?:or|或者?|还是|抑或)\s?(?:else\s)?(?:(?:with|in|use)\s|用)?",
@@ -71,8 +69,7 @@ _OR = re.compile(
 _COMMA = re.compile(r"\s?,\s?")
 _AND = re.compile(r"\s?(?:weights?|权重)?\s?,?\s?(?:and|&|和|与|及)\s?", re.IGNORECASE)
 _ONE_OF_AFTER = re.compile(
-    r"\s?(?:weights?\s)?(?:are\s|is\s)?(?:both|either)|"
-    r"\s?(?:权重)?(?:均可|都可以?|都行|皆可|任选|二选一|之?中?选)",
+    r"\s?(?:weights?\s)?(?:are\s|is\s)?(?:both|either)|\s?(?:权重)?(?:均可|都可以?|都行|皆可|任选|二选一|之?中?选)",
     re.IGNORECASE,
 )
 _ONE_OF_BEFORE = re.compile(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$", re.IGNORECASE)

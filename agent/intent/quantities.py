@@ -41,23 +41,20 @@ _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
 )
-_SECONDS = r"half\sa\ssecond|半秒|sub[\s\-]second|(?:(?<=in\s)|(?<=under\s)|(?<=below\s)|(?<=than\s))a\ssecond"
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})"
-    rf"|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
+    rf"(?<![A-Za-z])(?P<fraction>{_FRACTION})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
     re.IGNORECASE,
 )
 _PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
-
 _RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
-_DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
+_DOLLAR = re.compile(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$", re.IGNORECASE)
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
     r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}$"
@@ -66,12 +63,26 @@ _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
-    r"(?<![a-z])(within|under|below|in|than|least|most|to)\san?\s(minute|second)(?![a-z]|\sand|\sor)", re.IGNORECASE
+    r"(?<![a-z])(within|under|below|in|than|least|most|to|sub)[\s\-](?:an?\s|(?<=sub[\s\-]))(minute|second)(?![a-z]|\sand\san?\s|\sor)",
+    re.IGNORECASE,
+)
+# "In the busiest hour there are 1,800 claims".
+_BUSY_HOUR = re.compile(
+    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
+    re.IGNORECASE,
+)
+# "three quarters of a second", "a second and a half", "two and a half seconds".
+_PARTS_OF = {"half": 0.5, "third": 1 / 3, "quarter": 0.25}
+_PART_OF_TIME = re.compile(
+    r"(?<![a-z])(?:(?P<n>\d{1,2}|an?|one|two|three|four|five|six)\s(?P<unit>second\s|minute\s)?and\sa\s(?P<part>half|quarter|third)"
+    r"|(?:(?P<m>a|one|two|three)[\s\-])?(?P<part2>half|quarter|third)s?\s(?:of\s)?(?:an?|one))"
+    r"(?(unit)(?![a-z])|\s(?P<unit2>second|minute)s?(?![a-z]))",
+    re.IGNORECASE,
 )
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = re.compile(
     r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
-    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people)(?![a-z])|(?=first\stokens?))|"
+    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
     r"nine\s(?:out\sof|in|of)\s(?:every\s)?ten(?:\s(?:of\s)?(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z]))",
     re.IGNORECASE,
 )
@@ -122,13 +133,22 @@ def normalise(text: str) -> str:
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
-    text = _ONE_UNIT.sub(r"\1 1 \2", text)
-    text = _SHARE_OF_REQUESTS.sub(lambda match: f"p{match['digits'] or '90'} ", text)
+    text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
+    text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
+    text = _PART_OF_TIME.sub(_spelled_time, text)
+    text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+
+
+def _spelled_time(match: re.Match[str]) -> str:
+    whole = english_value((match["n"] or match["m"] or "1").lower().removesuffix("n")) or 1
+    part = _PARTS_OF[(match["part"] or match["part2"]).lower()]
+    value = whole + part if match["n"] else whole * part
+    return f"{value:.4g} {(match['unit'] or match['unit2']).strip()}s"
 
 
 def with_paired_statistics(text: str) -> str:
@@ -235,11 +255,8 @@ def _with_suffix_of(low: Quantity, high: Quantity) -> Quantity:
 
 
 def _fraction(match: re.Match[str]) -> Quantity:
-    """ "half of", "三分之一" and the like as a share; "half a second" as a time."""
+    """ "half of", "三分之一" and the like as a share."""
     words = match.group()
-    if words.endswith(("second", "SECOND", "Second", "秒")):
-        value = 500.0 if words[0] in "hH半" else 1000.0
-        return Quantity(value, value, "ms", match.start(), match.end(), words, "second")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
-_QUOTED = re.compile(r"^\s{0,3}>+ ?(?![=\s]*\d+\s*(?:tok|ms|s\b|%))")
+_QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
+_SENDER = re.compile(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]", re.IGNORECASE)
+_HEAD = re.compile(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$", re.IGNORECASE)
 # The line that a mail program puts before what it quotes; all that follows it is older.
 _HEADER = re.compile(
     r"^\s*(?:[-_]{2,}\s*(?:original message|forwarded message|原始邮件|转发的邮件|原邮件)\s*[-_]*|"
+    r"[-_]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_]{2,}|"
     r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
     re.IGNORECASE,
 )
@@ -21,19 +24,22 @@ def quoted_apart(text: str, *, needs_header: bool = False) -> tuple[str, str]:
     older: list[str] = []
     newer: list[str] = []
     is_older = has_header = False
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    for before, line in zip(["", *lines], lines, strict=False):
         mark = _QUOTED.match(line)
-        if mark is None and _HEADER.match(line):
+        sends = _SENDER.match(line) is not None
+        begins = sends and not before.strip() and not all(map(_HEAD.match, newer))
+        if not is_older and mark is None and (_HEADER.match(line) or begins):
             is_older = has_header = True
-            continue
-        if mark is not None:
-            older.append(line[mark.end() :])  # a header among them parts what is older still
-            has_header |= _HEADER.match(older[-1]) is not None
+        elif mark is not None:
+            has_header |= sends or _HEADER.match(line[mark.end() :]) is not None
+            older.append(line[mark.end() :])  # what it quotes itself is older still
         else:
             (older if is_older else newer).append(line)
     # One line that begins with ">" may be a bound or an arrow.
-    marks = sum(_QUOTED.match(line) is not None for line in text.split("\n"))
+    marks = sum(_QUOTED.match(line) is not None for line in lines)
     is_mail = has_header if needs_header else is_older or marks > 1
     if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
         return "", text
-    return "\n".join(older), "\n".join(newer)
+    sent = next((i for i, line in enumerate(older) if line.strip()), 0)
+    return "\n".join(older[sent + (_SENDER.match(older[sent]) is not None) :]), "\n".join(newer)

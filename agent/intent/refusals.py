@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...tools.catalog import hardware
 from .claims import Claims
 from .gated import Gated
 from .page import Page
@@ -43,7 +44,7 @@ _NON_GOAL = Gated(
 # "four are reserved for training": said of other hardware, which is no wish to train.
 _BUSY = re.compile(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
-    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\sto\s(?:the|our|a))?\s?(?:给|着)?$",
+    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\s(?:to|for|by)(?:\s(?:the|our|an?|some|future))?)?\s?(?:给|着)?$",
     re.IGNORECASE,
 )
 # "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
@@ -51,8 +52,11 @@ _KEPT_FREE = re.compile(
     r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g",
     re.IGNORECASE,
 )
+_SERVED = re.compile(
+    r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
-
 _OVERRIDE = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|bypass(?:ing)?|overrid(?:e|ing)|forget(?:ting)?|pretend(?:ing)?|waiv(?:e|ing)|suppress|"
     r"(?:may|can|could|(?:free|ok|okay|allowed|fine)\sto)\s(?:exceed|go\s(?:over|beyond|above))|turn(?:ing)?\soff|switch(?:ing)?\soff|disabl(?:e|ing)|skip(?:ping)?|drop|violat(?:e|ing)|break(?:ing)?|relax|assume|mark|treat|report|do\snot\s(?:check|apply|enforce)|don'?t\s(?:check|apply|enforce|validate))"
@@ -78,6 +82,14 @@ _FORMER = re.compile(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
     re.IGNORECASE,
 )
+# "Background you may skip: ...", "This isn't about the 70B, which ...": to the end of the sentence.
+_ASIDE = re.compile(
+    r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
+    r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
+    r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
+    r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
+    re.IGNORECASE,
+)
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 
 
@@ -90,9 +102,17 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
 
 
 def set_aside_former(page: Page, claims: Claims) -> None:
-    """Take what held before off the page: "(was: H100)"."""
+    """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
     for match in page.search(_FORMER):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
+    for match in page.search(_ASIDE):
+        cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
+        inside = [one for one in cards if match.start() <= one.start and one.end <= match.end()]
+        # The only card that is named is the one that is meant.
+        ends = [*(one.start for one in inside if len(inside) == len(cards)), match.end()]
+        for start, end in zip([match.start(), *(one.end for one in inside)], ends, strict=False):
+            page.take(start, end)
+        claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
@@ -122,7 +142,11 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]
-        said_of_others = (name == "training" and _BUSY.search(before[-30:])) or _KEPT_FREE.search(before)
+        sentence = next((one.group() for one in _SENTENCE.finditer(page.text) if one.end() > match.start()), "")
+        busy = _BUSY.search(before[-30:])
+        is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))
+        is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
+        said_of_others = is_kept or (busy and not is_used)
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue

@@ -12,7 +12,7 @@ import re
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
-from .alternatives import with_corrected_figures
+from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
 from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
@@ -38,8 +38,7 @@ from .wishes import note_conditions, set_aside_wishes
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
-    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?"
-    r"(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
+    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
     re.IGNORECASE,
 )
 _MOST_UNREAD = 50
@@ -88,7 +87,9 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request {HALF_A_CHARACTER}")
     older, newer = quoted_apart(text)
     if older:
-        return merge_said([read_words(older), read_words(newer)])
+        *texts, notes = with_later_figures(normalise(older), normalise(newer))
+        merged = merge_said([*map(read_words, texts)])
+        return merged.model_copy(update={"readings": (*merged.readings, *notes)})
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     mended, taken_back = with_corrected_figures(mended)

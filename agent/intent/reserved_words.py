@@ -26,14 +26,13 @@ _COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?P<n>{_NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{_NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
 )
-
-
 # "two of the eight", "of which one": part of what was counted before.
 _PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
+    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{_NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?P<j>{_NUMBER})\s(?:back|aside|free|in\sreserve)(?![a-z])",
-    needs="of|其中|hold|keep|set|put|leav",
+    needs="of|其中|hold|keep|set|put|leav|must|sh|ha|need|stay|remain",
 )
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -84,7 +83,7 @@ _DEMAND = cues(
 # Memory that stays free as a share is read elsewhere.
 _SHARE = re.compile(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
-_CLAUSE_END = re.compile(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|while|so)\s|但是?", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?", re.IGNORECASE)
 _BYTES = re.compile(
     r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
     r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
@@ -102,20 +101,21 @@ _LEFT = cues(
     r"empty|available|budget|taken|occupied|hands\soff",
     "预留|保留|留|空|占",
 )
-_REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|copies|instances)(?:\sof\sthe\smodel)?|副本|实例"
+_REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?个?\s?(?:{_REPLICA})|"
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER}|single)\s?个?\s?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
-    needs="replica|copies|instances|副本|实例",
+    needs="replica|cop|instances|副本|实例",
 )
 _EXACT = cues(
-    r"exactly|precisely|must|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|equals?|"
+    r"exactly|precisely|must|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
     r"can't\s(?:move|change)",
     "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
-
-
+# "The rest belongs to another team": what was counted before it is what there is.
+_REST = re.compile(r"(?:rest|others|remainder|其余|剩下)(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE)
+_OTHERS_AWAY = re.compile(f"{_DOWN.pattern}|{_FREE.pattern}", re.IGNORECASE)
 # How many characters before, and behind, such a word what it is about is looked for.
 _BEFORE, _BEHIND = 80, 25
 
@@ -173,13 +173,18 @@ def _replicas(page: Page) -> Iterator[Constraint]:
 def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away."""
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
-        found = _counted_away(sentence)
+        away = _AWAY.search(sentence)
+        if away is not None and _REST.search(sentence, 0, away.start()) and not _OTHERS_AWAY.search(sentence):
+            continue
+        bare = _PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
+        is_bare = bare is not None and bare["i"] and _FREE.search(sentence, bare.end())
+        found = None if is_bare else _counted_away(sentence)
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
+        elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
+            yield part
         elif found is not None:
             yield _taken(page, start, found)
-        elif (part := _part_kept_away(page, start, sentence)) is not None:
-            yield part
         elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
@@ -204,7 +209,7 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
         part["j"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
     ):
         return None
-    count = read_whole(part["n"] or part["m"] or part["k"] or part["j"])
+    count = read_whole(next(filter(None, part.groups())))
     before = [*_HARDWARE.finditer(page.text, 0, start + part.end())]
     if not count or not before:
         return None

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 Span = tuple[int, int]
-
 _SPEAKER = r"(?:system|sys|assistant|developer|tool|function|admin(?:istrator)?)"
 _KIND = (
     r"(?:[\s_\-]?(?:prompts?|messages?|msg|notes?|notices?|overrides?|instructions?|results?|responses?|outputs?|"
@@ -22,7 +21,6 @@ _NAME = rf"(?:{_SPEAKER}{_KIND}|{_CHINESE_SPEAKER})"
 _PERSON = r"(?:user|human|me|customer|client|question|request|用户|人类|客户|我|问题|请求)"
 _BEFORE_LABEL = r"[\s#>*_\-(\[\"']{0,8}"
 _AFTER_LABEL = r"[\s*_)\]\"']{0,4}:"
-
 # (what opens a block, what closes it). The openers of a template are never typed by a person who means well.
 _CLOSED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(opener, re.IGNORECASE), closer)

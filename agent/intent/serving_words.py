@@ -124,12 +124,12 @@ def read_price(page: Page, claims: Claims) -> None:
             continue
         after = page.text[quantity.end : quantity.end + 40]
         hour = _HOUR.match(after)
-        before = page.text[max(0, quantity.start - 16) : quantity.start]
+        before = page.text[max(0, quantity.start - 60) : quantity.start]
         if (
             hour is None
             and not keyed
             and not re.search(
-                r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$",
+                r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$|hourly[^\d.;\n]{0,50}$",
                 before,
                 re.IGNORECASE,
             )

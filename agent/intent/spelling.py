@@ -13,14 +13,10 @@ from functools import lru_cache
 
 # Each traditional character before its simplified one.
 _TRADITIONAL = (
-    "輸输長长張张塊块機机臺台節节點点個个單单雙双兩两萬万億亿總总數数達达處处請请權权專专顯显內内遲迟時时間间響响應应"
-    "併并並并發发線线優优預预價价費费連连續续須须過过與与後后從从當当這这讓让運运開开關关無无為为設设標标準准僅仅動动"
-    "複复製制詞词網网頻频寬宽帶带對对於于將将們们還还進进來来問问題题覆复約约產产據据庫库檔档術术軟软體体實实際际現现"
-    "規规劃划負负載载擁拥較较輕轻穩稳減减儘尽盡尽幾几選选擇择條条級级類类稱称項项務务業业員员戶户話话語语譯译讀读寫写"
-    "說说認认證证記记憶忆緩缓衝冲碼码參参層层構构組组態态換换轉转傳传遞递佈布區区質质結结給给統统計计訓训練练調调試试"
-    "驗验壓压縮缩佔占滿满錢钱貴贵買买賣卖團团隊队學学師师謝谢煩烦幫帮樣样麼么嗎吗啟启閉闭強强擴扩導导執执腳脚環环維维"
-    "護护齊齐廳厅場场邊边遠远離离讚赞歡欢爾尔爲为隻只裡里裏里麵面該该歲岁號号冊册寧宁異异種种歸归檢检測测叢丛僱雇範范"
-    "佇伫"
+    "輸输長长張张塊块機机臺台節节點点個个單单雙双兩两萬万億亿總总數数達达處处請请權权專专顯显內内遲迟時时間间響响應应併并並并發发線线優优預预價价費费連连續续須须過过與与後后從从當当這这讓让運运開开關关無无為为設设標标準准僅仅動动"
+    "複复製制詞词網网頻频寬宽帶带對对於于將将們们還还進进來来問问題题覆复約约產产據据庫库檔档術术軟软體体實实際际現现規规劃划負负載载擁拥較较輕轻穩稳減减儘尽盡尽幾几選选擇择條条級级類类稱称項项務务業业員员戶户話话語语譯译讀读寫写"
+    "說说認认證证記记憶忆緩缓衝冲碼码參参層层構构組组態态換换轉转傳传遞递佈布區区質质結结給给統统計计訓训練练調调試试驗验壓压縮缩佔占滿满錢钱貴贵買买賣卖團团隊队學学師师謝谢煩烦幫帮樣样麼么嗎吗啟启閉闭強强擴扩導导執执腳脚環环維维"
+    "護护齊齐廳厅場场邊边遠远離离讚赞歡欢爾尔爲为隻只裡里裏里麵面該该歲岁號号冊册寧宁異异種种歸归檢检測测叢丛僱雇範范佇伫"
 )
 _SIMPLIFIED = {ord(_TRADITIONAL[i]): _TRADITIONAL[i + 1] for i in range(0, len(_TRADITIONAL), 2)}
 # Words that Taiwan and Hong Kong say in another way.
@@ -29,7 +25,6 @@ _TERMS = {
     "快取": "缓存", "记忆体": "内存",
 }  # fmt: skip
 _TERM = re.compile("|".join(_TERMS))
-
 _DECIMAL_COMMA = re.compile(
     r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))", re.IGNORECASE
 )
@@ -37,10 +32,8 @@ _THOUSANDS_POINT = re.compile(
     r"(?<![\d.,A-Za-z])([1-9]\d{0,2})\.(\d{3})(?=\s?(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/]))",
     re.IGNORECASE,
 )
-
 _QUOTED = re.compile(r'"([\w .\-/]{1,60})"')
 _ABOUT = re.compile(r"(?<=\d)[ \-]?ish(?![A-Za-z])", re.IGNORECASE)
-
 _KEY_WORDS = (
     "latency", "throughput", "concurrent", "concurrency", "concurrently", "simultaneous", "simultaneously", "request",
     "requests", "input", "inputs", "output", "outputs", "prompt", "prompts", "token", "tokens", "optimize", "optimise",
@@ -48,7 +41,7 @@ _KEY_WORDS = (
     "fastest", "length", "interactive", "decode", "prefill", "weight", "weights", "objective", "priority", "context",
     "second", "seconds", "millisecond", "milliseconds", "parallel", "response", "responses", "activation",
     "activations", "precision", "disaggregated", "utilization", "utilisation", "completion", "deepseek", "mixtral",
-    "mistral",
+    "mistral", "first",
 )  # fmt: skip
 _LEAST_LETTERS = 5
 _MOST_LETTERS = 16
@@ -103,5 +96,6 @@ def _meant(word: str) -> str | None:
     alike = [key for key in _KEY_WORDS if key[0] == word[0] and abs(len(key) - len(word)) <= 2]
     if any(word.startswith(key) for key in alike):  # "prompting", "weightsum": a derivative, no slip
         return None
-    close = get_close_matches(word, alike, n=1, cutoff=_ALIKE)
+    swapped = [key for key in alike if sorted(key) == sorted(word)]  # "inptu"
+    close = swapped or get_close_matches(word, alike, n=1, cutoff=_ALIKE)
     return close[0] if close else None

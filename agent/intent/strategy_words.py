@@ -19,7 +19,9 @@ from .quantities import read_number
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
 _NAMES: dict[str, tuple[str, ...]] = {
-    "attention_dp": (rf"(?:{ATTENTION_DP}){_SIZE}",),
+    "attention_dp": (
+        rf"(?:{ATTENTION_DP})(?:\s(?:with|over|across)(?=\s\d{{1,4}}\s(?:ranks?|groups?|ways?)(?![a-z])))?{_SIZE}",
+    ),
     "tp_ffn": (
         rf"(?:ffn|mlp|dense)[\s_\-]?(?:tp|tensor[\s_\-]?parallel(?:ism)?){_SIZE}",
         r"tp[\s_\-]?ffn|(?:ffn|前馈)\s?张量并行(?:度)?",
@@ -30,7 +32,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
         r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?",
     ),
     "ep": (rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?",),
-    "sp": (rf"sp{_SIZE}|sequence[\s_\-]?parallel(?:ism)?{_SIZE}|序列并行(?:度|数|大小)?",),
+    "sp": (
+        rf"sp{_SIZE}|(?:sequence|context)[\s_\-]?(?:\(context\)\s)?parallel(?:ism)?{_SIZE}|(?:序列|上下文)并行(?:度|数|大小)?",
+    ),
     "dp": (
         rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?:model\s)?replicas?|copies(?:\sof\sthe\smodel)?",
         r"数据并行(?:度|数|大小)?|副本数?",
@@ -61,7 +65,7 @@ def _degree_pattern() -> str:
 
 _DEGREE = Gated(
     _degree_pattern(),
-    needs="tp|tensor|张量|pp|pipeline|流水|管|ep|expert|专家|sp|sequence|序列|dp|data|replica|copies|数据|副本|前馈",
+    needs="tp|tensor|张量|pp|pipeline|流水|管|ep|expert|专家|sp|sequence|序列|dp|data|replica|copies|数据|副本|前馈|context|上下文",
 )
 _XPYD = re.compile(r"(?<![A-Za-z0-9.])(?P<p>\d{1,6})\s?p\s?(?P<d>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENTILE = re.compile(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)

@@ -44,13 +44,11 @@ _WHO = (
     r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
-
 _SIZES = {
     "tib": 2.0**40, "gib": 2.0**30, "mib": 2.0**20,
     "tb|terabytes?": 1e12, "gb|gigabytes?|gigs?": 1e9, "mb|megabytes?": 1e6,
 }  # fmt: skip
 _PEAKS = {"p(?:eta)?": 1000.0, "t(?:era)?": 1.0, "g(?:iga)?": 1e-3}
-
 # Longest meaning first: the first pattern that matches right after the number is its unit. A small `b` is a bit only
 # in "Gb/s", "Gbps" and "Gbit"; a unit in small letters alone ("gb/s") is read as bytes.
 _TABLE: tuple[tuple[str, Unit, float], ...] = (
@@ -65,6 +63,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_GPU}{_PER_SECOND}", "tokens/s/gpu", 1.0),
     (_TOKEN_RATE, "tokens/s", 1.0),
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
+    (rf"{_TOKEN}{_PER_HOUR}", "tokens/s", 1 / 3600),
     (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
     (rf"(?:s|secs?|seconds?){_END}|秒钟?|\((?:s|secs?|seconds?){_END}[^)\d]{{0,12}}\)", "ms", 1000.0),
@@ -85,7 +84,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
     (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
+    (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),
     (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
     # "512 output tokens": the word that says which tokens stays readable as a role of its own.
     (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
@@ -124,8 +123,6 @@ _NEAR = 60
 
 # `k` is 1024 where things are counted, 1000 where they are measured.
 COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
-
-
 _KEY = re.compile(r" ?[=:] ?\d")
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.intent.brief import read_brief
 from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.request import read_request
 from shardwright.agent.pipeline import plan
 
 CASES = Path(__file__).parents[1] / "cases"
 KINDS: list[dict[str, Any]] = json.loads((CASES / "kinds_of_requests.json").read_text(encoding="utf-8"))
+BRIEFS: list[dict[str, Any]] = json.loads((CASES / "kinds_of_briefs.json").read_text(encoding="utf-8"))
 ROWS: list[dict[str, Any]] = json.loads((CASES / "alternatives.json").read_text(encoding="utf-8"))
 
 
@@ -42,6 +44,19 @@ def test_a_kind_of_statement_is_read_whatever_its_nouns(row: dict[str, Any]) -> 
     assert not stated.keys() & set(row.get("absent", ()))
     assert [[one["kind"], one["value"]] for one in stated.get("constraints", ())] == row.get("constraints", [])
     assert row.get("unread", "") in " ".join(said.unread)
+    assert said.strategy is None or said.strategy.decode.tp == row.get("tp")
+
+
+@pytest.mark.parametrize("row", BRIEFS, ids=lambda row: row["text"][:30])
+def test_a_kind_of_brief_is_read_whatever_its_nouns(row: dict[str, Any]) -> None:
+    said = read_brief([("brief.md", row["text"])])
+    stated = json.loads(said.model_dump_json(exclude_defaults=True))
+    assert {name: stated.get(name) for name in row["said"]} == row["said"]
+    assert not stated.keys() & set(row.get("absent", ()))
+    bounds = stated.get("constraints", ())
+    assert [[one["value"]["name"], one["value"]["relation"]] for one in bounds] == row.get("constraints", [])
+    assert {one.get("phase") for one in bounds} <= {row.get("phase")}
+    assert row.get("readings", "") in " ".join(said.readings)
     assert said.strategy is None or said.strategy.decode.tp == row.get("tp")
 
 

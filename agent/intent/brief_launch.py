@@ -1,0 +1,39 @@
+"""Launch files with remarks as plain lines: what a remark calls old or a bound is set aside, or replaced.
+
+It refuses to know any flag: those are read like the words of a request.
+"""
+
+from __future__ import annotations
+
+import re
+
+FORMER = "former settings"
+_FLAG = re.compile(r"^[ \t]*--[\w-]+[^\n#]*?(?:[ \t]*\\)?[ \t]*(?:#+[ \t]*(?P<remark>[^\n]*))?$", re.MULTILINE)
+_REMARK = re.compile(r"^[ \t]*#+[ \t]*(?P<remark>[^\n]*)$", re.MULTILINE)
+_OLD = re.compile(
+    r"(?<![a-z])(?:was|were|too|old|wrong|nonsense|ignored?|unused|not\s(?:used|needed|true)|no\slonger|(?:only|just)\s(?:the|a|an)|cap|placeholder|obsolete|"
+    r"default)(?![a-z])|旧|忽略|不再|只是|仅(?:为|是)|过于",
+    re.IGNORECASE,
+)
+_INSTEAD = re.compile(
+    r"(?<![a-z])(?:plan\s(?:for|with)|use|take|make\s(?:it|that)|should\sbe|better|now)\s(?P<n>\d[\w.]*)|(?:按|改[成为]|用)\s?(?P<m>\d[\w.]*)",
+    re.IGNORECASE,
+)
+
+
+def plain_lines(text: str) -> str:
+    """The text with the lines of a launch file as plain ones, each at its place; other texts as they are."""
+    if len(_FLAG.findall(text)) < 3:
+        return text
+    return _REMARK.sub(lambda told: told["remark"].rstrip() + ";" * bool(told["remark"]), _FLAG.sub(_flag, text))
+
+
+def _flag(match: re.Match[str]) -> str:
+    words, _, remark = match.group().rstrip(" \\").partition("#")
+    words, remark = words.rstrip(" \\"), remark.strip("# ")
+    instead = _INSTEAD.search(remark)
+    if instead is not None:
+        return re.sub(r"[\s=]\S+$", f" {instead['n'] or instead['m']}", words) + ";"
+    if _OLD.search(remark):
+        return f"{FORMER}: {words} ({remark})"
+    return f"{words} ({remark});" if remark else f"{words};"
