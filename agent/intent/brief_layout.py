@@ -66,6 +66,10 @@ _BACKGROUND = re.compile(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}})"
 )
+_ASKED = re.compile(
+    r"(?P<name>.{2,40}?)\s?(?:(?:is\s)?(?:allowed|permitted)|"
+    r"(?P<crosses>(?:across|over|cross|between)\s?(?:the\s)?(?:nodes?|servers?|machines?|hosts?|instances?))): "
+)
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 
 
@@ -105,8 +109,21 @@ def _under(statement: Statement, headings: re.Pattern[str]) -> bool:
 
 def _line(statement: Statement) -> Line:
     prefix, body = plain_text(_prefix(statement)), _with_unit(statement, plain_text(statement.text))
+    if (answer := _answered(prefix, body)) is not None:
+        return Line(statement, answer, 0)
     text = with_paired_statistics(prefix + body)
     return Line(statement, text, min(len(prefix), len(text) - 1) if text == prefix + body else 0)
+
+
+def _answered(prefix: str, body: str) -> str | None:
+    """A yes or no to what a key asks, as a sentence: "pipeline allowed: no" is "pipeline parallelism not allowed"."""
+    asked = _ASKED.fullmatch(prefix)
+    if asked is None or body not in ("yes", "no"):
+        return None
+    name = asked["name"].strip()
+    if asked["crosses"]:
+        return f"{name} {'may cross nodes' if body == 'yes' else 'must not cross nodes'}"
+    return f"{name} {'allowed' if body == 'yes' else 'not allowed'}"
 
 
 def _prefix(statement: Statement) -> str:
@@ -116,8 +133,9 @@ def _prefix(statement: Statement) -> str:
         phase = _phase(path)
         return f"{phase}: " if phase and _OF_A_PHASE.search(statement.text) else ""
     key = _spelled(path[-1])
-    if len(path) > 1 and _GENERIC_KEY.fullmatch(key):
-        key = f"{_spelled(path[len(path) - 2])} {key}"
+    parent = _spelled(path[-2]) if len(path) > 1 else ""
+    if parent and (_GENERIC_KEY.fullmatch(key) or _PRIMITIVE.fullmatch(parent)):
+        key = f"{parent} {key}"
     above = " ".join(key_words(part) for part in path[:-1])
     if _FORMATS.search(above) and _TENSOR.fullmatch(key):
         key = f"{key} precision"

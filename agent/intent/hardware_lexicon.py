@@ -32,7 +32,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("n", rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])"),
     (
         "e",
-        r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card))"
+        r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card|of\s\d[\d,.]*k?\s(?:input|prompt|token|output)))"
         rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
         r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机|(?:计算)?托盘)|每台|各",
@@ -101,6 +101,12 @@ PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 OF_THEM = re.compile(r"(?P<n>n)m")
 OWNING = re.compile(
     r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?)(?:\s(?:only|just|about|exactly))?\s?$",
+    re.IGNORECASE,
+)
+# "How few H100 do? We own 8.": what there is, where nothing else counts.
+OWNED = re.compile(
+    rf"(?<![a-z])(?:we|i)(?:\s(?:only|just|already))?\s?(?:'ve\sgot|'ve|own|have(?:\sgot)?|got|bought|rent)\s(?:only\s|just\s)?"
+    rf"(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:[.,;!)\n]|$|but\s|and\s))",
     re.IGNORECASE,
 )
 # "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.

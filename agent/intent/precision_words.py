@@ -55,7 +55,7 @@ _QUANTISED = re.compile(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化", r
 _METHOD = re.compile(r"awq|gptq", re.IGNORECASE)
 _ROLE = re.compile(
     r"(?P<kv_cache>(?<![a-z])(?:kv(?:[\s_\-]?cache)?|key[\s\-/]value\scache|attention\scache|cache)(?![a-z])|键值缓存|(?:kv\s?)缓存)"
-    r"|(?P<activations>(?<![a-z])(?:activations?|acts?|compute(?!\s(?:trays?|nodes?|servers?|blades?))|matmuls?|gemms?)(?![a-z])|激活(?:值)?|计算(?!托盘|节点))"
+    r"|(?P<activations>(?<![a-z])(?:activations?|acts?|compute(?!\s(?:trays?|nodes?|servers?|blades?|the|an?|our|how|what|which|it))|matmuls?|gemms?)(?![a-z])|激活(?:值)?|计算(?!托盘|节点))"
     r"|(?P<weights>(?<![a-z])(?:weights?|model\sweights|checkpoint|params|parameters)(?![a-z])|权重|参数)",
     re.IGNORECASE,
 )

@@ -57,7 +57,7 @@ def _degree_pattern() -> str:
         words = "|".join(patterns)
         after = rf"(?:(?<![a-wyz])|(?<=\d))(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N}){_NO_UNIT}"
         number = rf"(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})"
-        before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
+        before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9]|\s?[=:]\s?\d)"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")
     parts.insert(0, rf"(?P<attention_dp_of>(?<![a-wyz])dp{_LINK}(?P<of_n>{_N}){OF_ATTENTION})")
     return "|".join(parts)
