@@ -248,7 +248,22 @@ def _claim_lone_length(page: Page, claims: Claims) -> None:
             words = page.take(quantity.start, quantity.end)
             _claim_length(claims, "input", quantity, words)
             claims.reading(f"{words!r} read as the length of the input")
+            _claim_mean_behind(page, claims, quantity)
         return
+
+
+def _claim_mean_behind(page: Page, claims: Claims, span: Quantity) -> None:
+    """ "2k to 6k tokens, mean 3k": the usual length behind a range that no word explains."""
+    mean = next((q for q in find_quantities(page.text) if q.start >= span.end), None)
+    if span.upper is None or mean is None or claims.has("input_tokens") or mean.unit not in ("count", "tokens"):
+        return
+    gap = page.text[span.end : mean.start]
+    if (
+        lex.USUAL.search(gap)
+        and gap_cost(lex.OF_SPREAD.sub(" ", gap)) < _FAR
+        and span.value <= mean.value <= span.upper
+    ):
+        _claim_length(claims, "input", mean, page.take(mean.start, mean.end))
 
 
 def _claim(page: Page, claims: Claims, statement: Statement) -> None:
