@@ -122,6 +122,15 @@ ONE_CARD = re.compile(
     r"(?:in|inside)\s(?:my|our|the|this|his|her)\s(?:[a-z]{1,10}\s)?(?:desktop|workstation|pc|laptop|rig|computer|tower))(?![a-z])",
     re.IGNORECASE,
 )
+# "2 GPUs for prefill and 2 for decode", "prefill on 2 GPUs and decode on the other 2": a split of what there is.
+_PHASE_WORD = r"(?:the\s)?(?:prefill|decode)(?:ing)?"
+SPLIT = re.compile(
+    rf"(?<![\d.])\d{{1,4}}\s?(?:gpus?|cards?|of\sthem)?\s(?:for|to|on)\s{_PHASE_WORD}\s?(?:,|and|&)\s?(?:and\s)?(?:the\s(?:other|remaining)\s)?"
+    rf"\d{{1,4}}\s?(?:gpus?|cards?)?\s(?:for|to|on)\s{_PHASE_WORD}(?![a-z])|"
+    rf"{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s\d{{1,4}}\s?(?:gpus?|cards?)?\s?(?:,|and|&)\s?(?:and\s)?{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s"
+    r"(?:the\s(?:other|remaining)\s)?\d{1,4}(?:\s?(?:gpus?|cards?))?(?![a-z\d])",
+    re.IGNORECASE,
+)
 # "12 L40S, but only 8 are available": what there is to plan with.
 AVAILABLE = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"

@@ -83,6 +83,10 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         claims.claim(FEWEST if lex.FEWEST_WORDS.search(words) else UNLIMITED, True, words)
     for match in page.search(lex.SPREAD):
         claims.leave_unread(f"{page.take(*match.span())!r}: how many nodes a group may span is no constraint here")
+    for match in page.search(lex.SPLIT) if claims.has("accelerator") else ():
+        words = page.take(*match.span())
+        claims.claim("disaggregated", True, words)
+        claims.leave_unread(f"{words!r}: read as separate prefill and decode; how many GPUs each gets is searched for")
     available = _read_available(page)
     tokens = _Tokens(page)
     counts = _read_shares(tokens, claims, sizes)
@@ -232,7 +236,7 @@ def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
     match = lex.AVAILABLE.search(page.text)
     number = None if match is None else read_number(next(filter(None, match.groups())))
-    if match is None or number is None:
+    if match is None or number is None or lex.PHASE.search(page.clause_text(*match.span())):
         return None
     return Count("gpus", number, page.take(*match.span()), frozenset())
 

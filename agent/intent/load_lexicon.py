@@ -144,13 +144,20 @@ PEAK = re.compile(
     re.IGNORECASE,
 )
 USUAL = re.compile(
-    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
+    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|(?<!i\s)mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
     re.IGNORECASE,
 )
 LOWEST = re.compile(
     r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
 )
 OF_SPREAD = re.compile(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}", re.IGNORECASE)
+# A number of people or requests that nobody can plan for.
+VAGUE = re.compile(
+    r"(?<![a-z])(?:(?:tens|dozens|scores|hundreds|thousands|lots)\sof|several(?:\s(?:dozen|hundred|thousand))?|many|a\s(?:few|lot\sof)"
+    r"(?:\s(?:dozen|hundred|thousand))?)\s(?:concurrent\s|simultaneous\s|parallel\s|active\s)?(?:users|requests|people|clients|sessions|chats|"
+    r"customers|callers|employees|students)(?![a-z])|(?:几|数|上)[十百千万]+个?(?:人|用户|并发|请求|路)",
+    re.IGNORECASE,
+)
 WORK = re.compile(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
     r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",

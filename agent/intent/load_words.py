@@ -58,6 +58,8 @@ def read_load(page: Page, claims: Claims) -> None:
             claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
         else:
             claims.claim("concurrency", 1, page.take(*match.span()))
+    for match in page.search(lex.VAGUE):
+        claims.leave_unread(f"{page.take(*match.span())!r} is no number that can be planned for; say how many at once")
     for match in page.search(lex.NO_PREFIX_CACHE):
         claims.claim("prefix_cache_hit_rate", 0.0, page.take(*match.span()))
     for match in page.search(lex.EXPERT_IMBALANCE):

@@ -46,7 +46,8 @@ _SHORT = 10
 _ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 # What demands something, of whatever.
 _DEMAND = re.compile(
-    r"(?<![a-z])(?:must(?:n't)?|shall|has\sto|have\sto|needs?\sto|required?|exactly|precisely|at\smost|at\sleast|"
+    r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
+    r"has\sto|have\sto|needs?\sto|required?|exactly|precisely|at\smost|at\sleast|"
     r"no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
     r"必须|只能|不得|不能|不要|禁止|不许|至少|至多|最多|恰好|不超过",
     re.IGNORECASE,

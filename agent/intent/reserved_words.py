@@ -107,6 +107,7 @@ _REPLICAS = Gated(
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
     needs="replica|cop|instances|副本|实例",
 )
+_OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{_NODE})|每(?:[台个])?\s?(?:{_NODE})", re.IGNORECASE)
 _EXACT = cues(
     r"exactly|precisely|must|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
     r"can't\s(?:move|change)",
@@ -149,8 +150,9 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
         value = read_number(amount["n"].lower()) or 0.0
         size = round(value * (2**30 if amount["unit"].lower() == "gib" else 10**9))
         if size >= 2**20:
-            words = page.original[start : start + len(sentence)].strip()[:500]
-            page.take(start + amount.start(), start + amount.end())
+            span = start + amount.start(), start + amount.end()
+            words = page.clause_text(*span)[:500]
+            page.take(*span)
             yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=size, words=words)
 
 
@@ -183,6 +185,11 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             yield out
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
             yield part
+        elif found is not None and not found["node"] and _OF_EACH_NODE.search(sentence):
+            words = page.take(start + found.start(), start + found.end())
+            claims.leave_unread(
+                f"{words!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
+            )
         elif found is not None:
             yield _taken(page, start, found)
         elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):

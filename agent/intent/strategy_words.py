@@ -88,6 +88,7 @@ _COMPARE = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
+_AS_DP = re.compile(r"dp|data|数据", re.IGNORECASE)
 # A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
 _STRATEGY_LINE = re.compile(
     r"(?:^|\n)[^\n:=]{0,40}(?:strateg(?:y|ies)|parallelism|策略|并行)[^\n:=]{0,20}[:=][^\n]*", re.IGNORECASE
@@ -300,9 +301,10 @@ def _strategy(claims: Claims, gpus: int | None) -> tuple[StatedStrategy, str] | 
             dp = value
         else:
             degrees[phase][degree] = value
-    # DP told of each phase, and alike, is that of replicas that serve both.
+    # DP that both phases state alike is that of replicas that serve both; replicas of each are replicas of each.
     replicas = {stated.get("replicas") for stated in degrees.values()}
-    if dp is None and len(replicas) == 1 and not claims.has("disaggregated"):
+    as_dp = all(_AS_DP.search(claims.words[name]) for name in said if name.endswith(".replicas"))
+    if dp is None and as_dp and len(replicas) == 1 and not claims.has("disaggregated"):
         dp, _ = degrees["prefill"].pop("replicas", None), degrees["decode"].pop("replicas", None)
     words = ", ".join(dict.fromkeys(claims.words[name] for name in said))
     strategy = StatedStrategy(
