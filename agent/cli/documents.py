@@ -97,9 +97,12 @@ def estimate_command(
 ) -> int:
     """Estimate latency, throughput and the memory of each GPU for the plan document FILE.
 
-    It does not check the rules: that is what validate does.
+    Where the plan breaks rules the figures are of it as it stands, and a line on standard error names them.
     """
-    plan = typed_plan(document)
+    read = read_plan(document)
+    plan = _typed(read, document)
+    if broken := _broken_rules(read):
+        click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
     from ...tools.performance.estimate import estimate
 
     figures = estimate(plan, usd_per_gpu_hour, calibration)
@@ -113,13 +116,24 @@ def estimate_command(
     return 0
 
 
+def _broken_rules(read: ReadDocument) -> list[str]:
+    """The rules that a document breaks, each once; warnings are none."""
+    from ...tools.validate import validate_read
+
+    violations = validate_read(read).violations
+    return list(dict.fromkeys(one.rule for one in violations if one.severity == "error"))
+
+
 def typed_plan(path: Path) -> Plan:
     """The document at `path`, which must be of the format.
 
     Raises:
         InputError: it is not; the first fault is named.
     """
-    document = read_plan(path)
+    return _typed(read_plan(path), path)
+
+
+def _typed(document: ReadDocument, path: Path) -> Plan:
     if document.plan is None:
         first = document.faults[0]
         more = f" and {len(document.faults) - 1} more" if len(document.faults) > 1 else ""
