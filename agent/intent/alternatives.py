@@ -54,7 +54,7 @@ _MOST_BETWEEN = 80
 _TAKEN_BACK = re.compile(
     rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
-    r"value|just|please|sorry|wait|no|actually|correction)(?![a-z])){0,12}",
+    r"value|just|please|sorry|wait|no|mean|actually|correction)(?![a-z])){0,12}",
     re.IGNORECASE,
 )
 _N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
@@ -146,9 +146,14 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
     return older, newer, tuple(notes)
 
 
+def _is_in_thousands(words: str) -> bool:
+    return words[:1].isdigit() and words[-1:].isalpha()
+
+
 def _counts_the_same(old: Quantity, new: Quantity) -> bool:
     if old.unit == new.unit == "count":
-        return old.words[-1:].isalpha() == new.words[-1:].isalpha()  # "8k, no, 500" are hardly two of a kind
+        # "8k, no, 500" are hardly two of a kind; "4, no, six" are.
+        return _is_in_thousands(old.words) == _is_in_thousands(new.words)
     return new.unit == old.unit or (new.unit == "count" and old.words[0].isdigit() and old.words.endswith(old.spelled))
 
 
