@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..tools.checkpoint import if_time, left_out
 from ..tools.engines.defaults import possible_relaxations
 from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
+from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.document import Relaxation
 from ..tools.rules.registry import all_rules
@@ -115,7 +116,7 @@ def _devices_bind(request: SearchRequest) -> _Binding:
 def _nothing_is_legal(request: SearchRequest, result: SearchResult) -> _Binding:
     """No strategy came so far that memory would be asked about: the limits that refused, with their counts."""
     if request.space.gpus < 1:
-        return _Binding("CO008", "no GPU is left", None, None)
+        return _Binding("CO008", _no_gpu(request), None, None)
     names = {rule.id: f"{rule.id} ({rule.name})" for rule in all_rules()}
     # Constraints first: rules refuse some degrees of every model.
     by = sorted(result.refused, key=names.__contains__)
@@ -123,6 +124,16 @@ def _nothing_is_legal(request: SearchRequest, result: SearchResult) -> _Binding:
     rest = f" and {len(by) - _MOST_NAMED} other rules more" if len(by) > _MOST_NAMED else ""
     reason = f"no strategy on {_kind(request)} is legal: of the degrees and stages tried {', '.join(told)}{rest}"
     return _Binding(by[0] if by[0] in names else "CO008", reason, None, None)
+
+
+def _no_gpu(request: SearchRequest) -> str:
+    """Why no GPU is left to plan with: what one costs, or that all are kept back."""
+    budgets = [one for one in request.policy.constraints or () if isinstance(one, BudgetConstraint)]
+    accelerator = request.facts.accelerator
+    for budget in budgets:
+        if (price := hourly_price(budget, accelerator)) > budget.value:
+            return f"one {accelerator.id} costs {price:.2f} USD an hour, so no GPU is left"
+    return "no GPU is left"
 
 
 def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:

@@ -68,6 +68,7 @@ def test_a_pipeline_that_must_cross_nodes_does() -> None:
     [
         ("tp = 5", "", r"“tp = 5” refused \d+.*TP005 \(uneven split\) refused"),
         ("reserved_gpus = 8", "", "no GPU is left"),
+        ("usd_per_hour <= 1", "", "costs"),
         ("decode pp = 2", "with SGLang 0.4.8", r"EN012 \(pipelined side\) refused"),
     ],
 )
