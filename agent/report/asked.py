@@ -43,6 +43,12 @@ def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
         yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
 
 
+def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
+    """That nobody named the hardware, as one of the first lines of a report."""
+    if any(one.field == "hardware" for one in assumptions):
+        yield "No hardware was named: planned for the least that does; name yours, such as 8 H100"
+
+
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
     """What was not looked at for want of time, as one of the first lines of a report."""
     if left_out:

@@ -16,6 +16,7 @@ from .asked import (
     hardware_text,
     left_out_lines,
     not_acted_on_lines,
+    open_hardware_lines,
     workload_text,
 )
 from .estimate import confidence, estimate_sections, rate_text, with_range
@@ -95,6 +96,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines = [f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}"]
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
+        lines += open_hardware_lines(result.report.assumptions)
     lines.append(workload_text(plan.workload))
     gpus = plan.strategy.gpu_count
     owned = plan.hardware.nodes * plan.hardware.gpus_per_node
