@@ -101,6 +101,13 @@ def python(code: str, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
+def test_the_command_runs_as_a_module_too() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "shardwright", "--version"], capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
+    assert run.stdout.startswith("shardwright ")
+
+
 def test_importing_is_silent_and_loads_no_heavy_library(tmp_path: Path) -> None:
     heavy = {"openai", "networkx", "jsonschema", "pydantic", "rich", "click", "yaml", "numpy"}
     assert python("import shardwright", tmp_path) == ""
