@@ -89,7 +89,7 @@ def test_a_wheel_holds_one_top_level_package_and_the_whole_of_it(wheel_names: se
 
 def test_a_wheel_holds_no_test_and_no_script_of_the_repository(wheel_names: set[str]) -> None:
     inside = {name.split("/")[1] for name in wheel_names if name.startswith("shardwright/")}
-    assert inside <= {"__init__.py", "py.typed", *SOURCES}
+    assert inside <= {"__init__.py", "__main__.py", "py.typed", *SOURCES}
 
 
 def python(code: str, cwd: Path) -> str:
