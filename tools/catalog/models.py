@@ -172,7 +172,8 @@ def _find(name: str) -> ModelEntry:
     fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
     if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
         raise InputError(
-            f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}"
+            f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}; "
+            "name one"
         )
     return _best(fitting, written)
 
