@@ -102,8 +102,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
     notes: list[str] = []
 
     def changed(match: re.Match[str]) -> str:
-        old, new = (next(filter(None, map(match.group, names)), "") for names in ("aceg", "bdfh"))
-        notes.append(f"{new.strip()!r} takes the place of {old.strip()!r}, which stands beside it")
+        old, new = _old_and_new(match)
+        notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
         return f"{match['mid'] or ''}{new}{match['tail'] or ''}{noun}"
 
@@ -132,7 +132,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
 
     def changed(match: re.Match[str]) -> str:
         nonlocal older
-        old, new = (next(filter(None, map(match.group, names)), "").strip() for names in ("aceg", "bdfh"))
+        old, new = _old_and_new(match)
         sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
         places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
         is_told = old[-1:] not in "bB" and (LOAD.search(sentence) or LATENCY.search(sentence))
@@ -144,6 +144,12 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
 
     newer = _CHANGED.sub(changed, newer)
     return older, newer, tuple(notes)
+
+
+def _old_and_new(match: re.Match[str]) -> tuple[str, str]:
+    """The two figures of a match of `_CHANGED`."""
+    old, new = (next(filter(None, map(match.group, names)), "") for names in ("aceg", "bdfh"))
+    return old, new
 
 
 def _is_in_thousands(words: str) -> bool:

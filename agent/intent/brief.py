@@ -157,16 +157,14 @@ def _said(source: Source, folder: Path) -> Said:
     except RequestError as error:
         raise BriefError(document.placed(error.reason), error.understood, error.field) from error
     facts = document.facts
-    per_node = said.gpus_per_node
     model = read_model(facts, _named_models(document, said), list(source.objects), folder)
-    card = _card(document, said, per_node, source.objects)
+    card = _card(document, said, source.objects)
     parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
     updates: dict[str, Any] = {
         "model": model.name,
         "model_config_object": model.config,
         "accelerator": card.accelerator,
         "accelerator_object": card.accelerator_object,
-        "gpus_per_node": per_node,
         "readings": (*map(document.placed, said.readings), *facts.readings)[:100],
         "unread": (*map(document.placed, said.unread), *facts.unread)[:100],
     }
@@ -199,7 +197,7 @@ def _named_models(document: Document, said: Said) -> list[Fact]:
     return [Fact("model", find_model(said.model), document.words(words), document.place(words), words)]
 
 
-def _card(document: Document, said: Said, per_node: int | None, objects: Sequence[StatedObject]) -> Card:
+def _card(document: Document, said: Said, objects: Sequence[StatedObject]) -> Card:
     """The card in words and figures, or one that stands in the brief in the catalogue's own form."""
     stated = [item for item in objects if item.kind == "card"]
     if not stated:
@@ -208,8 +206,8 @@ def _card(document: Document, said: Said, per_node: int | None, objects: Sequenc
             words = said.words["accelerator"]
             card = find_accelerator(said.accelerator)
             names = [Fact("accelerator", card, document.words(words), document.place(words), words)]
-        if per_node is not None:
-            document.facts.add([Fact("gpus_per_node", per_node, "", "")])
+        if said.gpus_per_node is not None:
+            document.facts.add([Fact("gpus_per_node", said.gpus_per_node, "", "")])
         return read_card(document.facts, names)
     try:
         cards = [Accelerator.model_validate({"id": "custom", **item.value}) for item in stated]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
-from .brief_qualifiers import is_word, key_unit
+from .brief_qualifiers import is_word, stated_unit
 from .brief_statements import Statement, key_words
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
@@ -62,7 +62,7 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
     """Every quantity that is still on the page from `start` on, with the texts that may explain it."""
     found: list[Figure] = []
     previous: Unit | None = None
-    units = [unit for part in reversed(statement.path[-3:]) if (unit := key_unit(part))] if statement.keyed else []
+    in_bytes = stated_unit(statement) == "byte"
     for clause_start, clause_end in ((start + s, start + e) for s, e in _clauses(page.text[start:])):
         text = page.text[clause_start:clause_end]
         quantities = find_quantities(text)
@@ -71,26 +71,14 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
                 continue
             levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else None)
             previous = quantity.unit
-            known = _with_key_unit(quantity, units[0]) if units and quantity.unit == "count" else quantity
-            moved = Quantity(
-                known.value,
-                known.decimal_value,
-                known.unit,
-                quantity.start + clause_start,
-                quantity.end + clause_start,
-                quantity.words,
-                known.spelled,
-                known.upper,
-            )
+            known = _of_bytes(quantity) if in_bytes and quantity.unit == "count" else quantity
+            moved = replace(known, start=quantity.start + clause_start, end=quantity.end + clause_start)
             found.append(Figure(moved, levels, levels[-1]))
     return tuple(found)
 
 
-def _with_key_unit(quantity: Quantity, unit: str) -> Quantity:
-    if unit == "byte":
-        return Quantity(quantity.value, quantity.decimal_value, "bytes", 0, 0, quantity.words, "bytes", quantity.upper)
-    again = find_quantities(f"{quantity.words} {unit}")
-    return again[0] if len(again) == 1 else quantity
+def _of_bytes(quantity: Quantity) -> Quantity:
+    return replace(quantity, unit="bytes", spelled="bytes")
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...tools.catalog.model_mentions import mentions
 from .brief_launch import FORMER
-from .brief_qualifiers import key_unit
+from .brief_qualifiers import stated_unit
 from .brief_statements import PER_NODE, Statement, key_words
 from .page import BARRIER
 from .quantities import find_quantities, normalise, with_paired_statistics
@@ -159,8 +159,7 @@ def _spelled(key: str) -> str:
 
 def _with_unit(statement: Statement, body: str) -> str:
     """The words with the unit of their key behind every bare number."""
-    keys = statement.path[-3:] if statement.keyed else ()
-    unit = next((unit for key in reversed(keys) if (unit := key_unit(key))), None)
+    unit = stated_unit(statement)
     if unit is None:
         return body
     for quantity in reversed(find_quantities(body)):

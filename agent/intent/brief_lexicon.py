@@ -8,11 +8,6 @@ Row = tuple[str, str, str] | tuple[str, str, str, str | None] | tuple[str, str, 
 
 GPU = r"(?:gpus?|cards?|accelerators?|devices?|npus?|dcus?|xpus?|tpus?|chips?|显卡|加速卡|加速器|芯片|卡)"
 NODE = r"(?:nodes?|servers?|hosts?|machines?|boxes|box|chassis|instances?|节点|服务器|机器|主机|整机)"
-PER_NODE = (
-    rf"(?:(?:per|each|every|/|in (?:a|each|every|one)|inside (?:a|each)|on each) ?{NODE}"
-    rf"|{NODE} (?:each|of|with|has|have|holds?|holding|contains?|carr(?:y|ies)|houses?) |每个?(?:台|节点|"
-    r"服务器|机器|机)|单(?:机|节点|台))"
-)
 INTRA = (
     r"nvlink|nvswitch|xgmi|infinity fabric|hccs|ualink|pcie|intra|scale up|gpu to gpu|p2p"
     rf"|(?:inside|within|in|on) (?:a |each |one |the |every )?(?:same )?{NODE}|(?:single|same) {NODE}|"

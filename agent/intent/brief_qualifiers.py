@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .brief_statements import key_words
+from .brief_statements import Statement, key_words
 from .quantities import Quantity
 
 _KEY_UNITS: tuple[tuple[str, str], ...] = (
@@ -51,6 +51,12 @@ def key_unit(key: str) -> str | None:
             if pattern.search(candidate):
                 return unit
     return None
+
+
+def stated_unit(statement: Statement) -> str | None:
+    """The unit that the key of a statement states, else the nearest of the two keys above it."""
+    keys = statement.path[-3:] if statement.keyed else ()
+    return next((unit for key in reversed(keys) if (unit := key_unit(key))), None)
 
 
 def is_word(quantity: Quantity) -> bool:

@@ -21,7 +21,7 @@ from ..intent.merge import refusal as refused
 from ..intent.merge import stated_fields
 from .agreement import COUNTS, agree, agree_on_counts, answers, is_left_alone, same_constraint, total
 from .found import Found, Verified
-from .wording import shown, stands_in, unread, worded
+from .wording import shown, spaced, stands_in, unread, worded
 
 # Words that set a statement against one before it.
 _CONTRAST = re.compile(
@@ -66,8 +66,8 @@ class _Merge:
         """Whether the model's words win over the rules' `own`: they hold these, or take back what stood before them."""
         if self.is_refused or stands_in(own, quote):
             return True
-        text, first = _spaced(self.text), next(iter(re.split(r"[;,]\s", own)), "")
-        theirs, later = text.find(_spaced(first)), text.rfind(_spaced(quote))
+        text, first = spaced(self.text).lower(), next(iter(re.split(r"[;,]\s", own)), "")
+        theirs, later = text.find(spaced(first).lower()), text.rfind(spaced(quote).lower())
         around = text[max(0, theirs - 40) : later + len(quote) + 20]
         return 0 <= theirs <= later + len(quote) and _CONTRAST.search(around) is not None
 
@@ -199,10 +199,6 @@ def _constraints(merge: _Merge, own: Iterable[Constraint]) -> tuple[Constraint, 
         value = one.value.model_dump() if hasattr(one.value, "model_dump") else one.value  # pyright: ignore[reportAttributeAccessIssue]
         merge.notes.append(f"read by the model: the constraint {one.kind} {value} from {one.words[:160]!r}")
     return merged_constraints(tuple(kept)) if kept else ()
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split()).lower()
 
 
 def _is_in_strategy(merge: _Merge, one: Constraint) -> bool:

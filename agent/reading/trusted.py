@@ -14,6 +14,7 @@ from ..intent.markup import without_markup
 from ..intent.page import TAKEN, Page
 from ..intent.quantities import normalise
 from ..intent.refusals import set_aside_instructions, set_aside_orders
+from .wording import spaced
 
 MOST_QUOTED = 600
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:\.(?=\S)[^.!?。！？\n]*)*")
@@ -41,27 +42,23 @@ class Trusted:
             if any(start < match.end() and match.start() < end for start, end in spans)
         )
         inside = (page.original[start:end] for start, end in spans)
-        return cls(_spaced(text), tuple(_spaced(words) for words in (*around, *inside) if words.strip()))
+        return cls(spaced(text), tuple(spaced(words) for words in (*around, *inside) if words.strip()))
 
     def around(self, quote: str) -> str:
         """The sentences that a quote stands in."""
-        at = self.text.find(_spaced(quote))
+        at = self.text.find(spaced(quote))
         spans = (match.span() for match in _SENTENCE.finditer(self.text))
         near = [(start, end) for start, end in spans if start < at + len(quote) and at < end]
         return self.text[near[0][0] : near[-1][1]] if near else quote
 
     def why_not(self, quote: str) -> str | None:
         """Why `quote` supports nothing; `None` where it stands in the text and may."""
-        words = _spaced(quote)
+        words = spaced(quote)
         if not words or len(words) > MOST_QUOTED:
             return "it quotes nothing"
         if words not in self.text:
             return f"{quote[:80]!r} does not stand in the request"
-        plain = _spaced(normalise(quote))
+        plain = spaced(normalise(quote))
         if any(plain in one or one in plain for one in self.set_aside):
             return f"{quote[:80]!r} stands among instructions, which order nothing"
         return None
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())

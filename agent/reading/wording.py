@@ -12,15 +12,20 @@ from ..intent.intent import Said
 _UNREAD_NUMBER = re.compile(r"'(?P<number>.+?)' in '(?P<clause>.+)' was not understood", re.DOTALL)
 
 
+def spaced(text: str) -> str:
+    """A text with single spaces."""
+    return " ".join(text.split())
+
+
 def stands_in(words: str, quote: str) -> bool:
     """Whether every part of the rules' words stands in the quote."""
-    parts = [" ".join(part.split()).lower() for part in re.split(r"[;,]\s", words) if part.strip()]
-    return bool(parts) and all(part in " ".join(quote.split()).lower() for part in parts)
+    parts = [spaced(part).lower() for part in re.split(r"[;,]\s", words) if part.strip()]
+    return bool(parts) and all(part in spaced(quote).lower() for part in parts)
 
 
 def unread(base: Said, taken: Iterable[str], not_understood: Iterable[str]) -> Iterator[str]:
     """What neither the rules (`base`) nor the model understood; the quotes of `taken` are of what the model did."""
-    quotes = [" ".join(quote.split()).lower() for quote in taken]
+    quotes = [spaced(quote).lower() for quote in taken]
     for line in base.unread:
         match = _UNREAD_NUMBER.fullmatch(line)
         number = match["number"].lower() if match else ""
