@@ -16,6 +16,7 @@ from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
+from .standing import best, standing
 
 # Behind a name: it is given up.
 _DROPPED = re.compile(
@@ -173,6 +174,14 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
         left, dropped = list(names), []
     if not left:
         return Settled("one", ())
+    settled = _settled(text, left, dropped)
+    if settled.kind == "contradict":
+        standing_best = best((standing(text, name.start, name.end), name) for name in left)
+        settled = _settled(text, standing_best, [name for name in names if name not in standing_best])
+    return settled
+
+
+def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Settled:
     meant = [left[0]]
     superseded = list(dropped)
     is_choice = False

@@ -13,6 +13,7 @@ from ...tools.bounds import Bounds
 from .alternatives import CORRECTED
 from .errors import RequestError
 from .intent import Said, Understood
+from .standing import standing_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Claims:
         if name in self.values and self.values[name] != value:
             if self._takes_place(name, value, words) or self._gives_way(name, value, words):
                 return
+            if self._stands_before(name, value, words):
+                return
             raise self.refusal(
                 f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
                 f"and {_plain(value)} in {words!r}; keep one",
@@ -97,6 +100,17 @@ class Claims:
         if first < second:
             self.values[name], self.words[name] = value, words
         self.reading(f"{later!r} takes the place of {earlier!r}, which stands before it")
+        return True
+
+    def _stands_before(self, name: str, value: Any, words: str) -> bool:
+        """Whether one of the two statements is of what holds and the other of what does not; the first then stands."""
+        before, now = standing_of(self.text, self.words[name]), standing_of(self.text, words)
+        if before == now:
+            return False
+        meant, aside = (self.words[name], words) if before < now else (words, self.words[name])
+        if now < before:
+            self.values[name], self.words[name] = value, words
+        self.reading(f"{meant!r} is planned for, not {aside!r}, which is said of something else")
         return True
 
     def _gives_way(self, name: str, value: Any, words: str) -> bool:
