@@ -83,16 +83,17 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
+        rf"{_AFTER_NUMBER}(?:com(?:ing|es?)|going|goes)\sin(?![a-z])",
         rf"{_AFTER_NUMBER}[进入](?![行程口])",
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参(?:长度)?|文档(?:长度)?",
     ),
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
-        rf"{_AFTER_NUMBER}(?:back(?!-)|(?:of\s)?(?:reasoning|thinking))(?![a-z])",
+        rf"{_AFTER_NUMBER}(?:back(?!-)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking))(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
@@ -107,7 +108,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:requests?|sequences?|messages?|conversations?|chats?|contracts?|emails?|tickets?|pages)\s"
         r"(?:of|are|is|with|have|has|averag\w{1,4})(?![a-z])",
         rf"(?<=token\s)(?:(?!of|for|to|from|about|per|and|with|in|out|or|on)[a-z]{{3,12}}\s)?{READ_MATTER}",
-        rf"(?<![a-z]){READ_MATTER}\s(?:of|with|have|has|run\sto|averag\w{{1,4}})(?=\s(?:about\s|around\s|some\s|up\sto\s|roughly\s)?\d)",
+        rf"(?<![a-z]){READ_MATTER}\s(?:of|with|have|has|runs?|rang(?:e|es|ing)|var(?:y|ies)|go(?:es)?|averag\w{{1,4}})(?=\s(?:(?:about|around|some|up|to|roughly|anywhere|from|between)\s){{0,3}}\d)",
         rf"{_READ_MATTER_CHINESE}(?:长度)?",
         r"(?<=tokens\sof\s)(?:history|context|text|code|chat|conversation|background|retrieved|source)(?![a-z])",
     ),
@@ -121,6 +122,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
 }
 
 ROLE = re.compile("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()), re.IGNORECASE)
+FOLLOWS = re.compile(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])", re.IGNORECASE)
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.
 WRITING = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from . import load_lexicon as lex
@@ -31,6 +31,7 @@ _MARKS = dict.fromkeys(("input", "output", "tokens_of"), (lex.PEAK, lex.USUAL, l
     "concurrency": (lex.PEAK,)
 }
 _FAR = 4.0  # more between two figures than that the second is one more of the first
+_NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
@@ -156,13 +157,13 @@ def _pair_up(page: Page) -> _Load:
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
     things = [m.span() for q in figures if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))]
     roles = [
-        Role(str(match.lastgroup), *match.span())
+        Role(str(match.lastgroup), *match.span(), follows=lex.FOLLOWS.match(page.text, match.start()) is not None)
         for match in page.search(lex.ROLE)
         if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
     # "produces a 1k summary": two words for one figure.
     twice = {a for a, b in pairwise(roles) if a.name == b.name and _is_one(page, quantities, a, b)}
-    roles = [role for role in roles if role not in twice]
+    roles = _joined_roles(page, quantities, [role for role in roles if role not in twice])
     shares = pair(
         page.text,
         [role for role in roles if role.name in _SHARES],
@@ -179,9 +180,26 @@ def _pair_up(page: Page) -> _Load:
     return _Load(quantities, (*shares, *numbers), slashes)
 
 
+def _joined_roles(page: Page, quantities: Sequence[Quantity], roles: Sequence[Role]) -> list[Role]:
+    """Words for the same thing with no figure between them are one word: "answers come out at 200"."""
+    joined: list[Role] = []
+    for role in roles:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.name == role.name
+            and gap_cost(page.text[last.end : role.start]) < _NEAR
+            and not any(last.end <= one.start < role.start for one in quantities)
+        ):
+            joined[-1] = replace(role, start=last.start, follows=last.follows)
+        else:
+            joined.append(role)
+    return joined
+
+
 def _is_one(page: Page, quantities: Sequence[Quantity], first: Role, then: Role) -> bool:
     inside = [one for one in quantities if first.end <= one.start and one.end <= then.start]
-    return len(inside) == 1 and gap_cost(page.text[first.end : inside[0].start]) + then.start - inside[0].end < 2
+    return len(inside) == 1 and gap_cost(page.text[first.end : inside[0].start]) + then.start - inside[0].end < _NEAR
 
 
 def _accepts(role: str, quantity: Quantity) -> bool:

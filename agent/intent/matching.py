@@ -28,12 +28,16 @@ Value = TypeVar("Value", bound=Spanned)
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A word that says what a value is for; `cost` makes a vague word further away than a telling one."""
+    """A word that says what a value is for; `cost` makes a vague word further away than a telling one.
+
+    `follows`: it stands right behind a value ("2k in"), and so hardly speaks of one behind itself.
+    """
 
     name: str
     start: int
     end: int
     cost: float = 0.0
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Pairing(Generic[Value]):
         return min(self.role.start, self.value.start), max(self.role.end, self.value.end)
 
 
+_BEHIND = 2.0  # what it costs to pair a word that stands right behind one value with the next value
 _LEFT_OUT = 6.0  # what it costs to leave a value without a role: pairs that cost more are not made
 _FILLER = re.compile(
     r"\b(?:of|is|are|be|being|at|most|least|under|below|less|than|within|up|to|no|not|more|over|above|exceeds?|exceeding|"
@@ -114,7 +119,8 @@ def _pairs_of(
         return None
     turn = next(i for i in range(1, len(shape)) if shape[i] != shape[i - 1])
     cost = gap_cost(text[group[turn - 1].end : group[turn].start])
-    cost += sum(role.cost for role in roles) + (0.1 if shape[0] == "V" else 0.0) + (-0.2 if len(group) == 3 else 0.0)
+    cost += sum(role.cost + _BEHIND * (role.follows and shape == "RV") for role in roles)
+    cost += (0.1 if shape[0] == "V" else 0.0) + (-0.2 if len(group) == 3 else 0.0)
     return None if cost >= _LEFT_OUT else (cost, tuple(Pairing(role, value) for role, value in pairs))
 
 

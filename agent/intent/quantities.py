@@ -213,7 +213,9 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
 def _may_stand_alone(number: str, following: str) -> bool:
     """Whether a number without a unit is a number at all: `70B` and a Chinese numeral inside a word are not."""
     if not any(c.isdigit() for c in number):
-        return _CHINESE_FIGURE.match(number) is not None or (number.isascii() and number.lower() not in PHRASES)
+        return _CHINESE_FIGURE.match(number) is not None or (
+            number.isascii() and (number.lower() not in PHRASES or number.lower().endswith("dozen"))
+        )
     if number[-1] in "kK千百万亿":
         return True
     return not (following.isascii() and (following.isalnum() or following == "_")) or following in ("x", "X")

@@ -1,4 +1,4 @@
-"""How a statement stands beside a rival: what holds now before what held once, holds for others, or was only asked.
+"""How a statement stands beside a rival: what holds now before what held once or holds for others.
 
 It is asked only where two statements of one thing differ; alone, each is read as it stands.
 """
@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 # What says of its clause that it holds, whatever was said elsewhere.
 _HOLDS = re.compile(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
-    r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|plan\s(?:for|with|on)|"
+    r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
     r"ours(?=\s(?:is|are))|still\svalid|chosen|picked|approved)(?![a-z])|"
     r"最终|现在|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
     re.IGNORECASE,
@@ -25,7 +25,7 @@ _HOLDS = re.compile(
 _ASIDE = re.compile(
     r"(?<![a-z])(?:was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
     r"at\sfirst|first\s(?:draft|version|idea|plan|quote|estimate)|last\s(?:week|month|quarter|year|time|summer|autumn|winter|spring)|"
-    r"v\d(?:\.\d)?|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today|current(?:ly)?|existing|so\sfar|"
+    r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today|current(?:ly)?|existing|so\sfar|"
     r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
     r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
@@ -34,8 +34,8 @@ _ASIDE = re.compile(
     r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|someone\selse|next\sdoor|"
     r"lent|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
-    r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|later|eventually|some\s?day|in\sthe\s(?:long\srun|future)|"
-    r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|may\sbe|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
+    r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|later|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
+    r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
     r"原[来先定计有]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
     r"不要了|不再|不保留|没批|否决|放弃|取消|算了|太[夸高低严贵慢大小]|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     r"友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
@@ -43,22 +43,25 @@ _ASIDE = re.compile(
 )
 _CLAUSE_END = re.compile(r"[,;:.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
+# Behind a question: what it asks for is denied.
+_DENIED = re.compile(r"\?\s{0,3}(?:[^\s:]{1,12}\s?:\s?)?(?:(?:no(?:pe)?|nah|not|never)(?![a-z])|不|没|否)", re.IGNORECASE)
 
 
 def standing(text: str, start: int, end: int) -> int:
     """The rank of the words at `start`..`end`, the lowest of which counts.
 
     -1 where their clause says that it holds, 0 where nothing is said, 1 where their sentence speaks of something else
-    or asks, 2 where their own clause does.
+    or is a question that is denied, 2 where their own clause does.
     """
-    clause = _around(text, start, end, _CLAUSE_END)
-    if _ASIDE.search(text, *clause):
+    left, right = _around(text, start, end, _CLAUSE_END)
+    around = f"{text[left:start]} _ {text[end:right]}"
+    if _ASIDE.search(around):
         return 2
-    if _HOLDS.search(text, *clause):
+    if _HOLDS.search(around):
         return -1
     left, right = _around(text, start, end, _SENTENCE_END)
-    asks = text[right : right + 1] == "?"
-    return 1 if asks or _ASIDE.search(text, left, right) else 0
+    is_denied = _DENIED.match(text, right) is not None
+    return 1 if is_denied or _ASIDE.search(f"{text[left:start]} _ {text[end:right]}") else 0
 
 
 def standing_of(text: str, words: str) -> int:

@@ -177,10 +177,10 @@ def test_a_question_ends_the_command_with_two(capsys: pytest.CaptureFixture[str]
 
 
 def test_what_the_rules_refuse_the_model_may_read() -> None:
-    words = "Llama-3.1-8B on 2 H100, TTFT under 2 s. The board: TTFT under 900 ms is what counts now"
+    words = "Llama-3.1-8B on 2 H100, TTFT under 2 s. The board: TTFT under 900 ms is what counts"
     with pytest.raises(RequestError, match="stated twice"):
         read(words, text("no"))
-    said = by(words, fact("ttft_ms_max", 900, "TTFT under 900 ms is what counts now"))
+    said = by(words, fact("ttft_ms_max", 900, "TTFT under 900 ms is what counts"))
     assert said.ttft_ms_max == 900
     assert any("the rules refused it" in line and "stated twice" in line for line in said.readings)
 
