@@ -49,7 +49,8 @@ _BUSY = re.compile(
 )
 # "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
 _KEPT_FREE = re.compile(
-    r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g",
+    r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g|"
+    r"(?:must|should|shall|ha[sv]e?\sto|needs?\sto)\s(?:stay|remain|be\s(?:kept|left))|stays?\s(?:free|idle|empty)",
     re.IGNORECASE,
 )
 _SERVED = re.compile(

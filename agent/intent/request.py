@@ -43,6 +43,12 @@ _COUNTED_PART = re.compile(
 )
 _MOST_UNREAD = 50
 _SHORT = 10
+_OF_NO_MATTER = re.compile(
+    r"\s(?:of\s(?:us|you|them|these|those|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
+    r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|weeks?|"
+    r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?))(?![a-z])|[个种次天年月周]",
+    re.IGNORECASE,
+)
 _ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 # What demands something, of whatever.
 _DEMAND = re.compile(
@@ -216,9 +222,9 @@ def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         is_figure = any(character.isdigit() for character in quantity.words)
-        if is_figure or (
-            quantity.unit != "count" and not _ARTICLE.match(quantity.words)
-        ):  # "one of them" asks for nothing
+        # "one of them", "two things": nothing is asked for.
+        is_counted = quantity.unit != "count" or not _OF_NO_MATTER.match(page.text, quantity.end)
+        if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
     for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:

@@ -26,16 +26,26 @@ _COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?P<n>{_NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{_NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
 )
+_GONE = (
+    r"(?:lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
+    r"given|on\sloan|out\sof|down|broken|faulty|off\slimits|spares?)(?![a-z])"
+)
+_ORDINAL = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|other"
 # "two of the eight", "of which one": part of what was counted before.
 _PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{_NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?P<j>{_NUMBER})\s(?:back|aside|free|in\sreserve)(?![a-z])",
-    needs="of|其中|hold|keep|set|put|leav|must|sh|ha|need|stay|remain",
+    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?P<l>{_NUMBER})\s(?:are|is|were)\s{_GONE}|"
+    rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{_NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
+    rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{_NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
+    needs="of|其中|hold|keep|set|put|leav|must|sh|ha|need|stay|remain|are|is|were|will",
 )
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
+
+
+_ONE_NODE = re.compile(r"node|server|machine|box|host|system", re.IGNORECASE)
 
 
 def cues(english: str, chinese: str = "", *, needs: str = "") -> Gated:
@@ -43,6 +53,12 @@ def cues(english: str, chinese: str = "", *, needs: str = "") -> Gated:
     return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), needs=needs)
 
 
+# A key of a file: "keep free nodes: 1", "reserved gpus 2".
+_KEYED = re.compile(
+    rf"(?<![a-z])(?:keep|kept|leave|reserved?|spare|free|idle|stand[\s\-]?by)(?:\s(?:free|idle|aside|back|unused))?\s"
+    rf"(?:(?P<node>{_NODE})|gpus?|cards?)\s?[:=]\s?(?P<n>\d{{1,4}})(?![\d.])",
+    re.IGNORECASE,
+)
 _OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
 _NUMBERED = re.compile(
@@ -54,8 +70,9 @@ _NUMBERED = re.compile(
 _DOWN = cues(r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)|exclude", "坏|掉卡|故障|维修|没修|宕机")
 # Words that keep something from the plan, wherever in the sentence.
 _AWAY = cues(
-    r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
-    r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
+    r"off[\s\-]?limits|hands\soff|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
+    r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
+    r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"
     r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
     r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
@@ -63,7 +80,7 @@ _AWAY = cues(
     r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
     r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{1,8}占|不可用",
-    needs="off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占",
+    needs="lent|loan|assign|alloc|dedic|giv|leave|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 _BUSY = cues(
@@ -103,7 +120,7 @@ _LEFT = cues(
 )
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER}|single)\s?个?\s?(?:{_REPLICA})|"
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER}|single)\s?个?\s?(?:(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
     needs="replica|cop|instances|副本|实例",
 )
@@ -180,7 +197,7 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             continue
         bare = _PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
         is_bare = bare is not None and bare["i"] and _FREE.search(sentence, bare.end())
-        found = None if is_bare else _counted_away(sentence)
+        found = _KEYED.search(sentence) or (None if is_bare else _counted_away(sentence))
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
@@ -216,14 +233,16 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
         part["j"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
     ):
         return None
-    count = read_whole(next(filter(None, part.groups())))
-    before = [*_HARDWARE.finditer(page.text, 0, start + part.end())]
+    count = 1 if part["o"] else read_whole(next(filter(None, part.groups())))
+    found = _HARDWARE.finditer(page.text, 0, start + part.end())
+    before = [one for one in found if not (one["node"] and (count or 0) > 1 and _ONE_NODE.fullmatch(one.group()))]
     if not count or not before:
         return None
     words = page.clause_text(start + part.start(), start + part.end())[:500]
     page.take(start + part.start(), start + part.end())
-    kind: Any = "reserved_nodes" if before[-1]["node"] else "reserved_gpus"
-    return ReservedConstraint(kind=kind, value=count, words=words)
+    # "the sixth" is hardly said of one card.
+    is_node = any(one["node"] for one in before) if part["o"] else before[-1]["node"]
+    return ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)
 
 
 def _counted_away(sentence: str) -> re.Match[str] | None:

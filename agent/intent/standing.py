@@ -44,7 +44,7 @@ _ASIDE = re.compile(
 _CLAUSE_END = re.compile(r"[,;:.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # Behind a question: what it asks for is denied.
-_DENIED = re.compile(r"\?\s{0,3}(?:[^\s:]{1,12}\s?:\s?)?(?:(?:no(?:pe)?|nah|not|never)(?![a-z])|不|没|否)", re.IGNORECASE)
+_DENIED = re.compile(r"\?\s{0,3}(?:[^\s:]{1,12}\s?:\s?)?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)", re.IGNORECASE)
 
 
 def standing(text: str, start: int, end: int) -> int:
