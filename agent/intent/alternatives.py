@@ -32,7 +32,7 @@ _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGN
 CORRECTED = re.compile(
     r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
-    r"no\s?[,:;.\-]|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
+    r"no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
     re.IGNORECASE,
 )
@@ -176,9 +176,15 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
         return Settled("one", ())
     settled = _settled(text, left, dropped)
     if settled.kind == "contradict":
-        standing_best = best((standing(text, name.start, name.end), name) for name in left)
+        standing_best = best((standing(text, name.start, name.end, is_name=True), name) for name in left)
         settled = _settled(text, standing_best, [name for name in names if name not in standing_best])
     return settled
+
+
+def _is_lesser(text: str, name: Named, before: Named) -> bool:
+    """Whether the later name is said of something else, and the one before it is not."""
+    later, earlier = (standing(text, one.start, one.end, is_name=True) for one in (name, before))
+    return later > max(earlier, 0)
 
 
 def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Settled:
@@ -193,7 +199,7 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
         if len(between) <= 4 * _MOST_BETWEEN and _ELSE.search(between):
             meant.append(name)
             is_choice = True
-        elif CORRECTED.search(between):
+        elif CORRECTED.search(between) and not _is_lesser(text, name, before):
             superseded += meant
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):

@@ -45,6 +45,8 @@ MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
 _NESTED_KEY = re.compile(r"  +[\w\-]{1,40}:(?:\s|$)")
+_BLOCK_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/)){0,4000}\*/")
+_COMMENT = re.compile(r"(^|[\s,{}\[\]])//", re.MULTILINE)
 _YAML_LINE = re.compile(r"\s*(?:#.*|---|-\s.*|[\w\u4e00-\u9fff .()/\"'-]{1,60}:(?:\s.*)?)?")
 
 
@@ -128,8 +130,9 @@ def _parse(path: str, text: str) -> Source:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     suffix = Path(path).suffix.lower()
     stripped = text.strip()
-    if suffix == ".json" or (suffix not in (*_MARKDOWN, ".yaml", ".yml") and stripped[:1] in ("{", "[")):
-        return read_json(name, text)
+    is_whole = stripped[:1] + stripped[-1:] in ("{}", "[]")
+    if suffix == ".json" or (suffix not in (".yaml", ".yml") and (is_whole or (stripped[:1] in ("{", "[") and suffix not in _MARKDOWN))):
+        return read_yaml(name, _with_yaml_comments(text)) if _COMMENT.search(text) else read_json(name, text)
     if suffix in (".yaml", ".yml"):
         return read_yaml(name, text)
     if _looks_like_yaml(stripped):
@@ -138,6 +141,12 @@ def _parse(path: str, text: str) -> Source:
         except BriefError:  # plain text with colons, after all
             return read_markdown(name, text)
     return read_markdown(name, text)
+
+
+def _with_yaml_comments(text: str) -> str:
+    """JSON with comments as YAML, of which JSON is a part; every line keeps its place."""
+    text = _BLOCK_COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    return _COMMENT.sub(r"\1# ", text)
 
 
 def _looks_like_yaml(text: str) -> bool:

@@ -27,6 +27,7 @@ from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
 from .reserved_words import cues, read_reserved
+from .standing import standing_of
 
 _PRIMITIVES = {
     "tp": r"tp|tensor[\s\-]?parallel(?:ism)?|tensor\s(?:degree|ranks?|group)|张量并行",
@@ -134,6 +135,11 @@ def refuse_broken_bounds(claims: Claims) -> None:
         is_upper = bound.value.relation in ("forbidden", "<=")
         degrees = [getattr(phase, bound.value.name, None) for phase in phases]
         if is_upper and any(degree is not None and degree > most for degree in degrees):
+            said = claims.words["strategy"]
+            if standing_of(claims.text, bound.words) < standing_of(claims.text, said):
+                claims.reading(f"{bound.words!r} is planned for, not {said!r}, which is said of something else")
+                claims.drop("strategy")
+                return
             raise claims.refusal(
                 f"{claims.words['strategy']!r} demands a degree that {bound.words!r} rules out; keep one of the two",
                 "strategy",

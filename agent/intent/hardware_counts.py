@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .claims import Claims
 
-_ONE_OF = re.compile(r"单|single|(?:one|a)\s(?:node|server|machine|box)|一台", re.IGNORECASE)
+_ONE_OF = re.compile(r"单|single|(?:one|an?)\s(?:node|server|machine|box|[hd]gx)|一台", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

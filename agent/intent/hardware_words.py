@@ -101,7 +101,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts += _read_nodes_of(tokens, claims, sizes.usual or lex.USUAL_NODE)
     for match in tokens.matches(lex.PER_NODE):
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
-    _read_sized(tokens, claims)
+    counts += _read_sized(tokens, claims)
     for match in tokens.matches(lex.PART_OF_RACK):
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
     counts += _read_boxes(tokens, claims, sizes)
@@ -190,8 +190,9 @@ def _read_card_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> l
     return []
 
 
-def _read_sized(tokens: _Tokens, claims: Claims) -> None:
+def _read_sized(tokens: _Tokens, claims: Claims) -> list[Count]:
     """ "two 8-GPU nodes", "an 8xH100 server": a size bound to the node by a hyphen, an x or a unit."""
+    counts: list[Count] = []
     for match in tokens.matches(lex.SIZED):
         both_numbers = match["n"] and match["card"]  # "one 8 H100 node"
         if not (match["bind"] or match["bind2"] or both_numbers) or not ("g" in match.group() or match["card"]):
@@ -200,19 +201,20 @@ def _read_sized(tokens: _Tokens, claims: Claims) -> None:
         words = tokens.take(match)
         claims.claim("gpus_per_node", per_node, words)
         if nodes is not None:
-            claims.claim("nodes", nodes, words)
+            counts.append(Count("nodes", nodes, words, frozenset()))
+    return counts
 
 
 def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
+    counts: list[Count] = []
     for match in tokens.matches(lex.BOXES):
         nodes = tokens.number(match, "n", "n2")
         words = tokens.take(match)
         if nodes is not None:
-            claims.claim("nodes", nodes, words)
+            counts.append(Count("nodes", nodes, words, frozenset()))
         if sizes.box is not None and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", sizes.box, words)
-    counts: list[Count] = []
     for match in tokens.matches(lex.RACKS):
         racks = tokens.number(match, "n")
         if sizes.rack is not None and (racks is not None or "n" not in tokens.symbols):

@@ -19,6 +19,7 @@ from ...tools.plan.constraints import AcceleratorsConstraint
 from .alternatives import Named, Settled, settle
 from .claims import Claims
 from .page import BOX, CARD, MODEL, RACK, Page
+from .standing import standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ _FORMER = re.compile(
     re.IGNORECASE,
 )
 _COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE)
+# "racks A07 to A10" are places, whatever card is called so.
+_PLACE_BEFORE = re.compile(r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)|机柜|机房|机架|房间)[^,.;:\n\ue000-\ue00f]{0,16}$", re.IGNORECASE)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 _RACK_AFTER = re.compile(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
 _TRAY_AFTER = re.compile(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)
@@ -117,7 +120,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     for mention in chosen:
         if mention.error is None:
             continue
-        if not known or models.has_family(mention.words):
+        is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
+        if not known or (models.has_family(mention.words) and not is_aside):
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
@@ -233,6 +237,8 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             raise claims.refusal(str(mention.error))
         if page.is_negated(mention.start, mention.end) or _is_former(page, mention.start):
             _take_counted(page, mention.start, mention.end)
+            continue
+        if _PLACE_BEFORE.search(page.original[max(0, mention.start - 24) : mention.start]):
             continue
         rack = _rack(page, mention, mention.accelerator)
         mark = RACK if rack else BOX if mention.gpus_per_node else CARD

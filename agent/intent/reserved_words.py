@@ -79,8 +79,8 @@ _AWAY = cues(
     r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
     r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{1,8}占|不可用",
-    needs="lent|loan|assign|alloc|dedic|giv|leave|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占",
+    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{1,8}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与",
+    needs="lent|loan|assign|alloc|dedic|giv|leave|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占|备",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 _BUSY = cues(

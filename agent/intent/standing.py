@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 _HOLDS = re.compile(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
-    r"ours(?=\s(?:is|are))|still\svalid|chosen|picked|approved)(?![a-z])|"
+    r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|"
     r"最终|现在|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
     re.IGNORECASE,
 )
@@ -29,7 +29,7 @@ _ASIDE = re.compile(
     r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
     r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
-    r"fell\sthrough|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|stale|"
+    r"fell\sthrough|came\sup|(?:was|were)\sgonna|suggested|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|stale|"
     r"didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
     r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|someone\selse|next\sdoor|"
     r"lent|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
@@ -41,27 +41,28 @@ _ASIDE = re.compile(
     r"友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[,;:.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # Behind a question: what it asks for is denied.
-_DENIED = re.compile(r"\?\s{0,3}(?:[^\s:]{1,12}\s?:\s?)?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)", re.IGNORECASE)
+_DENIED = re.compile(r"\?\s{0,5}(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)", re.IGNORECASE)
 
 
-def standing(text: str, start: int, end: int) -> int:
-    """The rank of the words at `start`..`end`, the lowest of which counts.
+def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
+    """The rank of the words at `start`..`end`, the lowest of which counts; a name says nothing of itself.
 
     -1 where their clause says that it holds, 0 where nothing is said, 1 where their sentence speaks of something else
     or is a question that is denied, 2 where their own clause does.
     """
+    own = "_" if is_name else text[start:end]
     left, right = _around(text, start, end, _CLAUSE_END)
-    around = f"{text[left:start]} _ {text[end:right]}"
+    around = f"{text[left:start]}{own}{text[end:right]}"
     if _ASIDE.search(around):
         return 2
     if _HOLDS.search(around):
         return -1
     left, right = _around(text, start, end, _SENTENCE_END)
     is_denied = _DENIED.match(text, right) is not None
-    return 1 if is_denied or _ASIDE.search(f"{text[left:start]} _ {text[end:right]}") else 0
+    return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
 
 
 def standing_of(text: str, words: str) -> int:
