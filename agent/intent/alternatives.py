@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
@@ -60,7 +61,7 @@ _TAKEN_BACK = re.compile(
 _N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four".
-_CHANGED = re.compile(
+_CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
@@ -68,7 +69,7 @@ _CHANGED = re.compile(
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?",
-    re.IGNORECASE,
+    needs="not|不是|并非|instead|rather|from|从|由",
 )
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
@@ -116,7 +117,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
-        if restored or any(role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD)):
+        if restored or any(role.of(text).search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD)):
             continue
         words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
         rest = text[new.end :].removeprefix(")") if "(" in gap["apart"] else text[new.end :]
@@ -135,7 +136,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
         old, new = _old_and_new(match)
         sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
         places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
-        is_told = old[-1:] not in "bB" and (LOAD.search(sentence) or LATENCY.search(sentence))
+        is_told = old[-1:] not in "bB" and any(role.of(sentence).search(sentence) for role in (LOAD, LATENCY))
         if is_told or len(places.findall(older)) != 1:
             return match.group()
         older = places.sub(new, older)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .gated import Branches, Gated
 from .intent import Statistic
 
 _OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
@@ -35,7 +36,13 @@ _ROLES: tuple[tuple[str, str], ...] = (
     ),
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
 )  # fmt: skip
-ROLE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _ROLES), re.IGNORECASE)
+_NEEDS = {
+    "ttft": "ttft|first|1st|initial|prefill|prompt|start|begin|appear|kick|首|第一个|预填充",
+    "tpot": "tok|tpot|itl|tbt|decod|generation|every|each|rest|others|ones|词元|字|解码",
+    "end_to_end": "end|e2e|total|full|whole|complete|entire|response|端到端|总|整体|响应",
+    "latency": "latenc|delay|延迟|时延",
+}
+ROLE = Branches({name: Gated(pattern, needs=_NEEDS[name]) for name, pattern in _ROLES})
 FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max"}
 
 STATISTIC_WORDS = re.compile(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .gated import Branches, Gated
+
 _LENGTH = (
     r"(?:[\s_\-](?:sequence|seq|prompt|token|context|text))?s?"
     r"(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
@@ -120,7 +122,20 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-ROLE = re.compile("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()), re.IGNORECASE)
+_NEEDS = {
+    "hit_rate": "cach|hit|prefix|shared|reused|缓存|前缀|命中",
+    "memory": "ram|mem|hbm|显存|内存",
+    "rate": "qps|rps|request|arrival|请求",
+    "context": "context|ctx|seq|max|上下文|序列",
+    "input": "isl|prompt|prefill|question|doc|article|in|进|入|提示|问题|提问|文档",
+    "throughput": "throughput|tps|tok|吞吐",
+    "prefill": "prefill|预填充",
+    "decode": "decod|解码",
+    "tokens_of": "of|with|ha[sv]|run|averag|are|is|token|报告|合同|转录|会议|代码|仓库|聊天|对话|历史|邮件|论文|文章|病历|日志|书籍|材料",
+    "ttft": "ttft|time",
+    "tpot": "tpot|itl|time",
+}
+ROLE = Branches({name: Gated("|".join(parts), needs=_NEEDS.get(name, "")) for name, parts in _ROLES.items()})
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.
 WRITING = re.compile(
