@@ -29,12 +29,11 @@ _DROPPED = re.compile(
 # Behind a name: no other one is meant.
 _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
 # Between two statements of one thing: the later takes the place of the earlier.
-CORRECTED = re.compile(
+CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"no\s?[,:;.\-]|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
-    re.IGNORECASE,
 )
 # Between two names, or about them: any of them will do.
 _OR = re.compile(r"(?<![a-z])or(?![a-z])|/|或者?|还是|抑或", re.IGNORECASE)
@@ -117,7 +116,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
-        if restored or any(role.of(text).search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD)):
+        told = (role.of(text).search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
+        if restored or any(told):
             continue
         words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
         rest = text[new.end :].removeprefix(")") if "(" in gap["apart"] else text[new.end :]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from . import limit_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .intent import Statistic
 from .matching import Pairing, Role, gap_cost, pair
 from .page import STATISTIC, Page
@@ -179,7 +180,7 @@ def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
     return one is not None and (whole is None or one <= whole)
 
 
-def _distance(pattern: re.Pattern[str], before: str, after: str) -> int | None:
+def _distance(pattern: re.Pattern[str] | Gated, before: str, after: str) -> int | None:
     """Characters to the nearest match on either side."""
     distances = [len(before) - match.end() for match in pattern.finditer(before)]
     distances += [match.start() for match in pattern.finditer(after)]
