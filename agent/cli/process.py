@@ -36,6 +36,8 @@ def begin() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     # Else pydantic reads the metadata of every installed package, for plugins of which none has a say in a command.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    # Else NumPy starts a thread for each core, to multiply large matrices, of which no command has any.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     is_open = [_held(number) for number in (0, _OUTPUT, _ERRORS)]
     if not is_open[0]:
         sys.stdin = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
@@ -29,12 +30,11 @@ _DROPPED = re.compile(
 # Behind a name: no other one is meant.
 _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
 # Between two statements of one thing: the later takes the place of the earlier.
-CORRECTED = re.compile(
+CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
-    re.IGNORECASE,
 )
 # Between two names, or about them: any of them will do.
 _OR = re.compile(r"(?<![a-z])or(?![a-z])|/|或者?|还是|抑或", re.IGNORECASE)
@@ -61,7 +61,7 @@ _TAKEN_BACK = re.compile(
 _N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four".
-_CHANGED = re.compile(
+_CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
@@ -69,7 +69,7 @@ _CHANGED = re.compile(
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?",
-    re.IGNORECASE,
+    needs="not|不是|并非|instead|rather|from|从|由",
 )
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
@@ -117,7 +117,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
-        if restored or any(role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD)):
+        told = (role.of(text).search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
+        if restored or any(told):
             continue
         words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
         rest = text[new.end :].removeprefix(")") if "(" in gap["apart"] else text[new.end :]
@@ -136,7 +137,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
         old, new = _old_and_new(match)
         sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
         places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
-        is_told = old[-1:] not in "bB" and (LOAD.search(sentence) or LATENCY.search(sentence))
+        is_told = old[-1:] not in "bB" and any(role.of(sentence).search(sentence) for role in (LOAD, LATENCY))
         if is_told or len(places.findall(older)) != 1:
             return match.group()
         older = places.sub(new, older)

@@ -55,9 +55,8 @@ _MOST = cues(
     r"(?P<less>under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)",
     r"<=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限|(?P<less_sign><)",
 )
-_COUNT = re.compile(
+_COUNT = Gated(
     rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
-    re.IGNORECASE,
 )
 _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(

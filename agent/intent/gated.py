@@ -7,8 +7,8 @@ matches holds one (a test proves it from the pattern itself). A text without the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property, lru_cache
 
 
 class Gated:
@@ -23,21 +23,52 @@ class Gated:
 
     def may_be_in(self, text: str) -> bool:
         """Whether the text has one of the words."""
-        return self._words.search(text) is not None
+        return _words(self.needs).search(text) is not None
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
         """The first match within a span of the text."""
         return self.compiled.search(text, start, len(text) if end is None else end) if self.may_be_in(text) else None
 
+    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The match that begins at a place of the text."""
+        return self.compiled.match(text, start) if self.may_be_in(text) else None
+
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """All matches in order."""
         return self.compiled.finditer(text) if self.may_be_in(text) else iter(())
+
+    def sub(self, replacement: Callable[[re.Match[str]], str], text: str) -> str:
+        """The text with what the replacement makes of each match."""
+        return self.compiled.sub(replacement, text) if self.may_be_in(text) else text
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """The pattern itself."""
         return re.compile(self.pattern, re.IGNORECASE)
 
-    @cached_property
-    def _words(self) -> re.Pattern[str]:
-        return re.compile(self.needs, re.IGNORECASE)
+
+class Branches:
+    """Patterns by name, looked for together: the first of them that matches is the `lastgroup` of a match.
+
+    Only those are compiled that could match a text. No match of any of them is without one of the words of `needs`.
+    """
+
+    def __init__(self, branches: Mapping[str, Gated], *, needs: str = "") -> None:
+        self.branches = dict(branches)
+        self.needs = needs
+
+    def of(self, text: str) -> re.Pattern[str]:
+        """What to look for in a text and in parts of it."""
+        may_be = self.branches.items() if _words(self.needs).search(text) else ()
+        return _joined(tuple((name, branch.pattern) for name, branch in may_be if branch.may_be_in(text)))
+
+
+@cache
+def _words(needs: str) -> re.Pattern[str]:
+    return re.compile(needs, re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def _joined(branches: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    parts = [f"(?P<{name}>{pattern})" for name, pattern in branches]
+    return re.compile("|".join(parts) or "(?!)", re.IGNORECASE)

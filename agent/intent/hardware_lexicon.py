@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ...tools.catalog.hardware import system_sizes
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK
 
@@ -104,15 +105,15 @@ OWNING = re.compile(
     re.IGNORECASE,
 )
 # "How few H100 do? We own 8.": what there is, where nothing else counts.
-OWNED = re.compile(
+OWNED = Gated(
     rf"(?<![a-z])(?:we|i)(?:\s(?:only|just|already))?\s?(?:'ve\sgot|'ve|own|have(?:\sgot)?|got|bought|rent)\s(?:only\s|just\s)?"
     rf"(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:[.,;!)\n]|$|but\s|and\s))",
-    re.IGNORECASE,
+    needs="'ve|own|have|got|bought|rent",
 )
 # "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.
 SHARE_OF = re.compile(r"(?P<q>q)o?d?(?P<n>[na])?S?(?P<what>[BC])g?")
 # "my 4090", "this L40S", "我那张4090": one card, unless more than a card follows ("this H100 plan").
-ONE_CARD = re.compile(
+ONE_CARD = Gated(
     rf"(?:(?<![a-z])(?:my|this|that|his|her)\s(?:(?:own|old|new|trusty|little|home|gaming|personal|spare|lone|only|humble|nvidia|amd)\s){{0,3}}"
     rf"|我(?:自己|个人|家里?|手上|手头)?(?:的|有)?(?:[这那一](?:张|块))?\s?|[这那](?:张|块)\s?)(?P<card>{CARD}++)(?!'?s(?![a-z]))"
     r"(?:\s(?:card|gpu))?(?=\s?(?:$|[^A-Za-z0-9*集服机节们几\s]|(?:at|in|on|for|to|and|or|with|without|while|but|can|could|will|would|should|must|"
@@ -120,19 +121,19 @@ ONE_CARD = re.compile(
     r"rig|pc|desktop|workstation|laptop)(?![a-z])))"
     rf"|(?<![a-z])the\s(?P<card2>{CARD}++)(?!'?s(?![a-z]))(?:\s(?:card|gpu))?\s(?:(?:that\s)?(?:i|we)(?:'ve\sgot|\s(?:have|own|got|bought))|"
     r"(?:in|inside)\s(?:my|our|the|this|his|her)\s(?:[a-z]{1,10}\s)?(?:desktop|workstation|pc|laptop|rig|computer|tower))(?![a-z])",
-    re.IGNORECASE,
+    needs="my|this|that|his|her|我|这|那|the",
 )
 # "2 GPUs for prefill and 2 for decode", "prefill on 2 GPUs and decode on the other 2": a split of what there is.
 _PHASE_WORD = r"(?:the\s)?(?:prefill|decode)(?:ing)?"
-SPLIT = re.compile(
+SPLIT = Gated(
     rf"(?<![\d.])\d{{1,4}}\s?(?:gpus?|cards?|of\sthem)?\s(?:for|to|on)\s{_PHASE_WORD}\s?(?:,|and|&)\s?(?:and\s)?(?:the\s(?:other|remaining)\s)?"
     rf"\d{{1,4}}\s?(?:gpus?|cards?)?\s(?:for|to|on)\s{_PHASE_WORD}(?![a-z])|"
     rf"{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s\d{{1,4}}\s?(?:gpus?|cards?)?\s?(?:,|and|&)\s?(?:and\s)?{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s"
     r"(?:the\s(?:other|remaining)\s)?\d{1,4}(?:\s?(?:gpus?|cards?))?(?![a-z\d])",
-    re.IGNORECASE,
+    needs="prefill|decod",
 )
 # "12 L40S, but only 8 are available": what there is to plan with.
-AVAILABLE = re.compile(
+AVAILABLE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
     r"(?:available|free|left(?:\sover)?|usable|unused|spare|idle|ours)(?![a-z])"
@@ -142,13 +143,13 @@ AVAILABLE = re.compile(
     rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$)"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
-    re.IGNORECASE,
+    needs="available|free|left|usable|unused|spare|idle|ours|of|half|remaining|other|可用|能用|空闲|剩|只有",
 )
 
 # "must not span more than two machines": no count of what there is.
-SPREAD = re.compile(
+SPREAD = Gated(
     rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])",
-    re.IGNORECASE,
+    needs="more",
 )
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
 SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .gated import Branches, Gated
 from .intent import Statistic
 
 _OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
@@ -35,7 +36,13 @@ _ROLES: tuple[tuple[str, str], ...] = (
     ),
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
 )  # fmt: skip
-ROLE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _ROLES), re.IGNORECASE)
+_NEEDS = {
+    "ttft": "ttft|first|1st|initial|prefill|prompt|start|begin|appear|kick|首|第一个|预填充",
+    "tpot": "tok|tpot|itl|tbt|decod|generation|every|each|rest|others|ones|词元|字|解码",
+    "end_to_end": "end|e2e|total|full|whole|complete|entire|response|端到端|总|整体|响应",
+    "latency": "latenc|delay|延迟|时延",
+}
+ROLE = Branches({name: Gated(pattern, needs=_NEEDS[name]) for name, pattern in _ROLES})
 FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max"}
 
 STATISTIC_WORDS = re.compile(
@@ -59,13 +66,12 @@ PLURAL_AFTER = re.compile(
 ONE_GPU = re.compile(
     r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡", re.IGNORECASE
 )
-ONE_USER = re.compile(
+ONE_USER = Gated(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
     r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:each|every(?:one|body|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
     r"(?<![a-z])apiece(?![a-z])|per[\s\-]user|user[\s\-](?:perceived|visible|facing|experienced|side)|perceived|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
     r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?|flow(?:s|ing)?|arriv(?:e|es|ing)|typ(?:e|es|ing)|com(?:e|es|ing)(?:\sin|\sout)?)\sat|users?\sread|(?:after(?:wards|\sthat)|thereafter|then|followed\sby)(?=[\s,])|interactivity|"
     r"后面|之后|后续|随后|然后|单一?个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",
-    re.IGNORECASE,
 )
 WHOLE = re.compile(
     r"(?<![a-z])(?:total|aggregate[d]?|overall|throughput|cluster|system|altogether|combined|fleet|in\sall|across)(?![a-z])|整体|总|吞吐|集群|系统",

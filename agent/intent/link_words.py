@@ -10,14 +10,15 @@ import re
 
 from ...tools.catalog.hardware import find_accelerator
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .quantities import Quantity, find_quantities
 
-_LINKS = re.compile(
+_LINKS = Gated(
     r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
     r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
-    re.IGNORECASE,
+    needs="nv|xgmi|fabric|hccs|ualink|intra|inside|within|between|gpu|scale|机内|节点内|卡间|片间|infini|ib|roce|ethernet|nic|inter|across|network|rdma|efa|hdr|ndr|connectx|机间|节点间|跨机|网|memory|hbm|pcie|显存带宽",
 )
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
 _LANES = re.compile(

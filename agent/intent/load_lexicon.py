@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .gated import Branches, Gated
+
 _LENGTH = (
     r"(?:[\s_\-](?:sequence|seq|prompt|token|context|text))?s?"
     r"(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
@@ -121,7 +123,21 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-ROLE = re.compile("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()), re.IGNORECASE)
+_NEEDS = {
+    "hit_rate": "cach|hit|prefix|shared|reused|缓存|前缀|命中",
+    "memory": "ram|mem|hbm|显存|内存",
+    "rate": "qps|rps|request|arrival|请求",
+    "context": "context|ctx|seq|max|上下文|序列",
+    "input": "isl|prompt|prefill|question|doc|article|in|进|入|提示|问题|提问|文档",
+    "throughput": "throughput|tps|tok|吞吐",
+    "prefill": "prefill|预填充",
+    "decode": "decod|解码",
+    "tokens_of": "of|with|ha[sv]|run|rang|var|go|averag|are|is|token|"
+    "报告|合同|转录|会议|代码|仓库|聊天|对话|历史|邮件|论文|文章|病历|日志|书籍|材料",
+    "ttft": "ttft|time",
+    "tpot": "tpot|itl|time",
+}
+ROLE = Branches({name: Gated("|".join(parts), needs=_NEEDS.get(name, "")) for name, parts in _ROLES.items()})
 FOLLOWS = re.compile(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])", re.IGNORECASE)
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.
@@ -130,11 +146,10 @@ WRITING = re.compile(
     re.IGNORECASE,
 )
 # Behind a word for what is written: "(summaries) of 100k-token reports", "(总结)6万token的报告".
-OF_READ_MATTER = re.compile(
+OF_READ_MATTER = Gated(
     rf"\s(?:of|from|for|about|on|over|to)\s(?:(?:each|every|the|our|one|a|an|its|long|whole)\s){{0,2}}(?P<n>\d[\d,.]{{0,12}}k?)[\s\-](?:tokens?|toks?)\s"
     rf"(?:(?!of|for|to|from|about|per|and|with|in|out|or|on)[a-z]{{3,12}}\s)?{READ_MATTER}"
     rf"|\s?(?P<n2>\d[\d,.]{{0,12}}\s?[k万千]?)\s?(?:个\s?)?(?:tokens?|词元)\s?的\s?(?:文档|{_READ_MATTER_CHINESE})",
-    re.IGNORECASE,
 )
 HEADROOM = re.compile(
     r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])|预留|保留|留出?|空出|余量|空闲",
@@ -179,14 +194,14 @@ NO_PREFIX_CACHE = re.compile(
 _FACTOR = r"(\d{1,6}(?:\.\d{1,6})?)(?![\d.]*\s?%)\s?"
 _HOT_RANK = r"(?:hottest|busiest|slowest)\sexpert(?:[\s\-](?:ranks?|groups?|gpus?|devices?|cards?))?"
 # How much the busiest experts get: "expert imbalance of 1.4", "the hottest expert rank gets 1.4 times the mean".
-EXPERT_IMBALANCE = re.compile(
+EXPERT_IMBALANCE = Gated(
     r"(?<![a-z])(?:moe|experts?)[\s\-](?:(?:load|parallel|routing)[\s\-])?im[\s\-]?balance(?:\s(?:factor|ratio))?\s?"
     rf"(?:(?:of|is|at|about|around|[:=≈])\s?){{0,2}}{_FACTOR}(?:x|×|times)?(?!\w)"
     rf"|(?<![a-z]){_HOT_RANK}\s(?:(?:gets|has|takes|carries|is|sees|at|about|around|receives)\s){{0,2}}{_FACTOR}"
     r"(?:x|×|times)\s(?:(?:the|its)\s)?(?:mean|average|fair\sshare)(?:\sload)?(?![a-z])"
     rf"|专家的?(?:负载)?的?不(?:均衡|平衡|均)(?:度|系数|因子|率|比)?\s?(?:为|是|约|大约|[:=：])?\s?{_FACTOR}倍?"
     rf"|最[热忙]的?专家(?:组|卡)?的?(?:负载)?(?:是|为|约)?(?:平均|均值)(?:值|负载)?的\s?{_FACTOR}倍",
-    re.IGNORECASE,
+    needs="moe|expert|专家",
 )
 ONE_AT_A_TIME = re.compile(
     r"(?<![a-z])(?:single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",

@@ -137,7 +137,7 @@ def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool
 
 
 def _pair_up(page: Page) -> _Load:
-    words = list(page.search(lex.ROLE))  # "at any one moment": no number of its own
+    words = list(page.search(lex.ROLE.of(page.text)))  # "at any one moment": no number of its own
     figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
     quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q))
     slashes = {
@@ -158,7 +158,7 @@ def _pair_up(page: Page) -> _Load:
     things = [m.span() for q in figures if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))]
     roles = [
         Role(str(match.lastgroup), *match.span(), follows=lex.FOLLOWS.match(page.text, match.start()) is not None)
-        for match in page.search(lex.ROLE)
+        for match in page.search(lex.ROLE.of(page.text))
         if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
     # "produces a 1k summary": two words for one figure.
@@ -240,7 +240,7 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if quantity.unit not in ("count", "tokens") or not marks:
         return []
     gap = page.text[statements[-1].quantity.end : quantity.start]
-    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
+    if lex.ROLE.of(gap).search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
         return []
     one = Statement(statements[-1].role, quantity, quantity.words)
     return [one] if any(_is_marked(page, one, mark) for mark in marks) else []

@@ -18,6 +18,7 @@ from ...tools.errors import InputError
 from ...tools.plan.constraints import AcceleratorsConstraint
 from .alternatives import Named, Settled, settle
 from .claims import Claims
+from .gated import Gated
 from .page import BOX, CARD, MODEL, RACK, Page
 from .standing import standing
 
@@ -52,9 +53,8 @@ _NICKNAMES: dict[str, str] = {
     "gpt-oss-120b": r"oss[\s\-]?120b|120b\soss",
     "gpt-oss-20b": r"oss[\s\-]?20b|20b\soss",
 }
-_NICKNAME = re.compile(
+_NICKNAME = Gated(
     "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
-    re.IGNORECASE,
 )
 _FORMER = re.compile(
     r"(?:(?:moving|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"

@@ -25,9 +25,10 @@ PHRASES = {
     "octo": 8,
 }
 _SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s\-](?:{'|'.join(list(_ONES)[1:10])}))?|{'|'.join(reversed(_ONES))})"
-_HUNDREDS = rf"(?:(?:a|{_SMALL})\shundred(?:\s(?:and\s)?{_SMALL})?|{_SMALL})"
+_HUNDRED = rf"(?:\shundred(?:\s(?:and\s)?{_SMALL})?)?"
+# `_SMALL` is large, so it is written as few times as can be. "a" counts only before a scale: nothing else ends with it.
 ENGLISH_NUMBER = (
-    rf"(?:{_SMALL}\sdozen|(?:a|{_HUNDREDS})\s(?:thousand|million)(?:\s(?:and\s)?{_HUNDREDS})?|{_HUNDREDS}|"
+    rf"(?:(?:a|{_SMALL})(?:\sdozen|{_HUNDRED}(?:\s(?:thousand|million)(?:\s(?:and\s)?(?:a|{_SMALL}){_HUNDRED}(?<!a))?)?)(?<!a)|"
     rf"{'|'.join(sorted(PHRASES, key=len, reverse=True))})"
 )
 """A number in English words ("two", "thirty-two", "sixteen hundred", "a pair of"), without its surroundings."""

@@ -8,9 +8,8 @@ Four tiers, the first that speaks wins: `first` names the objective or ranks it 
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from .gated import Gated
+from .gated import Branches, Gated
 
 _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
 # (English, Chinese) words for what is made best.
@@ -194,41 +193,40 @@ def _tier_bare(english: str, chinese: str) -> str:
 
 # The words of which every wish for one of the subjects holds one.
 _CUES = {
-    "latency": re.compile(
+    "latency": (
         r"lat|respon|delay|turn|react|tt?ft|tpot|first|speed|tok|fast|quick|snapp|interactiv|soon|asap|real|instant|rapid|prompt|"
-        r"延迟|时延|响应|首|速度|快|实时|交互|流畅|秒回|反应|回复|回答",
-        re.IGNORECASE,
+        r"延迟|时延|响应|首|速度|快|实时|交互|流畅|秒回|反应|回复|回答"
     ),
-    "throughput": re.compile(
+    "throughput": (
         r"put|tpt|tps|tok|many|most|much|everything|high|offline|batch|night|daily|weekly|bulk|backfill|"
-        r"吞吐|处理能力|产出|多多|越多|离线|批",
-        re.IGNORECASE,
+        r"吞吐|处理能力|产出|多多|越多|离线|批"
     ),
-    "cost": re.compile(
+    "cost": (
         r"cost|price|spend|bill|budget|money|expens|expend|tco|opex|usd|dollar|\$|tok|put|perf|cheap|less|buck|value|economical|frugal|"
-        r"成本|费用|花|价格|钱|开销|支出|预算|性价比|便宜|划算|经济|省",
-        re.IGNORECASE,
+        r"成本|费用|花|价格|钱|开销|支出|预算|性价比|便宜|划算|经济|省"
     ),
 }
-TIERS = ("first", "best", "weak", "bare")
-"""The tiers, the strongest first."""
+# The words of which every wish that names or ranks its subject holds one.
+_FIRST_CUES = (
+    r"first|prio|above|trumps|beats|wins|over|before|rather|instead|count|matter|important|not|>|critical|everything|king|paramount|crucial|"
+    r"decisive|top|main|primary|highest|biggest|number|no|#1|key|only|sole|chief|overriding|prime|goal|objective|aim|concern|focus|metric|"
+    r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|after|tun|prefer|favo|go|shoot|chas|geared|all|but|that|"
+    r"优先|第一|首|为|至上|以|最|是|重点|核心|说了算|侧重|看|只|关|在乎|在意|考虑|追求|优化|目标|偏"
+)
 
 
-def wishes(tier: str, text: str) -> re.Pattern[str]:
-    """What a tier looks for in a text; the group of a match is the objective."""
-    return _pattern(tier, tuple(name for name, cues in _CUES.items() if cues.search(text)))
+def _tier(name: str, *, needs: str = "") -> Branches:
+    return Branches({subject: Gated(_wish(name, subject), needs=cues) for subject, cues in _CUES.items()}, needs=needs)
 
 
-@cache
-def _pattern(tier: str, names: tuple[str, ...]) -> re.Pattern[str]:
-    parts: list[str] = []
-    for name in names:
-        english, chinese = _SUBJECTS[name]
-        if tier == "weak":
-            body = rf"(?<![a-z])(?:{_OWN['weak', name]})(?![a-z])"
-        elif tier == "bare":
-            body = _tier_bare(english, chinese)
-        else:
-            body = _tier_first(english, chinese) if tier == "first" else _tier_best(name, english, chinese)
-        parts.append(rf"(?P<{name}>{body})")
-    return re.compile("|".join(parts) or "(?!)", re.IGNORECASE)
+def _wish(tier: str, name: str) -> str:
+    english, chinese = _SUBJECTS[name]
+    if tier == "weak":
+        return rf"(?<![a-z])(?:{_OWN['weak', name]})(?![a-z])"
+    if tier == "bare":
+        return _tier_bare(english, chinese)
+    return _tier_first(english, chinese) if tier == "first" else _tier_best(name, english, chinese)
+
+
+TIERS = (_tier("first", needs=_FIRST_CUES), _tier("best"), _tier("weak"), _tier("bare"))
+"""The tiers, the strongest first; the group of a match is the objective."""

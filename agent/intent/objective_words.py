@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .claims import Claims
-from .objective_lexicon import INDIFFERENT, SUBORDINATE, TIERS, wishes
+from .objective_lexicon import INDIFFERENT, SUBORDINATE, TIERS
 from .page import Page
 
 _LEANING, _BARE = 2, 3  # places of the tiers
@@ -35,7 +35,7 @@ def read_objective(page: Page, claims: Claims) -> None:
     for tier in TIERS:
         if len(found) == _BARE and any(found):
             break  # what only leans or demands has more to say than a word alone
-        matches = [match for match in page.search(wishes(tier, page.text)) if not page.is_negated(*match.span())]
+        matches = [match for match in page.search(tier.of(page.text)) if not page.is_negated(*match.span())]
         found.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
     strength = next((i for i, tier in enumerate(found) if tier), None)
     if strength is None:

@@ -83,7 +83,7 @@ def read_open_precision(page: Page, claims: Claims) -> str:
     return words
 
 
-_FREE_WORDS = re.compile(rf"(?<![a-z])(?:{_FREE}|any|whatever|whichever)|{_FREE_ZH}", re.IGNORECASE)
+_FREE_WORDS = Gated(rf"(?<![a-z])(?:{_FREE}|any|whatever|whichever)|{_FREE_ZH}")
 
 
 def _says_free(match: re.Match[str]) -> bool:

@@ -45,14 +45,13 @@ _RELAXATION = Gated(
 )
 # Denials around or inside the name of a relaxation, beyond what `Page.is_negated` knows of any name.
 _DENIED_INSIDE = re.compile(r"(?<![a-z])(?:not|never|cannot)(?![a-z])|n't(?![a-z])|不", re.IGNORECASE)
-_DENIED_AFTER = re.compile(
+_DENIED_AFTER = Gated(
     r"^(?:[\s\"'`:\-]{0,3}|,\s(?:but\s)?(?:that|this|it|which)\s)(?:"
     r"(?:may|can|could|must|should|shall|will|would|is|are|do|does|has|have|was)(?:\s?n't|\s(?:not|never|no))(?![a-z])|cannot(?![a-z])|"
     r"(?:(?:is|are|was|remains?|stays?|(?:must|should|would|will|shall)\s(?:be|stay|remain))\s)?(?:(?:strictly|absolutely|still|currently|clearly)\s){0,2}"
     r"(?:not\s(?:allowed|permitted|acceptable|an?\soption|ok(?:ay)?|wanted)|forbidden|disallowed|prohibited|banned|unacceptable|unwanted|disabled|ruled\sout|excluded|"
     r"out(?:\sof\s(?:the\squestion|bounds))?(?=\s?(?:[,.;)!?\n]|$))|off(?:\sthe\stable|\slimits|-limits)?(?=\s?(?:[,.;)!?\n]|$))|no[\s\-]go|an?\sno[\s\-]go))"
     r"|^(?:[\s:]{0,2}是?|,\s?这是?)(?:不允许|不可以|不行|不能|不被允许|不可|禁止|禁用|不要)",
-    re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
     r"(?:(?<![a-z])(?:not|never|no\slonger)|n't)\s(?:[a-z]{1,12}\s)?(?:fine|ok(?:ay)?|acceptable|allow(?:ed)?|permit(?:ted)?|want|like|happy|free|use|apply|let)(?![a-z])",
@@ -77,14 +76,14 @@ _QUESTION = re.compile(
     r"(?<![a-z])(?:would(?!\s(?:also\s)?be\s(?:(?:perfectly|quite|also|entirely|totally)\s)?(?:acceptable|fine|ok(?:ay)?|allowed|alright|welcome)(?![a-z]))|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
     re.IGNORECASE,
 )
-_DISAGGREGATED = re.compile(
+_DISAGGREGATED = Gated(
     r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
     r"|(?P<yes>(?<![a-z])(?:disagg(?![a-z])|dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disaggregation|split)|"
     r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
     r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
     r"(?:prefill|预填充)[^.;\n]{0,12}(?:decod\w+|解码)[^.;\n]{0,40}?(?:different|separate|distinct|their\sown|dedicated)\s(?:cards|gpus|nodes|servers|machines|pools?|instances?)|"
     r"(?:dedicated|separate)\s(?:prefill|decode)\s(?:gpus|nodes|instances|workers|pools?))(?![a-z])|p/?d\s?分离|(?:预填充|prefill)\s?(?:和|与|/|跟)?\s?(?:解码|decode)\s?(?:要|需要?|应)?\s?(?:分离|分开|拆开|分到)|分离(?:式)?(?:部署|推理|架构)|xpyd)",
-    re.IGNORECASE,
+    needs="locat|monolithic|aggregat|disagg|prefill|separat|split|dedicated|混部|合一|预填充|分离|xpyd",
 )
 _ONE_AND_ANOTHER = re.compile(
     r"(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s(?:one|a)\s(?:node|server|machine|box)(?:,|\sand|\swith|;)\s(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from .gated import Gated
+
 _QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
 _SENDER = re.compile(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]", re.IGNORECASE)
-_HEAD = re.compile(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$", re.IGNORECASE)
+_HEAD = Gated(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$")
 # The line that a mail program puts before what it quotes; all that follows it is older.
 _HEADER = re.compile(
     r"^\s*(?:[-_]{2,}\s*(?:original message|forwarded message|原始邮件|转发的邮件|原邮件)\s*[-_]*|"

@@ -66,11 +66,11 @@ _LAW = (
     r"(?:rules?|checks?|constraints?|validat(?:e|or|ion)|instructions?|prompts?\sabove|(?:memory|vram)\s(?:limit|check|rule|bound)s?|limits?|guardrails?|polic(?:y|ies)|"
     r"violations?|errors?|[A-Z]{2}\d{3}|as\svalid|safety)"
 )
-_INSTRUCTION = re.compile(
+_INSTRUCTION = Gated(
     rf"(?<![a-z])(?:please\s)?{_OVERRIDE}(?![a-z])[^,;.!?。\n]{{0,60}}?(?<![a-z]){_LAW}(?![a-z])[^,;.!?。\n]{{0,40}}?(?=[,;.!?。\n]|\s(?:and|but|then)\s|$)"
     r"|(?:忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不要检查|不用检查|别管|违反|取消)[^,;.!?。\n]{0,30}?(?:规则|检查|限制|约束|校验|验证|指令|提示|[A-Z]{2}\d{3}|通过)[^,;.!?。\n]{0,20}"
     r"|(?<![a-z])(?:rule\s)?[A-Z]{2}\d{3}\s(?:does\snot|doesn'?t|need\snot|must\snot|should\snot)\s(?:apply|hold|matter|fire)",
-    re.IGNORECASE,
+    needs="ignor|disregard|bypass|overrid|forget|pretend|waiv|suppress|exceed|go|turn|switch|disabl|skip|drop|violat|break|relax|assume|mark|treat|report|not|don|doesn|忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不|别管|违反|取消",
 )
 # Speech in quotation marks, and what in it wants to overrule all that was said.
 _QUOTATION = re.compile(r"[“「『][^”」』\n]{4,600}[”」』]|\"[^\"\n]{4,600}\"|\[[^\[\]\n]{4,600}\]")

@@ -16,6 +16,7 @@ from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
 from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
+from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .intent import Said, Understood
 from .limit_words import read_limits
@@ -59,10 +60,9 @@ _DEMAND = re.compile(
     re.IGNORECASE,
 )
 # Machines of a cloud by their type: their accelerators are no part of the name.
-_INSTANCE = re.compile(
+_INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
-    re.IGNORECASE,
 )
 _FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|少", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")

@@ -9,6 +9,7 @@ from ...tools.plan.constraints import BudgetConstraint, chosen_kinds
 from .alternatives import Named, settle
 from .claims import Claims
 from .constraint_words import merged_constraints
+from .gated import Gated
 from .intent import NO_ENGINE
 from .page import Page
 from .quantities import find_quantities
@@ -38,12 +39,11 @@ _RELEASE = (
     r"\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x(?![a-z]))?(?:[.\-]?(?:rc|post|dev|alpha|beta|a|b)\.?\d{1,4})?(?:\+\w{1,20})?"
 )
 _SIGN = r"(?:[=~>]=|=|@|:|>)"
-_VERSION_AFTER = re.compile(
+_VERSION_AFTER = Gated(
     rf"\s?[(\[]?\s?(?:(?P<sign>{_SIGN})\s?)?"
     rf"(?P<said>(?:engine\s|server\s)?(?:versions?|ver\.?|releases?|版本号?)\s?[:=]?\s?)?v?(?P<version>{_RELEASE})"
     r"(?![A-Za-z0-9_%])(?!\.\d)(?!\s(?:of\s)?(?:the\s|gpu\s|kv\s|prefix\s)*(?:mem(?:ory)?|v?ram|util|cache|hit)(?![a-z]))"
     r"(?!\s?的?(?:显存|内存|命中))\s?[)\]]?(?:\s?版本?)?",
-    re.IGNORECASE,
 )
 _VERSION_BEFORE = re.compile(
     rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<version>{_RELEASE})\s(?:of\s)?$", re.IGNORECASE

@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ..intent.brief import read_brief
 from ..intent.errors import RequestError
 from ..intent.intent import Said
 from ..intent.request import read_request, read_words
@@ -44,6 +43,8 @@ class Source(BaseModel):
         """
         try:
             if self.kind == "brief":
+                from ..intent.brief import read_brief
+
                 return read_brief(self.texts)
             return (read_request if self.kind == "request" else read_words)(self.text)
         except RequestError as error:

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from shardwright.agent import intent
-from shardwright.agent.intent import objective_lexicon as lexicon
-from shardwright.agent.intent.gated import Gated
+from shardwright.agent.intent.gated import Branches, Gated
+from shardwright.agent.intent.limit_lexicon import ROLE as LATENCY
+from shardwright.agent.intent.load_lexicon import ROLE as LOAD
+from shardwright.agent.intent.objective_lexicon import TIERS
 from shardwright.agent.intent.units import UNIT_PATTERNS, WORDS
 
 
@@ -73,10 +75,19 @@ def test_no_unit_is_spelled_without_one_of_its_words(units: frozenset[str], word
     assert spelled and all(held(words.pattern, pattern) for pattern in spelled)
 
 
-@pytest.mark.parametrize("tier", lexicon.TIERS)
-@pytest.mark.parametrize("name", ["latency", "throughput", "cost"])
-def test_no_objective_is_wished_for_without_one_of_its_words(tier: str, name: str) -> None:
-    assert held(lexicon._CUES[name].pattern, lexicon._pattern(tier, (name,)).pattern)
+ROLES_AND_WISHES = (LATENCY, LOAD, *TIERS)
+
+
+@pytest.mark.parametrize("branches", ROLES_AND_WISHES)
+def test_no_branch_matches_without_its_words_and_those_of_all_branches(branches: Branches) -> None:
+    for gated in branches.branches.values():
+        assert held(gated.needs, gated.pattern)
+        assert held(branches.needs, gated.pattern)
+
+
+@pytest.mark.parametrize("branches", ROLES_AND_WISHES)
+def test_a_text_without_the_words_of_any_branch_is_looked_through_for_those_without_a_need(branches: Branches) -> None:
+    assert {*branches.of("xyz").groupindex} == {name for name, one in branches.branches.items() if not one.needs}
 
 
 @pytest.mark.parametrize(
