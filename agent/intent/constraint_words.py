@@ -99,6 +99,8 @@ def read_constraints(page: Page, claims: Claims) -> None:
     if found:
         kept = merged_constraints(tuple(found))
         claims.claim("constraints", kept, "; ".join(one.words for one in kept))
+
+
 # Asked for, or left to whoever plans: nothing is demanded.
 _LEFT_TO_US = re.compile(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|free|allowed|fine|ok(?:ay)?|welcome|"

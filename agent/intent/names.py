@@ -66,7 +66,11 @@ _FORMER = re.compile(
 )
 _COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE)
 # "racks A07 to A10" are places, whatever card is called so.
-_PLACE_BEFORE = re.compile(r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)|机柜|机房|机架|房间)[^,.;:\n\ue000-\ue00f]{0,16}$", re.IGNORECASE)
+_PLACE_BEFORE = re.compile(
+    r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)\s|(?:机柜|机房|机架|房间)\s?)"
+    r"(?:[A-Z]?\d{1,3}\s?(?:to|through|and|-|到|至|,)\s?)?$",
+    re.IGNORECASE,
+)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 _RACK_AFTER = re.compile(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
 _TRAY_AFTER = re.compile(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)

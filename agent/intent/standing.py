@@ -41,10 +41,15 @@ _ASIDE = re.compile(
     r"友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[,;.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE)
+_CLAUSE_END = re.compile(
+    r"[,;.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # Behind a question: what it asks for is denied.
-_DENIED = re.compile(r"\?\s{0,5}(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\?\s{0,5}(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)",
+    re.IGNORECASE,
+)
 
 
 def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
