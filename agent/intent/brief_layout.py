@@ -51,6 +51,9 @@ _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
 _TENSOR = re.compile(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
+_COUNT_OF_NODES = re.compile(
+    r"(?:cluster|instances?|vms?|hosts?|machines?|servers?|nodes?|box(?:es)?) (?:count|number)", re.IGNORECASE
+)
 _COUNT_OF_CARDS = re.compile(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
 _UNIT_IN_KEY = re.compile(
     r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
@@ -136,6 +139,8 @@ def _prefix(statement: Statement) -> str:
     parent = _spelled(path[-2]) if len(path) > 1 else ""
     if parent and (_GENERIC_KEY.fullmatch(key) or _PRIMITIVE.fullmatch(parent)):
         key = f"{parent} {key}"
+    if _COUNT_OF_NODES.fullmatch(key):
+        key = "nodes"
     above = " ".join(key_words(part) for part in path[:-1])
     if _FORMATS.search(above) and _TENSOR.fullmatch(key):
         key = f"{key} precision"

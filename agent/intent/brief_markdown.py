@@ -31,7 +31,7 @@ _LABEL_HEADER = re.compile(
     r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
 _KEY_VALUE = re.compile(
-    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→)\s*(.*)$",
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→|\s\.{3,80}\s)\s*(.*)$",
     re.DOTALL,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)

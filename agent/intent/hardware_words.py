@@ -111,7 +111,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
         counts.append(Count("gpus", read_number(owned["n"].lower()) or 0.0, page.take(*owned.span()), frozenset()))
     if not counts and not claims.has("gpus_per_node"):
-        counts += _read_of_them(tokens) or _read_one_card(page, claims)
+        counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1]
     counts = agreed(claims, without_the_busy(claims, counts, available))
@@ -263,10 +263,10 @@ def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Coun
     return counts
 
 
-def _read_of_them(tokens: _Tokens) -> list[Count]:
+def _read_of_them(tokens: _Tokens, sizes: NodeSizes) -> list[Count]:
     for match in tokens.matches(lex.OF_THEM):
         if lex.OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
-            return [tokens.count(match, "gpus", "n")]
+            return [tokens.count(match, "nodes" if sizes.box else "gpus", "n")]
     return []
 
 

@@ -161,6 +161,11 @@ def _pair_up(page: Page) -> _Load:
         for match in page.search(lex.ROLE.of(page.text))
         if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
+    # "a 1k article draft": of two nouns the last says what it is.
+    compound = {
+        a for a, b in pairwise(roles) if a.name != b.name and b.name == "output" and page.text[a.end : b.start] == " "
+    }
+    roles = [role for role in roles if role not in compound or role.follows]
     # "produces a 1k summary": two words for one figure.
     twice = {a for a, b in pairwise(roles) if a.name == b.name and _is_one(page, quantities, a, b)}
     roles = _joined_roles(page, quantities, [role for role in roles if role not in twice])

@@ -16,7 +16,7 @@ from ...tools.catalog.dtypes import DType
 from ...tools.catalog.names import parse_name
 from ...tools.errors import InputError
 from ...tools.plan.constraints import AcceleratorsConstraint
-from .alternatives import Named, Settled, settle
+from .alternatives import CORRECTED, Named, Settled, settle
 from .claims import Claims
 from .gated import Gated
 from .page import BOX, CARD, MODEL, RACK, Page
@@ -125,7 +125,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
         if mention.error is None:
             continue
         is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
-        if not known or (models.has_family(mention.words) and not is_aside):
+        is_family = not any(letter.isdigit() for letter in mention.words)  # "gemma lost the eval"
+        if not known or (models.has_family(mention.words) and not is_aside and not is_family):
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
@@ -237,6 +238,10 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     sizes = NodeSizes()
     named: list[Named] = []
     for mention in hardware.mentions(page.text):
+        if mention.accelerator is None and CORRECTED.match(page.original[mention.end :].lstrip(" .,;-")):
+            _take_counted(page, mention.start, mention.end)
+            claims.reading(f"{mention.words!r} is taken back and was not read")
+            continue
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
         if page.is_negated(mention.start, mention.end) or _is_former(page, mention.start):

@@ -37,7 +37,7 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _NEGATION_AFTER = re.compile(
-    r"^[\s\"'`]*(?:(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
+    r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
     re.IGNORECASE,
 )

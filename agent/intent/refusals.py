@@ -22,7 +22,7 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
     ),
     (
         "training",
-        r"(?<![a-z])(?:(?:to|want|please|let'?s|we|can|i)\s(?:pre-?|fine-?|post-?|re-?)?(?:train|tune)|(?:pre-?|fine-?|post-?)(?:train|tune)(?=\s(?:the\s|a\s|my\s|our\s)?(?:model|[\ue000]))|"
+        r"(?<![a-z])(?:(?:to|want|please|let'?s|we|can|i)\s(?:(?:pre-?|post-?|re-?)?train|(?:fine-?|post-?)tune)|(?:pre-?|fine-?|post-?)(?:train|tune)(?=\s(?:the\s|a\s|my\s|our\s)?(?:model|[\ue000]))|"
         r"train(?=\s[\ue000])|(?:pre-?|post-?|fine-?)?(?:training|tuning)(?=\s(?:run|job|of\s|on\s|for\s|throughput|step|cluster|[\ue000]|$))|"
         r"for\s(?:pre-?|post-?|fine-?)?(?:training|tuning)|rlhf|grpo|ppo)(?![a-z])|(?:进行|做|要|想|用于|来)(?:预|后)?(?:训练|微调)|^(?:训练|微调)|(?:训练|微调)(?=\s?[\ue000])",
     ),

@@ -42,7 +42,8 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(
-    r"[,;.!?()\[\]\n。]|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过", re.IGNORECASE
+    r"[,;.!?()\[\]\n。]|(?<=[^,;.!?()\[\]\n]{20}):|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过",
+    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # Behind a question: what it asks for is denied.
