@@ -83,7 +83,8 @@ OPEN = re.compile(
     rf"(?:no|without\s(?:a|any)|not\sany)\s(?:hard\s)?(?:limits?|caps?|constraints?|restrictions?)\s(?:on|to|for)\s(?:the\s)?"
     rf"(?:number\sof\s|how\smany\s|count\sof\s|available\s)?{_GPU_WORDS}(?:\scount)?|unlimited\s(?:number\sof\s)?{_GPU_WORDS}|"
     rf"as\smany\s(?:{_GPU_WORDS}\s)?as\s(?:needed|necessary|required|you\s(?:need|want|like)|it\stakes)|any\snumber\sof\s{_GPU_WORDS}|"
-    rf"how\s(?:many|few)\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|unbounded)|"
+    rf"(?:fewest|smallest|lowest|minimum)\snumber\sthat\s(?:does|do|will|works?|holds?)|(?:hand|give|send)\sback\sas\smany\s{_GPU_WORDS}|"
+    rf"how\s(?:many|few)\s{_GPU_WORDS}|how\sfew\sof\s(?:the|these|those|them|our|my|your)\s?|{_GPU_WORDS}(?:\scount)?\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|unbounded)|"
     rf"(?:fewest|minimum|minimal|min|smallest|least|lowest)(?:\snumber\sof|\samount\sof|\scount\sof)?\s(?:possible\s)?{_GPU_WORDS}(?:\scount)?|"
     rf"as\sfew\s(?:of\s(?:the|these|those|them|our)\s?)?(?:{_GPU_WORDS})?\s?as\s(?:possible|you\scan|(?:will|would|can)\s[a-z]{{2,10}}|do(?:es)?|needed|necessary)|"
     rf"as\sfew\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s?(?::|\s(?:(?:is|are|come|available)\s)?(?:available\s)?in)\s?(?:no\s(?:fixed\s|hard\s|upper\s)?limit|any\snumber|unlimited|as\smany\sas\s\w+|as\sneeded|open|tbd)|"
@@ -94,7 +95,9 @@ OPEN = re.compile(
     r"(?:尽量|尽可能|能)少(?:用|占)(?:几[张块台])?\s?(?:卡|gpu|显卡|机器|[\ue001]+)",
     re.IGNORECASE,
 )
-FEWEST_WORDS = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE)
+FEWEST_WORDS = re.compile(
+    r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE
+)
 _SYSTEM_WORD = re.compile(_SYSTEM, re.IGNORECASE)
 PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 

@@ -6,12 +6,12 @@ It says what a number or a word is *not*; what a number is for is decided by `lo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .claims import Claims
 from .load_lexicon import OF_READ_MATTER, POPULATION, ROLE, TOGETHER, WORK, WRITING
 from .page import Page
-from .quantities import Quantity
+from .quantities import Quantity, find_quantities
 
 _CONCURRENCY_BEFORE = re.compile(
     r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE
@@ -22,6 +22,13 @@ _SPEED = re.compile(
     re.IGNORECASE,
 )
 _TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
+
+
+_OF_PEOPLE = re.compile(
+    r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
+    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel)(?![a-z])|的人|的用户",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,26 @@ def is_of_tokens(page: Page, quantity: Quantity) -> bool:
     """Whether a rate that names nothing may well be one of tokens: "decode speed 40/s"."""
     bare = quantity.spelled[:1] in "/" or quantity.spelled.split()[0] in ("a", "per", "each", "every")
     return bare and _SPEED.search(page.clause_text(quantity.start, quantity.end)) is not None
+
+
+def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000"."""
+    people = [one for one in statements if one.role == "concurrency"]
+    shares = [
+        one
+        for one in find_quantities(page.text)
+        if one.unit == "share"
+        and _OF_PEOPLE.match(page.text, one.end)
+        and TOGETHER.search(page.clause_text(one.start, one.end))
+    ]
+    if len(people) != 1 or len(shares) != 1:
+        return statements
+    whole, share = people[0], shares[0]
+    count = max(1.0, round(whole.quantity.value * share.value))
+    page.take(share.start, share.end)
+    claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
+    part = replace(whole.quantity, value=count, decimal_value=count)
+    return [replace(one, quantity=part) if one is whole else one for one in statements]
 
 
 def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -13,7 +13,15 @@ from itertools import pairwise
 
 from . import load_lexicon as lex
 from .claims import Claims
-from .load_context import Statement, counts_work, is_about_reading, is_listed, is_of_tokens, without_populations
+from .load_context import (
+    Statement,
+    counts_work,
+    is_about_reading,
+    is_listed,
+    is_of_tokens,
+    with_shares_of_people,
+    without_populations,
+)
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
@@ -55,6 +63,8 @@ def read_load(page: Page, claims: Claims) -> None:
     for match in page.search(lex.CALENDAR):
         page.take(*match.span())
     for match in page.search(lex.ONE_AT_A_TIME):
+        if lex.ONE_AT_A_TIME.match(page.original, match.start()) is None:
+            continue  # "single-stream speed", of which another reader took the second word
         if _OF_EACH.search(page.clause_text(*match.span())):
             claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
         else:
@@ -86,7 +96,7 @@ def read_load(page: Page, claims: Claims) -> None:
 
 def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
-    kept = without_populations(page, claims, statements)
+    kept = without_populations(page, claims, with_shares_of_people(page, claims, statements))
     for role in ("concurrency", "rate"):
         rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
         if len({statement.quantity.value for statement in rivals}) < 2:
@@ -231,7 +241,7 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     if own:
         return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
     role = _role_in_pair(load, quantity)
-    if role is None and quantity.unit == "requests":
+    if role is None and quantity.unit == "requests" and not quantity.words.lower().startswith("single"):
         role = "concurrency"
     return [] if role is None else [Statement(role, quantity, quantity.words)]
 

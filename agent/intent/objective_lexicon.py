@@ -64,11 +64,11 @@ _CARE = (
 _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0,3}"
 _VERB = (
     r"(?:optimi[sz](?:e[ds]?|ing)|tun(?:e|ed|ing)|prioriti[sz](?:e[ds]?|ing)|prefer(?:s|red)?|favou?r(?:s|ing)?|focus(?:ed|ing)?|"
-    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|all(?=\sabout))"
+    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|want(?:s|ed)?|need(?:s|ed)?|get|all(?=\sabout))"
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
-    r"high(?:er|est)?|best|max(?:imum)?|min(?:imum)?|total|overall|good|us|our|everything)){0,5}"
+    r"high(?:er|est)?|best|max(?:imum)?|min(?:imum)?|total|overall|aggregate|raw|pure|sheer|good|us|our|everything)){0,5}"
 )
 # A figure right behind: a limit ("target latency of 2 s"), not an objective.
 _NO_FIGURE = (
@@ -83,7 +83,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"尽(?:快|可能快)|越快越好|最快|快就是王道"
     ),
     ("best", "throughput"): (
-        r"as\smany\s(?:\w+\s){1,2}(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|"
+        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:\w+\s){1,2}(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|"
         r"(?:squeeze|push|crank|get)\s(?:out\s)?(?:the\smost|as\smuch\sas\spossible|everything)\s(?:out\sof|from)|"
         r"(?:多多益善|越多越好)"
     ),
@@ -210,7 +210,7 @@ _CUES = {
 _FIRST_CUES = (
     r"first|prio|above|trumps|beats|wins|over|before|rather|instead|count|matter|important|not|>|critical|everything|king|paramount|crucial|"
     r"decisive|top|main|primary|highest|biggest|number|no|#1|key|only|sole|chief|overriding|prime|goal|objective|aim|concern|focus|metric|"
-    r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|after|tun|prefer|favo|go|shoot|chas|geared|all|but|that|"
+    r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|get|after|tun|prefer|favo|go|shoot|chas|geared|all|but|that|"
     r"优先|第一|首|为|至上|以|最|是|重点|核心|说了算|侧重|看|只|关|在乎|在意|考虑|追求|优化|目标|偏"
 )
 

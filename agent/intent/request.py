@@ -14,7 +14,7 @@ from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
-from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
+from .constraint_words import LEFT_TO_US, leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
@@ -64,7 +64,13 @@ _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
-_FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|少", re.IGNORECASE)
+# What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
+_SUBJECT = re.compile(
+    r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
+    r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
+    re.IGNORECASE,
+)
+_FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|back|少", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
 
 
@@ -218,6 +224,14 @@ def _refuse_unknown_part(page: Page, claims: Claims) -> None:
         raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
 
 
+def _list_unread_subjects(page: Page, claims: Claims) -> None:
+    """List what names a thing that a request may ask for, where nothing was read of it."""
+    for match in list(page.search(_SUBJECT))[:_MOST_UNREAD]:
+        words = page.clause_text(*match.span())
+        if not claims.has(str(match.lastgroup)) and not LEFT_TO_US.search(words):
+            claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
+
+
 def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
@@ -227,6 +241,7 @@ def list_unread(page: Page, claims: Claims) -> None:
         if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+    _list_unread_subjects(page, claims)
     for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
         left, right = page.clause(*match.span())
         words = page.original[left:right].strip()
