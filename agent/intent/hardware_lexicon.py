@@ -140,7 +140,7 @@ AVAILABLE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
     r"(?:available|free|left(?:\sover)?|usable|unused|spare|idle|ours)(?![a-z])"
-    rf"|(?:(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|have|take|get)|use)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<n4>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s"
+    rf"|(?:(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|take)|use)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<n4>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s"
     r"(?:its|them|those|these|the)(?:\s(?:gpus?|cards?))?(?![a-z]|\s?\d)"
     rf"|(?:only\s)?(?:allowed|given|ours?(?:\sis)?)\s(?:only\s)?(?:a\s)?half\sof\s(?:it|them),?\s(?:i\.?e\.?,?\s)?(?P<n6>\d{{1,6}})\s(?:gpus?|cards?)"
     rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$)"

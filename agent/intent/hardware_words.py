@@ -110,7 +110,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts += _read_counts(tokens, claims)
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
         counts.append(Count("gpus", read_number(owned["n"].lower()) or 0.0, page.take(*owned.span()), frozenset()))
-    if not counts and not claims.has("gpus_per_node"):
+    if not counts and (sizes.box or not claims.has("gpus_per_node")):
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1]

@@ -77,9 +77,16 @@ def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement
         and _OF_PEOPLE.match(page.text, one.end)
         and TOGETHER.search(page.clause_text(one.start, one.end))
     ]
-    if len(people) != 1 or len(shares) != 1:
+    if len(people) > 1 or len(shares) != 1:
         return statements
-    whole, share = people[0], shares[0]
+    share = shares[0]
+    if not people:  # "600 advisers, of whom 5% ..."
+        counted = [one for one in find_quantities(page.text[: share.start]) if one.unit == "count" and one.value > 1]
+        people = [Statement("concurrency", one, one.words) for one in counted[-1:]]
+        statements = [*statements, *people]
+    if not people:
+        return statements
+    whole = people[0]
     count = max(1.0, round(whole.quantity.value * share.value))
     page.take(share.start, share.end)
     claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
