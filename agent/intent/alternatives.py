@@ -17,16 +17,8 @@ from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
-from .standing import best, standing
+from .standing import best, is_given_up, standing
 
-# Behind a name: it is given up.
-_DROPPED = re.compile(
-    r"^[^\w\n,;.:]{0,3}(?:\s?(?:is|are|was|were|has\sbeen|have\sbeen|got))?\s?(?:now\s|already\s)?"
-    r"(?:out(?:\sof\sthe\squestion)?(?=[\s,.;!)]|$)|dropped|cancelled|canceled|no\slonger|history|off\sthe\stable|too\s(?:expensive|slow|old)|"
-    r"ruled\sout|(?:belongs?|promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|for\straining|not\s(?:available|an\soption)|unavailable|fell\sthrough|gone)|"
-    r"^\s?(?:型号|方案|机器|卡|这边)?(?:先|就|也|都|已经?)?(?:不上|不用|不要|不买|不考虑|不行|算了|取消|放弃|作废|没批|没货|停产|换掉)",
-    re.IGNORECASE,
-)
 # Behind a name: no other one is meant.
 _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
 # Between two statements of one thing: the later takes the place of the earlier.
@@ -168,7 +160,7 @@ def _counts_the_same(old: Quantity, new: Quantity) -> bool:
 def settle(text: str, names: Sequence[Named]) -> Settled:
     """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
     only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
-    given_up = {name.value for name in names if _DROPPED.match(text[name.end : name.end + 40])}
+    given_up = {name.value for name in names if is_given_up(text, name.end)}
     dropped = [name for name in names if name.value in given_up or (len(only) == 1 and name.value not in only)]
     left = [name for name in names if name not in dropped]
     if not left:
