@@ -13,6 +13,7 @@ from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
+from .standing import rank_of
 
 # Column headers that name no quantity of their own: the row's label does.
 _GENERIC_HEADER = re.compile(
@@ -23,9 +24,7 @@ _GENERIC_HEADER = re.compile(
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 # A column of what held before.
-_FORMER_HEADER = re.compile(
-    r"\b(?:old|previous(?:ly)?|former|obsolete|superseded|was|outdated|deprecated)\b|旧|原(?:值|先)"
-)
+_REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
 _LABEL_HEADER = re.compile(
     r"(?:items?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
     r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
@@ -33,6 +32,12 @@ _LABEL_HEADER = re.compile(
 _KEY_VALUE = re.compile(
     r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→|\s\.{3,80}\s)\s*(.*)$",
     re.DOTALL,
+)
+# "[09:02] priya: ...", "priya 10:02: ...": when a line of a chat was written.
+_TIME_OF_DAY = re.compile(
+    r"^([ \t]{0,8}(?:[^\s:：|#\[\d][^\s:：|]{0,20},?\s(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s)?)?)"
+    r"[\[(]?(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?[\])]?[ \t]*(?=[:：]|\S)",
+    re.MULTILINE,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
 _WRAP_BYTES = 60  # what is shorter was not broken because the line was full
@@ -47,6 +52,7 @@ def read_markdown(name: str, text: str) -> Source:
     """
     if len(text) > MAX_CHARS:
         raise BriefError(f"{name}: more than {MAX_CHARS} characters of text; a brief is a few pages")
+    text = _TIME_OF_DAY.sub(r"\1", text)
     sources: list[Source] = []
     offset = 0
     if match := _FRONT_MATTER.match(text):
@@ -177,18 +183,20 @@ class _Reader:
     def _table_rows(self, header: Sequence[str], rows: list[tuple[int, list[str]]]) -> None:
         words = [key_words(cell) for cell in header]
         # Markdown has no table without a header: one whose second cell is a figure is a row like the others.
-        if any(re.search(r"\d", cell) and not re.search(r"\bp\d\d\b", cell) for cell in words[1:2]):
+        is_head = bool(words[0]) and _LABEL_HEADER.fullmatch(words[0]) is not None
+        if not is_head and any(re.search(r"\d", cell) and not re.search(r"\bp\d\d\b", cell) for cell in words[1:2]):
             words, body = [""] * len(words), rows
         else:
             body = rows[1:]
         single_column = len(words) == 1
+        former = _former_columns(header, words)
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
             elif cells:
-                self._row(header, words, cells, line)
+                self._row(header, words, cells, line, former)
 
-    def _row(self, header: Sequence[str], words: Sequence[str], cells: list[str], line: int) -> None:
+    def _row(self, header: Sequence[str], words: Sequence[str], cells: list[str], line: int, former: set[int]) -> None:
         path, label = self._path(), cells[0]
         is_label = bool(_LABEL_HEADER.fullmatch(words[0])) or any(_GENERIC_HEADER.fullmatch(w) for w in words[1:])
         own_path = (*path, *((label,) if label else ()))
@@ -197,10 +205,10 @@ class _Reader:
         unit = next((c for w, c in zip(words, cells, strict=False) if _UNIT_HEADER.fullmatch(w)), "")
         joined: list[str] = []
         for i in range(1, min(len(words), len(cells))):
-            if _UNIT_HEADER.fullmatch(words[i]) or _FORMER_HEADER.search(words[i]) or not cells[i].strip(" -–—"):
+            if _UNIT_HEADER.fullmatch(words[i]) or i in former or not cells[i].strip(" -–—"):
                 continue
             cell = f"{cells[i]} {unit}".strip() if not joined else cells[i]
-            if _GENERIC_HEADER.fullmatch(words[i]) or any(_FORMER_HEADER.search(word) for word in words):
+            if _GENERIC_HEADER.fullmatch(words[i]) or former:
                 joined.append(cell)
             elif _PHASE.fullmatch(words[i]) and label:
                 self._say((*path, header[i], label), cell, line)
@@ -208,6 +216,17 @@ class _Reader:
                 joined.append(f"{header[i]} {cell}")
         if joined:
             self._say(own_path, ", ".join(joined), line)
+
+
+def _former_columns(header: Sequence[str], words: Sequence[str]) -> set[int]:
+    """Which columns of a table no longer count, or count less than another: "v2 (old)" beside "v3 (valid)"."""
+    ranks = {
+        i: rank_of(header[i])
+        for i in range(1, len(words))
+        if not _UNIT_HEADER.fullmatch(words[i]) and not _REMARK.fullmatch(words[i])
+    }
+    least = min(ranks.values(), default=0)
+    return {i for i, rank in ranks.items() if rank > max(least, 0) or (least < 0 and rank > least)}
 
 
 def _unwrapped(text: str) -> list[tuple[int, str]]:

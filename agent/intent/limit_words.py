@@ -170,7 +170,13 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
     return limits
 
 
+# No GPU decodes one sequence faster than some thousand tokens a second.
+_MOST_OF_ONE_USER = 5000
+
+
 def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
+    if quantity.decimal_value > _MOST_OF_ONE_USER:
+        return False
     left, right = page.clause(quantity.start, quantity.end)
     before, after = page.original[max(0, left - 12) : quantity.start], page.original[quantity.end : right]
     one = _distance(lex.ONE_USER, before, after)

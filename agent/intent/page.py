@@ -38,6 +38,7 @@ _NEGATION = re.compile(
 )
 _NEGATION_AFTER = re.compile(
     r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
+    r"(?:(?:is|are)n'?t|(?:is|are)\snot)\s(?:wanted|planned|needed|possible|supported|approved|permitted|available|an\soption|part|in\suse)(?![a-z])|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
     re.IGNORECASE,
 )
@@ -85,8 +86,8 @@ class Page:
 
     def is_negated(self, start: int, end: int) -> bool:
         """Whether the words at this span are said not to be: "no fp8", "not H100", "X is not allowed", "不要 X"."""
-        before = self.original[max(0, start - 60) : start]
-        after = self.original[end : end + 30]
+        before = self.original[max(0, start - 60) : start].rpartition(BARRIER)[2]
+        after = self.original[end : end + 30].partition(BARRIER)[0]
         return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))
 
     def _find_breaks(self) -> list[tuple[int, int]]:

@@ -30,14 +30,14 @@ _ASIDE = re.compile(
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
     r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
-    r"(?:promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|came\sup|(?:was|were)\sgonna|suggested|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|stale|"
+    r"(?:promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|came\sup|(?:was|were)\sgonna|suggested|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
     r"didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
     r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|someone\selse|next\sdoor|"
     r"lent|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|later|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
-    r"原[来先定计有]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
+    r"原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
     r"不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     r"友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
     re.IGNORECASE,
@@ -70,6 +70,11 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     left, right = _around(text, start, end, _SENTENCE_END)
     is_denied = _DENIED.match(text, right) is not None
     return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
+
+
+def rank_of(words: str) -> int:
+    """The rank of words that stand alone, as those over a column of a table do."""
+    return 2 if _ASIDE.search(words) else -1 if _HOLDS.search(words) else 0
 
 
 def is_given_up(text: str, end: int) -> bool:

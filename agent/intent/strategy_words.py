@@ -28,7 +28,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "tp": (rf"tp{_SIZE}|tensor[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|张量并行(?:度|数|大小)?",),
     "pp": (
-        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\sstages?",
+        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\s(?:stages?|depth|degree)",
         r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?",
     ),
     "ep": (rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?",),

@@ -163,7 +163,8 @@ def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
             if name not in theirs and not (total(theirs) and total(theirs) == total(values)):
                 merge.take(name, one)
         both = {**theirs, **values}
-        if "gpus" not in values and "nodes" in values and both.get("gpus") == both.get("gpus_per_node"):  # of one node
+        # Where the rules took the GPUs of each of several nodes for all of them.
+        if "gpus" not in values and values.get("nodes", 1) > 1 and both.get("gpus") == both.get("gpus_per_node"):
             merge.values.pop("gpus", None)
             merge.words.pop("gpus", None)
         return

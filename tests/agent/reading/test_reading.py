@@ -162,6 +162,12 @@ def test_of_the_same_words_the_model_knows_better() -> None:
     assert said.concurrency == 150
 
 
+def test_more_detail_on_the_same_gpus_takes_nothing_away() -> None:
+    words = "Llama-3.1-8B on 2 H100 in one chassis"
+    said = by(words, fact("nodes", 1, "one chassis"), fact("gpus_per_node", 2, "2 H100 in one chassis"))
+    assert said.gpus == 2 or (said.nodes, said.gpus_per_node) == (1, 2)
+
+
 def test_readings_of_different_words_are_asked_about() -> None:
     words = f"{BASE}, 16 concurrent requests, it is for a class of 90 pupils"
     with pytest.raises(AmbiguousError, match=r"concurrency may be 16 .* or 90 .*say which is meant"):
