@@ -38,7 +38,7 @@ _NEGATION = re.compile(
 )
 _NEGATION_AFTER = re.compile(
     r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
-    r"(?:(?:is|are)n'?t|(?:is|are)\snot)\s(?:wanted|planned|needed|possible|supported|approved|permitted|available|an\soption|part|in\suse)(?![a-z])|"
+    r"(?:(?:is|are)n'?t|(?:is|are)\snot)\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
     re.IGNORECASE,
 )

@@ -33,7 +33,7 @@ _UNKNOWN = re.compile(r"unknown|not recognised|mixed", re.IGNORECASE)
 def agree(name: str, theirs: Any, own: Any) -> bool:
     """Whether the rules' value of a field and the model's are the same."""
     if name == "model":
-        return _model_name(theirs) == _model_name(own)
+        return _model_name(theirs) == _model_name(own) or _is_checkpoint_of(theirs, own)
     if isinstance(theirs, StatedStrategy) and isinstance(own, StatedStrategy):
         return _holds(theirs.model_dump(), own.model_dump())
     if isinstance(theirs, tuple) and isinstance(own, tuple):
@@ -110,6 +110,14 @@ def _holds(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
         _holds(theirs[name], value) if isinstance(value, Mapping) else value is None or theirs[name] == value
         for name, value in own.items()
     )
+
+
+def _is_checkpoint_of(theirs: str, own: str) -> bool:
+    """Whether the rules name a checkpoint of the model that the model names ("Llama-3.1-405B-FP8")."""
+    try:
+        return find_model(theirs).base == find_model(own).name
+    except InputError:
+        return False
 
 
 def _model_name(name: str) -> str:
