@@ -121,7 +121,7 @@ _LEFT = cues(
 )
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER}|single)\s?个?\s?(?:(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
     needs="replica|cop|instances|副本|实例",
 )
@@ -129,7 +129,7 @@ _OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{_NODE})|每(?:[台个])?\s
 _EXACT = cues(
     r"exactly|precisely|must|shall|need(?:s|ed)?|requires?|has\sto|have\sto|wants?|independent|identical|separate|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
     r"can't\s(?:move|change)",
-    "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
+    "正好|恰好|必须|独立|要整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
 # "The rest belongs to another team": what was counted before it is what there is.

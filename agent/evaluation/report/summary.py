@@ -12,7 +12,7 @@ from ..coverage import Coverage
 from ..mutation import MutationScore
 from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
-from ..rungs.reading import ASKED
+from ..rungs.reading import ASKED, SAID_BACK
 from ..statistics import over_epochs, rate
 
 Rungs = dict[str, dict[str, Rate]]
@@ -41,13 +41,15 @@ class Repeats(ResultModel):
 
 class ReadingScore(ResultModel):
     """How the requests of one set were read: the share of facts that are right, requests that are right whole, that
-    were asked about (or refused) though they can be read, and that were read wrong without a word.
+    were asked about (or refused) though they can be read, that were read wrong beside a line of what was not acted on,
+    and that were read wrong without a word.
     """
 
     set: str
     fields_right: float
     right: int
     asked: int
+    said_back: int
     silently_wrong: int
     n: int
 
@@ -159,14 +161,15 @@ def _readings(results: Sequence[CaseResult]) -> Iterator[ReadingScore]:
     marked = [(one.family, one.marks["reading"]) for one in results if "reading" in one.marks]
     for name in dict.fromkeys(family for family, _ in marked):
         marks = [mark for family, mark in marked if family == name]
-        asked = sum(mark.why.startswith(ASKED) for mark in marks)
+        asked, said_back = (sum(mark.why.startswith(how) for mark in marks) for how in (ASKED, SAID_BACK))
         right = sum(mark.passed for mark in marks)
         yield ReadingScore(
             set=name,
             fields_right=fmean(mark.value or 0.0 for mark in marks),
             right=right,
             asked=asked,
-            silently_wrong=len(marks) - right - asked,
+            said_back=said_back,
+            silently_wrong=len(marks) - right - asked - said_back,
             n=len(marks),
         )
 

@@ -93,12 +93,16 @@ def _table(rungs: Rungs) -> Table:
 
 def _readings(found: Summary) -> Table:
     """How each set of requests was read."""
-    columns = (Column("set"), *(Column(name, figures=True) for name in ("facts right", "right", "asked")))
+    figures = ("facts right", "right", "asked", "said back", "silently wrong", "requests")
     rows = tuple(
-        (one.set, percent(one.fields_right), str(one.right), str(one.asked), str(one.silently_wrong), str(one.n))
+        (
+            one.set,
+            percent(one.fields_right),
+            *map(str, (one.right, one.asked, one.said_back, one.silently_wrong, one.n)),
+        )
         for one in found.readings
     )
-    return Table((*columns, Column("silently wrong", figures=True), Column("requests", figures=True)), rows)
+    return Table((Column("set"), *(Column(name, figures=True) for name in figures)), rows)
 
 
 def _corrections(rungs: Rungs) -> str:

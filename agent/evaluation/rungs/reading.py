@@ -14,7 +14,8 @@ from ..marks import Mark, Solution
 from ..posed import PosedCase
 from .rung import AnswerRung
 
-ASKED, WRONG = "asked: ", "silently wrong: "
+# What a wrong reading begins with: it was asked about, the report says what was not acted on, or nothing tells of it.
+ASKED, SAID_BACK, WRONG = "asked: ", "said back: ", "silently wrong: "
 _ROUNDING = 0.03
 _COUNTS = ("nodes", "gpus_per_node", "gpus")
 
@@ -28,14 +29,17 @@ def reading_mark(fields: Mapping[str, Any], constraints: Sequence[str], said: Sa
     count = len(fields) + len(constraints)
     if isinstance(said, str):
         return Mark(passed=not count, value=float(not count), why="" if not count else f"{ASKED}{said}"[:300])
+    how = SAID_BACK if said.unread else WRONG
     if not count:
-        return Mark(passed=False, value=0.0, why=f"{WRONG}read, and it had to be asked")
+        return Mark(passed=False, value=0.0, why=f"{how}read, and it had to be asked")
     wrong = [*_wrong_fields(fields, said), *_missing(constraints, said)]
-    return Mark(passed=not wrong, value=1 - len(wrong) / count, why=f"{WRONG}{'; '.join(wrong)}"[:300] * bool(wrong))
+    return Mark(passed=not wrong, value=1 - len(wrong) / count, why=f"{how}{'; '.join(wrong)}"[:300] * bool(wrong))
 
 
 def _wrong_fields(fields: Mapping[str, Any], said: Said) -> Iterator[str]:
     counts = {name: value for name in _COUNTS if (value := getattr(said, name)) is not None}
+    if counts.keys() == {"gpus_per_node"}:  # of the one node that is assumed where nobody counts them
+        counts["nodes"] = 1
     plain = said.model_dump(mode="json")
     for name, wanted in fields.items():
         found = total(counts) if name == "gpus" else plain.get(name)
@@ -54,7 +58,8 @@ def _is(name: str, found: Any, wanted: Any) -> bool:
         return abs(found - wanted) <= _ROUNDING * max(abs(wanted), 1e-9)
     if name == "model" and isinstance(found, str) and isinstance(wanted, str):
         try:
-            return find_model(found).name == find_model(wanted).name
+            entry, meant = find_model(found), find_model(wanted)
+            return meant.name in (entry.name, entry.base)
         except InputError:
             return found == wanted
     return found == wanted
