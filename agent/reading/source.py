@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ..intent.brief import read_brief
-from ..intent.errors import RequestError
-from ..intent.intent import Said
-from ..intent.request import read_request, read_words
+from ...tools.language.brief import read_brief
+from ...tools.language.errors import RequestError
+from ...tools.language.request import read_request, read_words
+from ...tools.language.said import Said
 
 
 class Source(BaseModel):

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
 from .gated import Gated
-from .intent import StatedDegrees, StatedStrategy
 from .page import BARRIER, Page
 from .quantities import read_number
+from .said import StatedDegrees, StatedStrategy
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
 _NAMES: dict[str, tuple[str, ...]] = {

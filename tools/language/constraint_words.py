@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
-from ...tools.plan.constraints import (
+from ..plan.constraints import (
     Constraint,
     DegreeBound,
     DegreeConstraint,
@@ -22,11 +22,11 @@ from ...tools.plan.constraints import (
 )
 from .claims import Claims
 from .gated import Gated
-from .intent import StatedStrategy
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
 from .reserved_words import cues, read_reserved
+from .said import StatedStrategy
 
 _PRIMITIVES = {
     "tp": r"tp|tensor[\s\-]?parallel(?:ism)?|tensor\s(?:degree|ranks?|group)|张量并行",
