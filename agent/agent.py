@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..tools.errors import InputError
-from .intent.intent import Said
+from ..tools.language.said import Said
 from .loop.planner import AgentOptions, ModelPlanner
 from .model.client import ModelClient, checked_client
 from .pipeline import intent_of

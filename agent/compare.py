@@ -17,14 +17,14 @@ from ..tools.comparison.result import Comparison
 from ..tools.comparison.side import Document
 from ..tools.errors import InputError
 from ..tools.files import shown_path
+from ..tools.language.claims import Claims
+from ..tools.language.page import TAKEN, Page
+from ..tools.language.quantities import normalise
+from ..tools.language.said import StatedStrategy
+from ..tools.language.strategy_words import read_strategy as read_strategy_words
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import PHASES, Plan
 from ..tools.plan.reader import is_json_text, read_document
-from .intent.claims import Claims
-from .intent.intent import StatedStrategy
-from .intent.page import TAKEN, Page
-from .intent.quantities import normalise
-from .intent.strategy_words import read_strategy as read_strategy_words
 from .stated_strategy import build_stated, read_strategy
 
 MAX_WORDS = 500

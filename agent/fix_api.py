@@ -13,12 +13,13 @@ from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
 from ..tools.autofix.result import FixResult
 from ..tools.errors import InputError, expect
+from ..tools.language.request import read_words
+from ..tools.language.said import Said
 from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
 from ..tools.plan.view import as_mapping, as_str
 from .intent.complete import complete
-from .intent.intent import HardwareChoice, Said
-from .intent.request import read_words
+from .intent.intent import HardwareChoice
 
 # Fields of a request that a document may state otherwise: the block, the field, and the words for it.
 _COMPARED = (

@@ -14,6 +14,9 @@ from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import expect
+from ..tools.language.errors import RequestError
+from ..tools.language.merge import merge_said
+from ..tools.language.said import Said
 from ..tools.performance.limits import figures_of_estimate, percentile_notes, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format, number
@@ -22,9 +25,7 @@ from ..tools.plan.performance import PerformanceEstimate
 from .citations import citations, rule_citations
 from .hub.online import online
 from .intent.complete import complete
-from .intent.errors import RequestError
-from .intent.intent import Assumption, Intent, Said
-from .intent.merge import merge_said
+from .intent.intent import Assumption, Intent
 from .judged import judged
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen
@@ -122,7 +123,7 @@ def intent_of(
     said: list[Said] = []
     expect(flags, (Said, NoneType), "flags", "a Said is expected")
     if brief:
-        from .intent.brief import brief_texts
+        from ..tools.language.brief import brief_texts
 
         files = (brief,) if isinstance(brief, str | Path) else brief
         expect(files, Iterable, "brief", "the path of a file, or several, is expected")

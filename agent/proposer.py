@@ -16,6 +16,7 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import left_out
 from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
+from ..tools.language.said import StatedStrategy
 from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.describe import precision_name
 from ..tools.plan.document import HardwareBlock, Strategy
@@ -27,7 +28,7 @@ from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized
 from .infeasible import relaxed_hint, why_infeasible
 from .intent.formats import formats_on
-from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
+from .intent.intent import Assumption, HardwareChoice, Intent
 from .reasons import Proposal, figures, named
 from .results import Infeasible, Needs
 

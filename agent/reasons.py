@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..tools.language.said import OpenPrecisions
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.formats import QUALITY, formats_on
-from .intent.intent import Assumption, OpenPrecisions
+from .intent.intent import Assumption
 from .results import Alternative
 
 if TYPE_CHECKING:

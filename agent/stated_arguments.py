@@ -17,6 +17,7 @@ from ..tools.catalog.config_file import read_config_file
 from ..tools.catalog.hardware import find_accelerator
 from ..tools.engines.names import KNOWN, known_engine
 from ..tools.errors import InputError, expect
+from ..tools.language.said import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
 from ..tools.plan.document import (
     HardwareBlock,
     Objective,
@@ -30,7 +31,6 @@ from ..tools.plan.document import (
 from ..tools.strict_values import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
-from .intent.intent import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
 from .stated_constraints import ConstraintArgument, stated_constraints
 
 ModelArgument = str | Path | Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Constraints as programs and options state them: `tp <= 4`, `no pp`, `decode ep = 8`, `tp within node`, as data.
 
-One line a constraint; what people write in sentences is read in `intent/`.
+One line a constraint; what people write in sentences is read in `tools/language/`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 from ..tools.bounds import DEGREE
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
+from ..tools.language.said import StatedDegrees, StatedStrategy
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
@@ -20,7 +21,6 @@ from ..tools.plan.placement import StageMaker, gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
-from .intent.intent import StatedDegrees, StatedStrategy
 from .judged import judged
 from .results import StatedStrategyVerdict
 

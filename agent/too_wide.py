@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..tools.errors import InputError
+from ..tools.language.said import StatedDegrees, StatedStrategy
 from ..tools.plan.describe import describe
 from ..tools.plan.placement import StageDegrees
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.space import stage_degrees
-from .intent.intent import StatedDegrees, StatedStrategy
 from .results import Alternative
 from .stated_strategy import read_strategy
 

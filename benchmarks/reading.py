@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from shardwright.agent.evaluation.rungs.reading import ASKED, reading_mark
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.intent import Said
 from shardwright.agent.reading.answer import ReadingAnswer, read_answer
 from shardwright.agent.reading.reader import read_by_both
 from shardwright.agent.reading.source import Source
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.said import Said
 
 _TO_ASK = ("asked", "ask", "refused", "refuse", "question")
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from ...tools.calibration.custom import CustomCalibration, own_calibration
 from ...tools.errors import InputError, ShardwrightError
+from ...tools.language.request import MAX_REQUEST_CHARACTERS
+from ...tools.language.said import Said
 from ...tools.plan.document import Plan
-from ..intent.intent import Intent, Said
-from ..intent.request import MAX_REQUEST_CHARACTERS
+from ..intent.intent import Intent
 from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult

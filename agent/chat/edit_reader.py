@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...tools.errors import InputError
+from ...tools.language.errors import RequestError
+from ...tools.language.merge import merge_said
+from ...tools.language.quantities import normalise
+from ...tools.language.request import read_words
+from ...tools.language.said import Said
 from ...tools.plan.document import Relaxation
-from ..intent.errors import RequestError
-from ..intent.intent import Said
-from ..intent.merge import merge_said
-from ..intent.quantities import normalise
-from ..intent.request import read_words
 from . import edit_words as words
 from .edits import Edit, Spoken, stated_fields
 from .figures import FIGURES, TITLES, WHOLE, example, last_changed, shown, sum_text, unlike

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...tools.language.merge import merge_said
+from ...tools.language.said import Said, StatedStrategy
 from ...tools.plan.document import Relaxation
-from ..intent.intent import Intent, Said, StatedStrategy
-from ..intent.merge import merge_said
+from ..intent.intent import Intent
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import re
 from dataclasses import replace
 
 from ...tools.errors import InputError
+from ...tools.language.quantities import normalise
 from ...tools.rules.registry import FAMILIES
-from ..intent.quantities import normalise
 from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with

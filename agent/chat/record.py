@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..intent.intent import Said
+from ...tools.language.said import Said
 from ..spent import Spent
 from .session import Event, Session
 

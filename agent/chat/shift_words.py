@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ..intent.number_words import ENGLISH_NUMBER
-from ..intent.quantities import read_number
+from ...tools.language.number_words import ENGLISH_NUMBER
+from ...tools.language.quantities import read_number
 from .edit_words import figure_fields
 
 _FIGURE = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,9}(?:\.\d{1,4})?)(?:\s?k(?![A-Za-z]))?"

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
-from ..intent.intent import Intent, Said
+from ...tools.language.said import Said
+from ..intent.intent import Intent
 from ..results import PlanResult
 from .edits import Spoken
 from .outcome import Planned

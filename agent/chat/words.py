@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.comparison.result import ComparedFigure, Comparison
+from ...tools.language.said import StatedDegrees, StatedStrategy
 from ...tools.plan.describe import describe, number, precision_name
-from ..intent.intent import Intent, StatedDegrees, StatedStrategy
+from ..intent.intent import Intent
 from ..report.asked import hardware_text, left_out_lines
 from ..report.compare import shown_figure
 from ..report.plan import figures_text

@@ -31,7 +31,8 @@ from .online_flag import online_option
 from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
-    from ..intent.intent import Intent, Said
+    from ...tools.language.said import Said
+    from ..intent.intent import Intent
     from ..reading.reader import ModelReader
 
 # Option -> field of `Said`, where the value is taken over as it is.
@@ -145,7 +146,7 @@ def said_of_options(options: dict[str, Any]) -> Said:
     Raises:
         InputError: an inline model config is not a JSON object.
     """
-    from ..intent.intent import Said
+    from ...tools.language.said import Said
 
     fields: dict[str, Any] = {}
     words: dict[str, str] = {}

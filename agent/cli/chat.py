@@ -20,9 +20,9 @@ from .proposing import agent_of, proposer_options_of
 from .streams import STANDARD, may_style, stdin_bytes, text_width, write_piece, write_stdout
 
 if TYPE_CHECKING:
+    from ...tools.language.said import Said
     from ..chat.chat import Chat
     from ..chat.outcome import ChatAnswer
-    from ..intent.intent import Said
 
 # A longer line than this is no sentence of a person.
 MAX_LINE_BYTES = 1 << 20
@@ -99,13 +99,13 @@ def _session_path(name: str | None, resumed: str | None) -> Path:
 
 def _first_turn(request: tuple[str, ...], options: dict[str, Any]) -> tuple[str, tuple[Said, ...]] | None:
     """The words of the call and what its briefs and options say; `None` where it says nothing."""
-    from ..intent.intent import Said
+    from ...tools.language.said import Said
 
     if request == (STANDARD,):
         raise click.UsageError("the lines of standard input are the turns; leave out -")
     said: list[Said] = []
     if options["brief"]:
-        from ..intent.brief import read_brief_files
+        from ...tools.language.brief import read_brief_files
 
         said.append(read_brief_files(list(options["brief"])))
     flags = said_of_options(options)

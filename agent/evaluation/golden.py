@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from ...tools.autofix.reading import read_anything
 from ...tools.errors import InputError
+from ...tools.language.request import read_words
+from ...tools.language.said import StatedDegrees
 from ...tools.plan.document import PhaseStrategy, Strategy
 from ...tools.plan.shorthand import read_shorthand
-from ..intent.intent import StatedDegrees
-from ..intent.request import read_words
 from ..loop.question import Question
 from ..stated_strategy import MAX_STATED_GPUS, read_block, read_strategy
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ...tools.language.said import Said
 from ...tools.plan.document import Strategy
-from ..intent.intent import Said
 from ..loop.judge import Judgement
 from ..results import PlanResult
 from ..spent import Spent

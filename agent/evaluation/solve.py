@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...tools.errors import InputError
+from ...tools.language.errors import RequestError
 from ...tools.plan.document import Plan
 from ..agent import Agent
-from ..intent.errors import RequestError
 from ..loop.desk import Desk
 from ..loop.judge import Judgement, judge_document, judge_text
 from ..loop.loop import Ending

@@ -16,11 +16,12 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
+from ...tools.language.merge import merge_said, refusal
+from ...tools.language.said import NO_ENGINE, FrozenModel, Said
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from .formats import complete_precision
-from .intent import NO_ENGINE, Assumption, FrozenModel, HardwareChoice, Intent, ModelChoice, Said
-from .merge import merge_said, refusal
+from .intent import Assumption, HardwareChoice, Intent, ModelChoice
 
 DEFAULT_INPUT_TOKENS = 1024
 DEFAULT_OUTPUT_TOKENS = 256

@@ -14,11 +14,12 @@ from typing import Any
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DTYPES, DType
 from ...tools.errors import InputError
+from ...tools.language.errors import RequestError
+from ...tools.language.merge import refusal
+from ...tools.language.said import OpenPrecisions, Said, StatedPrecision
 from ...tools.plan.describe import precision_name
 from ...tools.plan.document import PrecisionBlock
-from .errors import RequestError
-from .intent import Assumption, OpenPrecisions, Said, StatedPrecision
-from .merge import refusal
+from .intent import Assumption
 
 # Said with every choice of a format.
 QUALITY = "what a format costs in quality is yours to judge"

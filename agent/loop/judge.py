@@ -16,6 +16,7 @@ from ...tools.autofix.autofix import autofix_read
 from ...tools.autofix.reading import Reading, read_anything, read_text_anyhow
 from ...tools.autofix.result import AppliedFix, FixResult, Infeasible, Replanning
 from ...tools.errors import InputError
+from ...tools.language.said import StatedStrategy
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import PHASES, Plan, Strategy
@@ -25,7 +26,6 @@ from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
-from ..intent.intent import StatedStrategy
 from ..proposer import keeps
 from ..stated_strategy import build_stated, read_block, read_strategy
 from .declared import as_stated, unassumed

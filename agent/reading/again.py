@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..intent.errors import RequestError
-from ..intent.intent import Said
+from ...tools.language.errors import RequestError
+from ...tools.language.said import Said
 from ..loop.budget import Budget
 from ..loop.transcript import RecordedReading
 from ..model.client import ModelClient

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
+from ...tools.language.errors import RequestError
+from ...tools.language.said import Said, StatedStrategy
 from ...tools.plan.constraints import Constraint, chosen_kinds
-from ..intent.errors import RequestError
-from ..intent.intent import Said, StatedStrategy
 from .found import Verified
 
 COUNTS = ("nodes", "gpus_per_node", "gpus")

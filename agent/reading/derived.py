@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ...tools.catalog import hardware
-from ..intent.quantities import Quantity, find_quantities, normalise
+from ...tools.language.quantities import Quantity, find_quantities, normalise
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens")
 _LATENCIES = ("ttft_ms_max", "tpot_ms_max")

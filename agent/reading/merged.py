@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ...tools.language.constraint_words import merged_constraints
+from ...tools.language.errors import RequestError
+from ...tools.language.merge import refusal as refused
+from ...tools.language.merge import stated_fields
+from ...tools.language.said import Said
 from ...tools.plan.constraints import Constraint, chosen_kinds
 from ...tools.plan.document import Relaxation
-from ..intent.constraint_words import merged_constraints
-from ..intent.errors import RequestError
-from ..intent.intent import Said
-from ..intent.merge import refusal as refused
-from ..intent.merge import stated_fields
 from .agreement import COUNTS, agree, agree_on_counts, answers, is_left_alone, same_constraint, total
 from .found import Found, Verified
 from .wording import shown, spaced, stands_in, unread, worded

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...prompts.render import render
 from ...tools.checkpoint import doing
-from ..intent.errors import RequestError
-from ..intent.intent import Said
+from ...tools.language.errors import RequestError
+from ...tools.language.said import Said
 from ..loop.budget import Budget, Limits, Prices
 from ..loop.context import random_fence
 from ..loop.request_digest import request_digest

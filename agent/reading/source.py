@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ..intent.errors import RequestError
-from ..intent.intent import Said
-from ..intent.request import read_request, read_words
+from ...tools.language.errors import RequestError
+from ...tools.language.request import read_request, read_words
+from ...tools.language.said import Said
 
 
 class Source(BaseModel):
@@ -43,7 +43,7 @@ class Source(BaseModel):
         """
         try:
             if self.kind == "brief":
-                from ..intent.brief import read_brief
+                from ...tools.language.brief import read_brief
 
                 return read_brief(self.texts)
             return (read_request if self.kind == "request" else read_words)(self.text)

@@ -6,8 +6,8 @@ import re
 
 from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
-from ..intent.intent import Said
-from ..intent.quantities import find_quantities, normalise
+from ...tools.language.quantities import find_quantities, normalise
+from ...tools.language.said import Said
 
 _PARALLEL = {
     "tp": r"(?<![a-z])tp|tensor|张量",

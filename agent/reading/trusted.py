@@ -1,7 +1,7 @@
 """Which words of a text a reading may quote: those that stand in it, outside of what pretends to give orders.
 
 Instructions to overrule something, and speech of pretended speakers, are set aside by the readers of the rules
-(`intent/refusals.py`); a model that obeys them has to quote them, and is not followed.
+(`tools/language/refusals.py`); a model that obeys them has to quote them, and is not followed.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..intent.claims import Claims
-from ..intent.markup import without_markup
-from ..intent.page import TAKEN, Page
-from ..intent.quantities import normalise
-from ..intent.refusals import set_aside_instructions, set_aside_orders
+from ...tools.language.claims import Claims
+from ...tools.language.markup import without_markup
+from ...tools.language.page import TAKEN, Page
+from ...tools.language.quantities import normalise
+from ...tools.language.refusals import set_aside_instructions, set_aside_orders
 from .wording import spaced
 
 MOST_QUOTED = 600

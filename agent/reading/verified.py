@@ -15,13 +15,13 @@ from ...tools.catalog.dtypes import DTYPES
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import find_model
 from ...tools.errors import InputError, UnknownNameError
+from ...tools.language.claims import Claims
+from ...tools.language.errors import RequestError
+from ...tools.language.quantities import find_quantities, normalise
+from ...tools.language.request import read_words
+from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import Objective, Statistic
-from ..intent.claims import Claims
-from ..intent.errors import RequestError
-from ..intent.intent import Said, StatedDegrees, StatedStrategy
-from ..intent.quantities import find_quantities, normalise
-from ..intent.request import read_words
 from ..stated_arguments import said_engine
 from ..stated_constraints import stated_constraints
 from .answer import DEGREES, ReadingAnswer, StatedFact

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..intent.intent import Said
+from ...tools.language.said import Said
 
 # A line of `Said.unread` about a number: the number and its clause.
 _UNREAD_NUMBER = re.compile(r"'(?P<number>.+?)' in '(?P<clause>.+)' was not understood", re.DOTALL)

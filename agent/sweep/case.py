@@ -14,12 +14,12 @@ from pydantic import Field
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.config import read_architecture
 from ...tools.errors import InputError
+from ...tools.language.errors import RequestError
 from ...tools.plan.describe import describe
 from ...tools.plan.performance import Frozen
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.search import search
 from ..intent.complete import complete
-from ..intent.errors import RequestError
 from ..proposer import hardware_block, search_request
 from ..time_limit import TIME_LIMIT_S, within
 from ..workers import DIED

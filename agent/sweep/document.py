@@ -22,12 +22,12 @@ from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
+from ...tools.language.brief_parse import parse_json, parse_yaml
+from ...tools.language.said import NO_ENGINE, FrozenModel, OpenPrecisions, Said, StatedPrecision
+from ...tools.language.written import WrittenTokens
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
-from ..intent.brief_parse import parse_json, parse_yaml
 from ..intent.cluster import read_cluster
 from ..intent.formats import said_weights
-from ..intent.intent import NO_ENGINE, FrozenModel, OpenPrecisions, Said, StatedPrecision
-from ..intent.written import WrittenTokens
 
 MAX_FILE_BYTES = 4 << 20
 MAX_LISTED = 1_000

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ...tools.language.said import StatedStrategy
 from ...tools.plan.describe import describe
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.search import search
-from ..intent.intent import StatedStrategy
 from ..loop.desk import Desk
 from ..proposer import keeps
 from .estimate_dag import rounded

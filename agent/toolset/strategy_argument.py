@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..intent.intent import StatedDegrees, StatedStrategy
+from ...tools.language.said import StatedDegrees, StatedStrategy
 from .tool import Arguments
 
 Degree = Annotated[int, Field(ge=1, le=4096)]

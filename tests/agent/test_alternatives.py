@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.intent.brief import read_brief
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.request import read_request
 from shardwright.agent.pipeline import plan
+from shardwright.tools.language.brief import read_brief
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.request import read_request
 
 CASES = Path(__file__).parents[1] / "cases"
 KINDS: list[dict[str, Any]] = json.loads((CASES / "kinds_of_requests.json").read_text(encoding="utf-8"))

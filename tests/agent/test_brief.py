@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.intent.brief import MAX_FILE_BYTES, MAX_FILES, read_brief, read_brief_files
-from shardwright.agent.intent.errors import BriefError
-from shardwright.agent.intent.intent import Said
+from shardwright.tools.language.brief import MAX_FILE_BYTES, MAX_FILES, read_brief, read_brief_files
+from shardwright.tools.language.errors import BriefError
+from shardwright.tools.language.said import Said
 
 CASES = Path(__file__).parent.parent / "cases"
 BRIEFS = sorted(folder.name for folder in (CASES / "briefs").iterdir())

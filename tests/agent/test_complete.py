@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.intent import Intent, Said
-from shardwright.agent.intent.request import read_request
+from shardwright.agent.intent.intent import Intent
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.errors import UnknownNameError
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.request import read_request
+from shardwright.tools.language.said import Said
 from shardwright.tools.plan.document import ServingBlock
 
 MODEL = "Llama-3.1-8B"

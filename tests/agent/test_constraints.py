@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from shardwright.agent.fix_api import autofix
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.request import read_words
 from shardwright.agent.pipeline import plan as plan_for
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.request import read_words
 from shardwright.tools.plan.constraints import Constraint
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate

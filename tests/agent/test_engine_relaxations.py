@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.intent import Said
 from shardwright.agent.pipeline import intent_of, plan
 from shardwright.agent.search_api import search
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.engines.names import FRONT, JUDGED
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.said import Said
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import ServingBlock

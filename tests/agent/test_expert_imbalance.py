@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import shardwright
-from shardwright.agent.intent.brief import read_brief
-from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.pipeline import intent_of
+from shardwright.tools.language.brief import read_brief
+from shardwright.tools.language.errors import RequestError
 
 LOAD = "Serve Qwen3-30B-A3B on 8 H100, EP8, 1k in, 64 out, 8 users, "
 STATED = {

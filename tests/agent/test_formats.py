@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 import shardwright
-from shardwright.agent.intent.brief import read_brief
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.intent.formats import complete_precision, formats_on
-from shardwright.agent.intent.intent import Intent, OpenPrecisions, Said, StatedPrecision
-from shardwright.agent.intent.request import read_request
+from shardwright.agent.intent.intent import Intent
 from shardwright.agent.mix import plan_mix
 from shardwright.agent.search_api import search
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.dtypes import DTYPES, DType, element_bytes
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.brief import read_brief
+from shardwright.tools.language.request import read_request
+from shardwright.tools.language.said import OpenPrecisions, Said, StatedPrecision
 
 ANY = OpenPrecisions(is_open=True)
 LOAD: dict[str, Any] = {"input_tokens": 2048, "output_tokens": 256}

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent import intent
-from shardwright.agent.intent.gated import Branches, Gated
-from shardwright.agent.intent.limit_lexicon import ROLE as LATENCY
-from shardwright.agent.intent.load_lexicon import ROLE as LOAD
-from shardwright.agent.intent.objective_lexicon import TIERS
-from shardwright.agent.intent.units import UNIT_PATTERNS, WORDS
+from shardwright.tools import language
+from shardwright.tools.language.gated import Branches, Gated
+from shardwright.tools.language.limit_lexicon import ROLE as LATENCY
+from shardwright.tools.language.load_lexicon import ROLE as LOAD
+from shardwright.tools.language.objective_lexicon import TIERS
+from shardwright.tools.language.units import UNIT_PATTERNS, WORDS
 
 
 def holds_one(needs: re.Pattern[str], parsed: Any, before: str = "") -> bool:
@@ -54,8 +54,8 @@ def held(needs: str, pattern: str) -> bool:
 def gated_patterns() -> list[Any]:
     """Every gated pattern of the readers of words, by the module and the name that it has there."""
     found: dict[int, Any] = {}
-    for module in iter_modules(intent.__path__):
-        names = vars(import_module(f"{intent.__name__}.{module.name}"))
+    for module in iter_modules(language.__path__):
+        names = vars(import_module(f"{language.__name__}.{module.name}"))
         for name, value in names.items():
             rows = value if isinstance(value, tuple) else ((value,),)
             for row in (row for row in rows if isinstance(row, tuple)):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.intent.brief import read_brief
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.intent import Said
-from shardwright.agent.intent.request import read_words
+from shardwright.tools.language.brief import read_brief
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.request import read_words
+from shardwright.tools.language.said import Said
 
 CASES = Path(__file__).parent.parent / "cases"
 FILES = (

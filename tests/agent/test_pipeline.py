@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.pipeline import plan
 from shardwright.agent.results import PlanResult
+from shardwright.tools.language.errors import RequestError
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.placement import gpu_count
 from shardwright.tools.search import sizing

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.intent import Intent, Said
-from shardwright.agent.intent.request import MAX_REQUEST_CHARACTERS, read_request
+from shardwright.agent.intent.intent import Intent
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.request import MAX_REQUEST_CHARACTERS, read_request
+from shardwright.tools.language.said import Said
 
 CASES = Path(__file__).parent.parent / "cases"
 REQUESTS: list[dict[str, Any]] = [

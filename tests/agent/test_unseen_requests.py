@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.request import read_request
 from shardwright.tools.catalog.models import find_model
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.request import read_request
 
 CASES = Path(__file__).parent.parent / "cases"
 # Written by someone who had not seen the parser. The first reading of them got 328 of 361 fields right; it was mended

@@ -10,7 +10,7 @@ import pytest
 
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.intent.request import read_request
+from shardwright.tools.language.request import read_request
 from shardwright.tools.rules.examples import base_plan, edited
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import validate

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from ....tools.errors import InputError
-from ...intent.errors import RequestError
-from ...intent.intent import Said
-from ...intent.merge import merge_said
+from ....tools.language.errors import RequestError
+from ....tools.language.merge import merge_said
+from ....tools.language.said import Said
 from ...reading.merged import AmbiguousError
 from ...report.asked import assumption_section
 from ...report.text import render, section

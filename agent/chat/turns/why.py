@@ -8,11 +8,11 @@ from ....tools.catalog.config import read_architecture
 from ....tools.compare import compare
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
+from ....tools.language.said import StatedStrategy
 from ....tools.plan.describe import describe
 from ....tools.plan.document import Plan
 from ....tools.plan.placement import gpu_count
 from ...compare import plan_of_stated, strategy_of_words
-from ...intent.intent import StatedStrategy
 from ...proposer import keeps
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section

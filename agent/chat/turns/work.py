@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
+from ....tools.language.request import read_words
+from ....tools.language.said import Said
 from ....tools.plan.document import Plan
 from ...intent.complete import complete
-from ...intent.intent import Intent, Said
-from ...intent.request import read_words
+from ...intent.intent import Intent
 from ...pipeline import plan_intent
 from ...reading.reader import ModelReader
 from ...reading.source import Source

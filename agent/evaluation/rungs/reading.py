@@ -7,7 +7,7 @@ from typing import Any
 
 from ....tools.catalog.models import find_model
 from ....tools.errors import InputError
-from ...intent.intent import Said
+from ....tools.language.said import Said
 from ...reading.agreement import same_constraint, total
 from ...stated_constraints import stated_constraints
 from ..marks import Mark, Solution

@@ -17,9 +17,10 @@ from shardwright.agent.chat.edit_reader import MAX_EDIT_CHARACTERS, read_edit
 from shardwright.agent.chat.edits import Spoken, apply_edit
 from shardwright.agent.chat.words import request_changes
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.intent.intent import Intent, Said
-from shardwright.agent.intent.request import read_request
+from shardwright.agent.intent.intent import Intent
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.request import read_request
+from shardwright.tools.language.said import Said
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "chat.json").read_text(encoding="utf-8"))
 

@@ -14,10 +14,10 @@ from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.places import existing_path, new_path, path_of, sessions
 from shardwright.agent.chat.session import Session
-from shardwright.agent.intent.intent import Said
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.said import Said
 
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
 from shardwright.agent.loop.desk import MOST_DOCUMENTS, Desk, objective_key
 from shardwright.agent.loop.judge import judge_document, judge_strategy
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 
 from .questions import OPEN, SMALL, STATED, desk, reference_document
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
 from shardwright.agent.loop.feedback import MOST_FINDINGS, Level, feedback, finding, findings_told
 from shardwright.agent.loop.judge import Judgement, judge_document, judge_strategy, judge_text
 from shardwright.agent.loop.places import parents_first, right_already
+from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.rules.base import Rule, Violation
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import all_rules, rule_order

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
 from shardwright.agent.loop.feedback import feedback
 from shardwright.agent.loop.judge import Judgement, judge_document, judge_strategy, judge_text, stand
+from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
 
 from .questions import LONG, OPEN, SMALL, STATED, desk, node, question, reference_document

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
 from shardwright.agent.loop.question import PINNED, ask
 from shardwright.agent.pipeline import intent_of
 from shardwright.agent.results import PlanResult
 from shardwright.agent.stated_strategy import read_strategy
+from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
 
 from .questions import IMPOSSIBLE, OPEN, SMALL, STATED, question, reference_document

@@ -12,8 +12,6 @@ from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.cli.app import run
 from shardwright.agent.evaluation.rungs.reading import reading_mark
-from shardwright.agent.intent.errors import RequestError
-from shardwright.agent.intent.intent import Said
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
@@ -24,6 +22,8 @@ from shardwright.agent.model.settings import EndpointSettings
 from shardwright.agent.reading.answer import READING_ANSWER
 from shardwright.agent.reading.merged import AmbiguousError
 from shardwright.agent.reading.source import Source
+from shardwright.tools.language.errors import RequestError
+from shardwright.tools.language.said import Said
 
 from ..loop.questions import SMALL
 from ..model.fault_server import FaultServer, Step, refuses, text

@@ -6,13 +6,13 @@ import json
 from functools import cache
 from typing import Any
 
-from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
 from shardwright.agent.loop.feedback import Level
 from shardwright.agent.loop.judge import stated_document
 from shardwright.agent.model.messages import ToolCall
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.tool import Answer, Bench
 from shardwright.agent.toolset.toolset import Toolset
+from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 
 from ..loop.questions import SMALL, desk, reference_document
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...shapes import is_list
 from .figures import whole_number
 from .lexicon import DEGREE_NAMES, concept_of, words_of
-from .shapes import is_list
 
 _AXES = {
     "tensor": "tp", "model": "tp", "pipeline": "pp", "pipe": "pp", "stage": "pp", "expert": "ep", "experts": "ep",

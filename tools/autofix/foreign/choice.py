@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...shapes import is_list, is_object
 from .lexicon import DEGREE_NAMES, any_case, concept_of, phase_of
 from .notes import Notes, shortened
-from .shapes import is_list, is_object
 
 # "Option A", "Plan 2", "方案一".
 _LABEL = (

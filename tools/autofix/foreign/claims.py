@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ...bounds import DEGREE
+from ...shapes import is_list, is_object
 from .degree_words import degrees_of
 from .edges import NamedEdge
 from .facts import Facts
@@ -13,7 +14,6 @@ from .figures import Place, digits_for_words, places_of, whole_number
 from .lexicon import phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Item, Scope
-from .shapes import is_list, is_object
 
 # The format's own bound on a degree.
 MOST_DEGREE = int(DEGREE.most)

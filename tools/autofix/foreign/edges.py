@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ...shapes import is_list, is_object
 from .notes import Notes, shortened
 from .scope import Scope
-from .shapes import is_list, is_object
 
 MOST_EDGES = 200_000
 _ARROW = re.compile(r"\s*(?:-+>|=+>|→|⇒|>>)\s*")

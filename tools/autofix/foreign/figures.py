@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from ...bounds import INDEX
 from ...catalog.hardware import mentions
+from ...shapes import is_list, is_object
 from .lexicon import any_case, concept_of
-from .shapes import is_list, is_object
 
 # Of devices, and of experts, no proposal names more in one place.
 MOST_DEVICES = 10_000

@@ -7,13 +7,13 @@ from typing import Any
 from ...bounds import DEGREE
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
+from ...shapes import is_list, is_object
 from .claims import Claims
 from .figures import whole_number
 from .hardware_words import HardwareWords, hardware_of
 from .items import ItemReader
 from .lexicon import words_of
 from .scope import Scope
-from .shapes import is_list, is_object
 
 _COUNTS = ("count", "num", "number", "quantity", "total")
 HARDWARE = ("hardware", "accelerator", "node_count", "gpus_per_node", "gpu_total", "devices")

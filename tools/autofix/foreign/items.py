@@ -10,6 +10,7 @@ from typing import Any
 
 from ...checkpoint import checked
 from ...plan.elements import as_list
+from ...shapes import is_list, is_nested, is_object
 from .claims import Claims
 from .figures import Place, experts_of, span_of
 from .lexicon import DEGREE_NAMES, any_case, concept_of, node_type_of, phase_of, words_of
@@ -26,7 +27,6 @@ from .nodes import (
 )
 from .notes import shortened
 from .scope import Item, Scope
-from .shapes import is_list, is_nested, is_object
 
 MOST_ITEMS = 100_000
 _LISTS: dict[str | None, str | None] = {

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...shapes import is_nested, is_object
 from .figures import Place, PlacesOf, experts_of, span_of, whole_number
 from .lexicon import any_case, concept_of, node_type_of, phase_of, words_of
 from .scope import Item, Scope
-from .shapes import is_nested, is_object
 
 OUTER = ("RequestNode", "ReplicaNode", "PhaseNode")
 OPERATORS = ("AttentionNode", "FFNNode", "MoENode")

@@ -16,13 +16,13 @@ from ...plan.compact import expand
 from ...plan.document import FORMAT
 from ...plan.elements import as_list, as_mapping, as_str
 from ...plan.plan_size import excess_of
+from ...shapes import is_object
 from ...strict_values import cleaned, whole_characters
 from .assemble import assemble
 from .graph import LEVELS
 from .notes import Note, Notes
 from .prose import read_prose
 from .scope import Scope
-from .shapes import is_object
 from .text import Extract, extract
 from .walker import Walker
 

@@ -13,12 +13,12 @@ from itertools import islice
 from typing import Any
 
 from ...checkpoint import checkpoint
+from ...shapes import is_list, is_nested, is_object
 from ...strict_json import parse, parse_each
 from ...strict_values import JsonError, cleaned
 from .choice import note_choice, note_commands, proposes, recommended_part, score
 from .flags import command_flags, flags_in, sides_in
 from .notes import Notes, shortened
-from .shapes import is_list, is_nested, is_object
 from .tables import csv_of, table_of
 from .tolerant import OBJECT_CALL, TooDeepError, parse_tolerant
 

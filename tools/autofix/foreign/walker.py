@@ -16,6 +16,7 @@ from ...catalog.names import named_format
 from ...checkpoint import checkpoint
 from ...errors import InputError
 from ...rules.combination.dimension_names import read_dimension
+from ...shapes import is_list, is_nested, is_object
 from .axes import degrees_by_axis, lengths_of
 from .claims import MOST_DEGREE, OPERATOR_DEGREES, Claims
 from .degree_words import degrees_of
@@ -27,7 +28,6 @@ from .items import ItemReader
 from .lexicon import DEGREE_NAMES, OBJECTIVES, any_case, concept_of, node_type_of, number_format, phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Scope
-from .shapes import is_list, is_nested, is_object
 from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60

@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from ...tools.catalog import hardware, model_mentions, models
-from ...tools.catalog.accelerators import Accelerator
-from ...tools.catalog.dtypes import DType
-from ...tools.catalog.names import parse_name
-from ...tools.errors import InputError
-from ...tools.plan.constraints import AcceleratorsConstraint
+from ..catalog import hardware, model_mentions, models
+from ..catalog.accelerators import Accelerator
+from ..catalog.dtypes import DType
+from ..catalog.names import parse_name
+from ..errors import InputError
+from ..plan.constraints import AcceleratorsConstraint
 from .alternatives import CORRECTED, Named, Settled, settle
 from .claims import Claims
 from .gated import Gated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .gated import Branches, Gated
-from .intent import Statistic
+from .said import Statistic
 
 _OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
 _ROLES: tuple[tuple[str, str], ...] = (

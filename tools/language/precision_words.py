@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from ...tools.catalog.dtypes import DTYPES, DType, element_bytes
+from ..catalog.dtypes import DTYPES, DType, element_bytes
 from .claims import Claims
-from .intent import OpenPrecisions, StatedPrecision
 from .matching import Role, pair
 from .names import NamedModel
 from .open_precision_words import read_open_precision
 from .page import Page
+from .said import OpenPrecisions, StatedPrecision
 
 _FORMATS: dict[DType, str] = {
     "nvfp4": r"nv[\s_\-]?fp4",

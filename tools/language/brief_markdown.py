@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
 from .standing import rank_of
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 # Column headers that name no quantity of their own: the row's label does.
 _GENERIC_HEADER = re.compile(
@@ -95,7 +99,7 @@ class _Reader:
             self._token(token, stream)
         return join_sources([Source(tuple(self._statements)), *self._blocks])
 
-    def _token(self, token, stream: Iterator) -> None:
+    def _token(self, token: Token, stream: Iterator[Token]) -> None:
         line = (token.map[0] if token.map else 0) + 1 + self._offset
         if token.type == "heading_open":
             self._heading(int(token.tag[1]), _plain(next(stream)), line)
@@ -152,7 +156,7 @@ class _Reader:
         if text.strip(" -–—/"):
             self._statements.append(Statement(path, text, f"{self._name} line {line}", keyed=keyed))
 
-    def _fence(self, token, line: int) -> None:
+    def _fence(self, token: Token, line: int) -> None:
         info = token.info.strip().lower().split(" ")[0]
         where = f"{self._name} block at line {line}"
         stripped = token.content.lstrip()
@@ -168,7 +172,7 @@ class _Reader:
             replace(source, statements=tuple(replace(s, path=(*path, *s.path)) for s in source.statements))
         )
 
-    def _table(self, stream: Iterator) -> None:
+    def _table(self, stream: Iterator[Token]) -> None:
         rows: list[tuple[int, list[str]]] = []
         for token in stream:
             if token.type == "table_close":
@@ -244,7 +248,7 @@ def _unwrapped(text: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _plain(inline) -> str:
+def _plain(inline: Token) -> str:
     """The text of an inline token without its markup."""
     parts: list[str] = []
     for child in inline.children or ():

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...tools.catalog.model_mentions import mentions
+from ..catalog.model_mentions import mentions
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
 from .brief_statements import PER_NODE, Statement, key_words

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...tools.catalog import hardware, model_mentions
+from ..catalog import hardware, model_mentions
 from .alternatives import with_corrected_figures
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures

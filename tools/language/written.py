@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ...tools.plan.document import Tokens
+from ..plan.document import Tokens
 
 
 def _counted(value: Any) -> Any:

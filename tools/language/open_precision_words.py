@@ -72,7 +72,7 @@ def read_open_precision(page: Page, claims: Claims) -> str:
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
-        part = next((value for name, value in match.groupdict().items() if value), None)
+        part = next(filter(None, match.groupdict().values()), None)
         if part is None and _NAMED.match(page.text, match.end()) and not _says_free(match):
             continue
         said = page.take(*match.span())

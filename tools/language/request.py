@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 
-from ...tools.catalog.hardware import find_accelerator
-from ...tools.errors import InputError, expect
-from ...tools.strict_values import HALF_A_CHARACTER, is_text
+from ..catalog.hardware import find_accelerator
+from ..errors import InputError, expect
+from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
 from .constraint_words import LEFT_TO_US, leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
-from .intent import Said, Understood
 from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
@@ -32,6 +31,7 @@ from .precision_words import read_precision
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
 from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions, set_aside_orders
+from .said import Said, Understood
 from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy

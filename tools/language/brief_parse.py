@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tools.strict_json import parse
-from ...tools.strict_values import MAX_DEPTH, TOO_DEEP, JsonError, check_value
+from ..strict_json import parse
+from ..strict_values import MAX_DEPTH, TOO_DEEP, JsonError, check_value
 from .errors import BriefError
 
 MAX_YAML_EVENTS = 60_000
@@ -51,7 +51,7 @@ def parse_yaml(name: str, text: str) -> tuple[Parsed, ...]:
     try:
         _check_events(name, text)
         nodes = list(yaml.compose_all(text, Loader=_loader()))
-        documents = tuple(_YamlReader(name, text).document(node) for node in nodes if node is not None)
+        documents = tuple(_YamlReader(name, text).document(node) for node in nodes)
         for document in documents:
             check_value(document.value, name)
         return documents
@@ -118,7 +118,8 @@ class _YamlReader:
             return self._mapping(node, path, into)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item, (*path, i), into) for i, item in enumerate(node.value)]
-        line = self._text_lines[node.end_mark.line] if node.end_mark.line < len(self._text_lines) else ""
+        end: int = node.end_mark.line
+        line = self._text_lines[end] if end < len(self._text_lines) else ""
         same_line = node.start_mark.line == node.end_mark.line
         if same_line and (match := _COMMENT.match(line[node.end_mark.column :])):
             into.comments[path] = match.group(1).strip()

@@ -15,12 +15,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...tools.catalog.accelerators import Accelerator
-from ...tools.catalog.hardware import find_accelerator
-from ...tools.catalog.models import find_model
-from ...tools.errors import InputError
-from ...tools.files import read_bounded, shown_path, utf8_text
-from ...tools.strict_values import HALF_A_CHARACTER, is_text, whole_characters
+from ..catalog.accelerators import Accelerator
+from ..catalog.hardware import find_accelerator
+from ..catalog.models import find_model
+from ..errors import InputError
+from ..files import read_bounded, shown_path, utf8_text
+from ..strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .alternatives import with_later_figures
 from .brief_card import Card, read_card
 from .brief_document import Document, of_prefix
@@ -32,13 +32,13 @@ from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
 from .claims import Claims
 from .errors import BriefError, RequestError
-from .intent import Said
 from .merge import merge_said
 from .names import read_accelerator
 from .names import read_model as read_model_name
 from .page import Page
 from .quoted import quoted_apart
 from .request import read_page
+from .said import Said
 
 _Text = tuple[str, str]  # its name and what it says
 MAX_FILES = 20

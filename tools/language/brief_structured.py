@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..shapes import is_list, is_object
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 
@@ -129,9 +130,9 @@ class _Walker:
         self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
 
     def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
-        if isinstance(value, Mapping):
+        if is_object(value):
             self._mapping(keys, value, at)
-        elif isinstance(value, list):
+        elif is_list(value):
             self._list(keys, value, at)
         else:
             self._add(keys, value, at)
@@ -190,7 +191,7 @@ class _Walker:
 
     def _counted(self, keys: tuple[str, ...], items: list[Any], at: Path, counting: _Counting) -> None:
         """A list of servers or of cards: how many, and what is said of each."""
-        records = [item for item in items if isinstance(item, Mapping)]
+        records = [item for item in items if is_object(item)]
         count, counted_key = len(items), None
         counted_key = next((k for k in (records[0] if records else ()) if _COUNT.fullmatch(key_words(k))), None)
         if counted_key is not None and len(records) == len(items):
@@ -200,7 +201,7 @@ class _Walker:
         inside = (*keys, counting.inside) if counting.inside else keys
         self._add((*keys, counting.words), count, at)
         for i, item in enumerate(items):
-            if not isinstance(item, Mapping):
+            if not is_object(item):
                 if isinstance(item, str) and counting.inside == "":
                     self._add((*keys, "name"), item, (*at, i))
                 continue

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ...tools import bounds
-from ...tools.bounds import Bounds
+from .. import bounds
+from ..bounds import Bounds
 from .alternatives import CORRECTED
 from .errors import RequestError
-from .intent import Said, Understood
+from .said import Said, Understood
 from .standing import standing_of
 
 

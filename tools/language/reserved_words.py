@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
+from ..plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from .claims import Claims
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER

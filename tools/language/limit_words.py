@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from . import limit_lexicon as lex
 from .claims import Claims
 from .gated import Gated
-from .intent import Statistic
 from .matching import Pairing, Role, gap_cost, pair
 from .page import STATISTIC, Page
 from .quantities import Quantity, find_quantities
+from .said import Statistic
 
 _BARE = 0.4  # "latency budget: 600 ms to first token": a word that says which latency is nearer than one that does not
 

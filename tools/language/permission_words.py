@@ -10,8 +10,8 @@ import re
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
 from .gated import Gated
-from .intent import StatedStrategy
 from .page import Page
+from .said import StatedStrategy
 from .strategy_words import names_attention_degree
 
 _SPLIT = r"(?:split|shard(?:ed)?|cut|slic(?:e|ed)|partition(?:ed)?|divided?)"

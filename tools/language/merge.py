@@ -7,7 +7,7 @@ from typing import Any
 
 from .constraint_words import merged_constraints
 from .errors import RequestError
-from .intent import Said, Understood
+from .said import Said, Understood
 
 # Fields that are stated together: a later statement of one of them replaces them all.
 _GROUPS: tuple[frozenset[str], ...] = (

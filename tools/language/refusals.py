@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...tools.catalog import hardware
+from ..catalog import hardware
 from .claims import Claims
 from .gated import Gated
 from .page import Page

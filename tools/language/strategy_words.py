@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
 from .gated import Gated
-from .intent import StatedDegrees, StatedStrategy
 from .page import BARRIER, Page
 from .quantities import read_number
+from .said import StatedDegrees, StatedStrategy
+from .sides_words import read_sides
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -28,8 +30,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "tp": (rf"tp{_SIZE}|tensor[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|张量并行(?:度|数|大小)?",),
     "pp": (
-        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\s(?:stages?|depth|degree)",
-        r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?",
+        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\s(?:stages?|depth|degree)|stage\spipeline",
+        r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?|(?<=级)流水线?",
+        # "a pipeline of 4 stages", "流水线，总共 3 个阶段"
+        r"(?:pipelin(?:e|ing|ed)|流水线?)(?:,?\s?(?:(?:with|of|in|over|into|总共|共|分为?)\s?){0,2})(?=\d{1,4}\s?(?:个\s?)?(?:stages?|阶段|级))",
     ),
     "ep": (rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?",),
     "sp": (
@@ -43,7 +47,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
 # Attention DP that is demanded without a number: stands among degrees until the others settle it.
 _DEMAND = "attention_dp?"
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
-_WORD = r"(?:one|two|four|eight|sixteen|thirty-two|sixty-four|[一二两四八十六]{1,3})"
+_NO_DEGREE = r"[A-Za-z0-9_]|\s?[=:]\s?\d|\sgroups?(?![a-z])"  # behind a name that a number precedes
+_WORD = r"(?:one|two|three|four|six|eight|twelve|sixteen|thirty-two|sixty-four|[一二两三四六八十]{1,3})"
+_OF_WORD = rf"(?<=\sof\s){_WORD}(?![A-Za-z])"
 _MUST = r"must\sbe|has\sto\sbe|needs\sto\sbe|should\sbe|shall\sbe|exactly|precisely|fixed|pinned|必须|固定|恰好|正好|就"
 _LINK = rf"(?:\s?(?:=|:|->|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用)){{0,3}}[\s\-_]?"
 # Behind the number: no letter of a unit; another degree may be glued on ("tp8pp2", "TP8xPP2").
@@ -55,9 +61,9 @@ def _degree_pattern() -> str:
     parts: list[str] = []
     for name, patterns in _NAMES.items():
         words = "|".join(patterns)
-        after = rf"(?:(?<![a-wyz])|(?<=\d))(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N}){_NO_UNIT}"
+        after = rf"(?:(?<![a-wyz])|(?<=\d))(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N}|{_OF_WORD}){_NO_UNIT}"
         number = rf"(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})"
-        before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9]|\s?[=:]\s?\d)"
+        before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?!{_NO_DEGREE})"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")
     parts.insert(0, rf"(?P<attention_dp_of>(?<![a-wyz])dp{_LINK}(?P<of_n>{_N}){OF_ATTENTION})")
     return "|".join(parts)
@@ -65,26 +71,32 @@ def _degree_pattern() -> str:
 
 _DEGREE = Gated(
     _degree_pattern(),
-    needs="tp|tensor|张量|pp|pipeline|流水|管|ep|expert|专家|sp|sequence|序列|dp|data|replica|copies|数据|副本|前馈|context|上下文",
+    needs="tp|tensor|张量|pp|pipelin|流水|管|ep|expert|专家|sp|sequence|序列|dp|data|replica|copies|数据|副本|前馈|context|上下文",
 )
-_XPYD = re.compile(r"(?<![A-Za-z0-9.])(?P<p>\d{1,6})\s?p\s?(?P<d>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENTILE = re.compile(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)
 _PREFILL = r"prefill(?:ing)?|pre-fill|prompt\sphase|预填充|预填"
 _DECODE = r"decod(?:e|ing)|generation\sphase|解码"
 _PHASE = re.compile(rf"(?P<prefill>{_PREFILL})|(?P<decode>{_DECODE})", re.IGNORECASE)
 _PHASE_AFTER = re.compile(
-    rf"^[\s,]*(?:for|in|during|on|at|用于|给|做)\s?(?:the\s|both\s)?(?P<one>{_PREFILL}|{_DECODE})"
+    rf"^[\s,]*(?:(?:per|in\seach)\sstage\s)?(?:for|in|during|on|at|用于|给|做)\s?(?:the\s|both\s)?(?P<one>{_PREFILL}|{_DECODE})"
     rf"(?:\s?(?:and|&|/|和|与)\s?(?:the\s)?(?P<other>{_PREFILL}|{_DECODE}))?",
     re.IGNORECASE,
 )
 # Between a phase and its degrees there may stand only other degrees and these words.
 _BETWEEN = re.compile(
-    r"(?:\s|[:=,x*/&+\-({\[]|\b(?:uses?|using|with|is|at|on|runs?|running|phase|stage|and|as|gets?|wants?|side|instances?|"
-    r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|侧|端|取|设|应|:)*",
+    r"(?:\s|[:=,x*/&+\-({\[]|\b(?:uses?|using|switch(?:es)?|with|is|at|on|runs?|running|phase|stage|and|as|gets?|wants?|side|instances?|"
+    r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|实例|副本|侧|端|取|设|应|:)*",
     re.IGNORECASE,
 )
 _COMPARE = re.compile(
     r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
+    re.IGNORECASE,
+)
+# What stands between degrees of one strategy.
+_JOIN = re.compile(r"[\s,x*/&+\-]*(?:and|(?:combined\s)?with|和|加)?\s?", re.IGNORECASE)
+# Between two degrees, right before the second: one of the two is to be had, not both.
+_WEIGHED = re.compile(
+    r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:maybe|perhaps|even|using|use|with|a|an))?\s?$",
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
@@ -109,11 +121,10 @@ class _Degree:
 
 def read_strategy(page: Page, claims: Claims) -> None:
     """Read stated degrees; each belongs to the phase that is named beside it, else to both."""
-    for match in page.search(_XPYD):
-        words = page.take(*match.span())
+    for words, counts in read_sides(page):
         claims.claim("disaggregated", True, words)
-        _claim_degree(claims, "prefill", "replicas", claims.checked_degree(float(match["p"]), words), words)
-        _claim_degree(claims, "decode", "replicas", claims.checked_degree(float(match["d"]), words), words)
+        for phase, count in counts.items():
+            _claim_degree(claims, phase, "replicas", claims.checked_degree(count, words), words)
     degrees = _find_degrees(page, claims)
     gpus = _read_gpus(page, claims)
     if (compared := _compared(page, degrees)) is not None:
@@ -134,6 +145,10 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
     """The words of several whole strategies that are to be compared ("TP8 or TP4xPP2?"), or `None`."""
     first: dict[str, _Degree] = {}
     rivals = [d for d in degrees if first.setdefault(d.name, d).value != d.value]
+    for one, other in pairwise(degrees):
+        gap = page.original[one.end : other.start]
+        if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
+            return page.original[one.start : other.end].strip()
     if not rivals or any(_phase_of(page, run) != "both" for run in _runs(page, degrees)):
         return None
     start, end = degrees[0].start, degrees[-1].end
@@ -250,12 +265,7 @@ def _phase_of(page: Page, run: list[_Degree]) -> str:
 
 def _is_glue(page: Page, start: int, end: int) -> bool:
     gap = page.original[start:end]
-    return (
-        not _PHASE.search(gap)
-        and BARRIER not in gap
-        and len(gap) <= 12
-        and re.fullmatch(r"[\s,x*/&+\-]*(?:and|with|和|加)?\s?", gap) is not None
-    )
+    return not _PHASE.search(gap) and BARRIER not in gap and len(gap) <= 16 and _JOIN.fullmatch(gap) is not None
 
 
 def _phase_name(word: str) -> str:

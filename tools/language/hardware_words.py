@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...tools.catalog.hardware import singular
+from ..catalog.hardware import singular
 from . import hardware_lexicon as lex
 from .claims import Claims
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy

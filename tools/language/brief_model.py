@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...tools.catalog.models import ModelEntry, find_model
-from ...tools.errors import InputError
+from ..catalog.models import ModelEntry, find_model
+from ..errors import InputError
 from .brief_facts import Fact, Facts, same, show
 from .brief_statements import StatedObject, Statement
 from .errors import BriefError

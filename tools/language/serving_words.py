@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from ...tools.engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
-from ...tools.plan.constraints import BudgetConstraint, chosen_kinds
+from ..engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
+from ..plan.constraints import BudgetConstraint, chosen_kinds
 from .alternatives import Named, settle
 from .claims import Claims
 from .constraint_words import merged_constraints
 from .gated import Gated
-from .intent import NO_ENGINE
 from .page import Page
 from .quantities import find_quantities
 from .reserved_words import cues
+from .said import NO_ENGINE
 from .units import unit_at
 
 _SPELLINGS = sorted((FRONT, *(one for engine in ENGINES.values() for one in engine.spellings)), key=len, reverse=True)

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
-from ...tools.plan.constraints import (
+from ..plan.constraints import (
     Constraint,
     DegreeBound,
     DegreeConstraint,
@@ -22,11 +22,11 @@ from ...tools.plan.constraints import (
 )
 from .claims import Claims
 from .gated import Gated
-from .intent import StatedStrategy
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
 from .reserved_words import cues, read_reserved
+from .said import StatedStrategy
 from .standing import standing_of
 
 _PRIMITIVES = {
@@ -44,7 +44,7 @@ _NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三�
 _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
 # A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
 _PRIMITIVE = Gated(
-    rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})[\s\-](?:way|fold|路|级)[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
+    rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
     needs="tp|tensor|张量|pp|pipelin|流水|ep|expert|专家|sp|sequence|序列|dp|data|数据|context|上下文",
 )
@@ -70,6 +70,7 @@ _INSIDE = cues(
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
 _OF_EACH_NODE = re.compile(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
+_IN_EACH_NODE = re.compile(rf"每\s?[台个]?\s?{_NODE}(?:内部?|里)")
 _STRICT = cues(
     r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
     "只能|必须|限|不出|内|待在|要在",
@@ -84,6 +85,10 @@ _WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
 PHASE = re.compile(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
+_SCOPE = re.compile(
+    rf"\s{{0,3}}(?:(?:for|in|during|on)\s(?:the\s)?)?(?:{PHASE.pattern})[a-z]{{0,4}}(?:\s?(?:phase|stage|阶段|侧|端))?\s?[,:]",
+    re.IGNORECASE,
+)
 # More primitives than any request names.
 _MOST_READ = 200
 # How far from a stated degree the word stands that makes it a bound.
@@ -167,6 +172,7 @@ class _Clause:
     match: re.Match[str]
     following: str
     key: str  # what stands before its colon
+    scope: str | None  # the phase that its sentence begins with ("For decode, …")
 
     @property
     def name(self) -> Any:
@@ -186,7 +192,7 @@ class _Clause:
     def phase(self) -> Any:
         """The one phase that the clause names."""
         named = {str(one.lastgroup) for one in PHASE.finditer(self.key + self.text)}
-        return named.pop() if len(named) == 1 else None
+        return named.pop() if len(named) == 1 else self.scope if not named else None
 
     @property
     def stated(self) -> int | None:
@@ -220,7 +226,11 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     # What stands behind a colon is said of this primitive, unless it names one itself.
     if colon >= 0 and _PRIMITIVE.search(text, colon, right):
         right = colon
-    return _Clause(left, text[left:right], match, text[right : right + 12], text[first:left])
+    begins = max(text.rfind(end, 0, match.start()) for end in ".;。\n") + 1
+    scope = _SCOPE.match(page.original, begins)
+    named = None if scope is None else PHASE.search(scope.group())
+    phase = None if named is None else str(named.lastgroup)
+    return _Clause(left, text[left:right], match, text[right : right + 12], text[first:left], phase)
 
 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
@@ -267,8 +277,9 @@ def _inside_node(clause: _Clause) -> Constraint | None:
     denied = _DENIAL.search(clause.text) is not None
     crosses = _crosses(clause)
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
-    if clause.stated is not None:  # "TP=8 inside each node and PP=2 across"
-        inside = _OF_EACH_NODE.match(clause.text, clause.match.end() - clause.start) is not None and not denied
+    if clause.stated is not None:  # "TP=8 inside each node and PP=2 across", "每台机器内部四路张量并行"
+        behind = _OF_EACH_NODE.match(clause.text, clause.match.end() - clause.start)
+        inside = (behind or _IN_EACH_NODE.search(clause.text)) is not None and not denied
         crosses = denied = False
     if clause.is_asked or crosses != denied or not (crosses or inside):
         return None

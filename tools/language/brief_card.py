@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
-from ...tools.catalog.hardware import find_accelerator
-from ...tools.errors import InputError
+from ..catalog.accelerators import Accelerator, DensePeakTFLOPS
+from ..catalog.hardware import find_accelerator
+from ..errors import InputError
 from .brief_facts import Fact, Facts, only, show
 from .errors import BriefError
 
@@ -266,7 +266,7 @@ def _close(one: float, other: float | None) -> bool:
 
 def _build(fields: dict[str, Any]) -> Accelerator:
     try:
-        peaks = DensePeakTFLOPS(**fields["dense_peak_tflops"])
+        peaks: Any = DensePeakTFLOPS(**fields["dense_peak_tflops"])
         return Accelerator(**{**fields, "dense_peak_tflops": peaks})
     except ValidationError as error:
         first = error.errors()[0]

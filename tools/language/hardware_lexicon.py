@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ...tools.catalog.hardware import system_sizes
+from ..catalog.hardware import system_sizes
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK

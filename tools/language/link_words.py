@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-from ...tools.catalog.hardware import find_accelerator
+from ..catalog.hardware import find_accelerator
 from .claims import Claims
 from .gated import Gated
 from .page import Page

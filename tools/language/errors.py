@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...tools.errors import InputError, short_words
-from .intent import Understood
+from ..errors import InputError, short_words
+from .said import Understood
 
 
 class RequestError(InputError):
