@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
@@ -60,7 +61,7 @@ _TAKEN_BACK = re.compile(
 _N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four".
-_CHANGED = re.compile(
+_CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
@@ -68,7 +69,7 @@ _CHANGED = re.compile(
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?",
-    re.IGNORECASE,
+    needs="not|不是|并非|instead|rather|from|从|由",
 )
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 

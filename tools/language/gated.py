@@ -7,7 +7,7 @@ matches holds one (a test proves it from the pattern itself). A text without the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 
@@ -32,6 +32,10 @@ class Gated:
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """All matches in order."""
         return self.compiled.finditer(text) if self.may_be_in(text) else iter(())
+
+    def sub(self, replacement: Callable[[re.Match[str]], str], text: str) -> str:
+        """The text with something in place of each match."""
+        return self.compiled.sub(replacement, text) if self.may_be_in(text) else text
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
