@@ -6,7 +6,6 @@ and load, and judged as they stand. A word that is no part of a strategy is refu
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,28 +16,15 @@ from ..tools.comparison.result import Comparison
 from ..tools.comparison.side import Document
 from ..tools.errors import InputError
 from ..tools.files import shown_path
-from ..tools.language.claims import Claims
-from ..tools.language.page import TAKEN, Page
-from ..tools.language.quantities import normalise
+from ..tools.language import whole_strategy
 from ..tools.language.said import StatedStrategy
-from ..tools.language.strategy_words import read_strategy as read_strategy_words
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import PHASES, Plan
 from ..tools.plan.reader import is_json_text, read_document
 from .stated_strategy import build_stated, read_strategy
 
-MAX_WORDS = 500
 # A name that ends like this is a file's, whether there is one or not.
 _FILES = (".json", ".yaml", ".yml", ".txt", ".md")
-# What may stand between degrees.
-_GLUE = re.compile(
-    r"[\s,;:.*×/&+\-|()=]{1,9}|(?<![a-z])(?:x|of|and|with|then|on|for|in|each|the|prefill|decode|phase|replicas?|"
-    r"strategy|layout|instances?|workers?|nodes?)(?![a-z])",
-    re.IGNORECASE,
-)
-# One device has no degree to name.
-_ONE_DEVICE = re.compile(r"(?<![a-z0-9])(?:one|1|a single|single)\s{1,3}(?:device|gpu)(?![a-z])", re.IGNORECASE)
-_REPLICAS = re.compile(r"(?<![A-Za-z0-9.])(?P<count>\d{1,6})\s{0,3}x?\s{0,3}(?P<phase>prefill|decode)(?![a-z])", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,36 +115,12 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
 
 
 def strategy_of_words(text: str) -> StatedStrategy:
-    """The parallel strategy that `text` states, and nothing else.
+    """The parallel strategy that `text` states, and nothing else; phases that were stated apart share nothing.
 
     Raises:
-        InputError: it states none, several, or says something that is no part of one.
+        InputError: as `whole_strategy.strategy_of_words`.
     """
-    if len(text) > MAX_WORDS:
-        raise InputError(f"a strategy in words has at most {MAX_WORDS} characters")
-    if _ONE_DEVICE.fullmatch(text.strip()):
-        return StatedStrategy(dp=1)
-    page, claims = Page(normalise(_ONE_DEVICE.sub("TP1", text))), Claims()
-    for match in page.search(_REPLICAS):
-        words = page.take(*match.span("count"))
-        name = f"strategy.{match['phase'].lower()}.replicas"
-        claims.claim(name, claims.checked_degree(float(match["count"]), words), words)
-    read_strategy_words(page, claims)
-    stated = claims.values.get("strategy")
-    left = _GLUE.sub(" ", page.text.replace(TAKEN, " ")).split()
-    if stated is None or left:
-        what = (
-            f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else "it names no parallel strategy"
-        )
-        raise InputError(
-            f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
-        )
-    assert isinstance(stated, StatedStrategy)
-    return _apart(stated)
-
-
-def _quoted(text: str) -> str:
-    return repr("".join(letter if letter.isprintable() else "?" for letter in text[:80]))
+    return _apart(whole_strategy.strategy_of_words(text))
 
 
 def _apart(stated: StatedStrategy) -> StatedStrategy:

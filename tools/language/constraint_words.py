@@ -91,6 +91,7 @@ _SCOPE = re.compile(
 )
 # More primitives than any request names.
 _MOST_READ = 200
+_LONGEST_CLAUSE = 400
 # How far from a stated degree the word stands that makes it a bound.
 _NEAR = 14
 
@@ -219,8 +220,9 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     """From the last of the breaks before the primitive, or a colon, to the first break behind it."""
     text = page.text
     after = bisect_left(breaks, (match.start(), match.start()))
-    left = breaks[after - 1][1] if after else 0
+    left = max(breaks[after - 1][1] if after else 0, match.start() - _LONGEST_CLAUSE)
     right = next((start for start, _ in breaks[after:] if start >= match.end()), len(text))
+    right = min(right, match.end() + _LONGEST_CLAUSE)
     first, left = left, max(left, text.rfind(":", left, match.start()) + 1)
     colon = text.find(":", match.end(), right)
     # What stands behind a colon is said of this primitive, unless it names one itself.

@@ -16,7 +16,7 @@ from .quantities import Quantity, find_quantities
 _CONCURRENCY_BEFORE = re.compile(
     r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE
 )
-_OF_LAYERS = re.compile(r"layers?\s?$|层\s?$", re.IGNORECASE)
+_OF_LAYERS = re.compile(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$", re.IGNORECASE)
 _BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
 _SPEED = re.compile(
     r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
@@ -47,7 +47,7 @@ def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
     before = _CONCURRENCY_BEFORE.search(page.text[max(0, first.start - 24) : first.start])
     return (
         before is not None
-        or _OF_LAYERS.search(page.text[max(0, first.start - 8) : first.start]) is not None
+        or _OF_LAYERS.search(page.text[max(0, first.start - 24) : first.start]) is not None
         or (after is not None and after.lastgroup in ("concurrency", "rate"))
     )
 

@@ -30,7 +30,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "tp": (rf"tp{_SIZE}|tensor[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|张量并行(?:度|数|大小)?",),
     "pp": (
-        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\s(?:stages?|depth|degree)|stage\spipeline",
+        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\s(?:stages?|depth|degree)|stage\spipeline|stages?\s(?:in|of)\s(?:the|a)\spipeline",
         r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?|(?<=级)流水线?",
         # "a pipeline of 4 stages", "流水线，总共 3 个阶段"
         r"(?:pipelin(?:e|ing|ed)|流水线?)(?:,?\s?(?:(?:with|of|in|over|into|总共|共|分为?)\s?){0,2})(?=\d{1,4}\s?(?:个\s?)?(?:stages?|阶段|级))",
@@ -93,7 +93,7 @@ _COMPARE = re.compile(
     re.IGNORECASE,
 )
 # What stands between degrees of one strategy.
-_JOIN = re.compile(r"[\s,x*/&+\-]*(?:and|(?:combined\s)?with|和|加)?\s?", re.IGNORECASE)
+_JOIN = re.compile(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?", re.IGNORECASE)
 # Between two degrees, right before the second: one of the two is to be had, not both.
 _WEIGHED = re.compile(
     r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:maybe|perhaps|even|using|use|with|a|an))?\s?$",

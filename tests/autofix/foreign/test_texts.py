@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.foreign.degree_words import degrees_of
 from shardwright.tools.autofix.foreign.figures import experts_of, places_of, span_of, whole_number
-from shardwright.tools.autofix.foreign.hardware_words import HardwareWords, hardware_of
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.autofix.foreign.tolerant import parse_tolerant
+from shardwright.tools.autofix.foreign.words import HardwareWords, degrees_of, hardware_of
 from shardwright.tools.rules.examples import base_plan
 
 from .proposals import table
@@ -23,11 +22,17 @@ def _hardware(words: HardwareWords) -> list[Any]:
     return [words.accelerator, *(words.counts.get(name) for name in ("nodes", "gpus_per_node", "total"))]
 
 
+def _degrees(text: str) -> dict[str, int] | None:
+    """The degrees of both phases."""
+    degrees = degrees_of(text)
+    return degrees if degrees is None else dict(degrees[None])
+
+
 _READERS = {
     "places": places_of,
     "spans": span_of,
     "numbers": whole_number,
-    "degrees": degrees_of,
+    "degrees": _degrees,
     "experts": experts_of,
     "hardware": lambda text: _hardware(hardware_of(text)),
 }

@@ -7,13 +7,13 @@ from typing import Any
 
 from ...bounds import DEGREE
 from ...shapes import is_list, is_object
-from .degree_words import degrees_of
 from .edges import NamedEdge
 from .facts import Facts
-from .figures import Place, digits_for_words, places_of, whole_number
+from .figures import Place, places_of, whole_number
 from .lexicon import phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Item, Scope
+from .words import Degrees, Words, number_of
 
 # The format's own bound on a degree.
 MOST_DEGREE = int(DEGREE.most)
@@ -36,6 +36,7 @@ class Claims(ABC):
         self.facts = Facts(notes)
         self.items: list[Item] = []
         self.edges: list[NamedEdge] = []
+        self.words = Words()
         self._places = 0
 
     @abstractmethod
@@ -67,11 +68,10 @@ class Claims(ABC):
 
     def degrees_text(self, text: str, scope: Scope) -> None:
         """Claim the degrees that a text states; note one that states none for certain."""
-        degrees = degrees_of(text)
+        degrees = self.words.degrees(text)
         if degrees is None:
             self.unclear("{} states no parallel degrees for certain", text, scope, "strategy")
-        for name, number in (degrees or {}).items():
-            self.claim_degree(name, number, scope)
+        self.claim_degrees(degrees or {}, scope)
 
     def degree(self, name: str, value: Any, scope: Scope) -> None:
         """Claim one degree: a number, a text, one for each phase, or an object that holds it."""
@@ -81,10 +81,12 @@ class Claims(ABC):
         if is_list(value):
             numbers = {whole_number(item) for item in value}
             value = numbers.pop() if len(numbers) == 1 else None
-        number = whole_number(digits_for_words(value[:100]) if isinstance(value, str) else value)
+        number = whole_number(value)
+        if number is None and isinstance(value, str):
+            number = number_of(value)
         if number is not None and 1 <= number <= MOST_DEGREE:
             self.claim_degree(name, number, scope)
-        elif number is None and isinstance(value, str) and degrees_of(value) is not None:
+        elif number is None and isinstance(value, str) and self.words.degrees(value) is not None:
             self.degrees_text(value, scope)
         else:
             if value not in (False, 0):
@@ -102,6 +104,16 @@ class Claims(ABC):
                 self.degree(name, member, inner)
             elif words_of(key) != "enabled":
                 self.member(key, member, scope)
+
+    def claim_degrees(self, degrees: Degrees, scope: Scope) -> None:
+        """Claim degrees by phase; lists of layers by stage among them."""
+        for phase, of_phase in degrees.items():
+            inner = scope.but(phase=phase or scope.phase)
+            for name, value in of_phase.items():
+                if isinstance(value, int):
+                    self.claim_degree(name, value, inner)
+                else:
+                    self.facts.claim(f"{inner.phase_or_any}.{name}", value, scope.where)
 
     def claim_degree(self, name: str, number: int, scope: Scope) -> None:
         """Claim a degree for the phase of its scope, under the name that it has in its operator."""

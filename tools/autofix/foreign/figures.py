@@ -1,4 +1,4 @@
-"""Figures as foreign proposals write them: numbers in texts, ranges, lists of devices, degrees in words.
+"""Figures as foreign proposals write them: numbers in texts, ranges, lists of devices.
 
 A figure is read where it can mean one thing only; else it reads as absent (`None`). Every pattern is bounded and free
 of nested repetition, and no range is unrolled beyond what a cluster or a model has.
@@ -40,17 +40,6 @@ _NUMBERED = any_case(
 _EXPERT = any_case(r"(?:expert|e)?[\s_\-]?(\d{1,5})")
 _BETWEEN = re.compile(r"\s?[,;、+&]\s?|\s+and\s+")
 
-NUMBER_WORDS = {
-    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "twelve": 12, "sixteen": 16, "twenty-four": 24, "thirty-two": 32, "sixty-four": 64,
-    "单": 1, "一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8,
-}  # fmt: skip
-_LONGEST_FIRST = sorted(NUMBER_WORDS, key=len, reverse=True)
-_NUMBER_WORDS = any_case(
-    rf"(?<![A-Za-z-])(?:{'|'.join(filter(str.isascii, _LONGEST_FIRST))})(?![A-Za-z])"
-    r"|(?<![一二三四五六七八九十])[单一两二双三四五六七八](?=个|路|级|份|副本|实例|阶段)"
-)
-
 Place = int | tuple[int, int]
 """A device: counted through over all nodes, or (node, GPU)."""
 PlacesOf = Callable[[object], list[Place] | None]
@@ -75,11 +64,6 @@ def whole_number(value: object) -> int | None:
         figure = float(match[1]) * (1024 if match[2].lower() == "k" else 1024**2)
         return int(figure) if figure == int(figure) else None
     return None
-
-
-def digits_for_words(text: str) -> str:
-    """`text` with digits for the small numbers that it spells out: "two replicas", "四路张量并行"."""
-    return _NUMBER_WORDS.sub(lambda match: str(NUMBER_WORDS[match[0].lower()]), text)
 
 
 def figure_of(value: object) -> float | None:

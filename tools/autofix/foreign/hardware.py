@@ -10,10 +10,10 @@ from ...errors import InputError
 from ...shapes import is_list, is_object
 from .claims import Claims
 from .figures import whole_number
-from .hardware_words import HardwareWords, hardware_of
 from .items import ItemReader
 from .lexicon import words_of
 from .scope import Scope
+from .words import HardwareWords
 
 _COUNTS = ("count", "num", "number", "quantity", "total")
 HARDWARE = ("hardware", "accelerator", "node_count", "gpus_per_node", "gpu_total", "devices")
@@ -44,7 +44,7 @@ class HardwareReader:
 
     def read(self, concept: str, value: Any, scope: Scope) -> None:
         """Read the value of one of `HARDWARE`, wherever it stands."""
-        if concept == "gpu_total" and isinstance(value, str) and hardware_of(value).accelerator is not None:
+        if concept == "gpu_total" and isinstance(value, str) and self._claims.words.hardware(value).accelerator:
             concept = "hardware"
         if is_object(value) and concept not in ("node_count", "gpus_per_node"):
             self._claims.walk(value, scope.but(hardware=True))
@@ -71,7 +71,7 @@ class HardwareReader:
 
     def _accelerator(self, text: str, scope: Scope, *, must: bool) -> None:
         """Claim an accelerator by name, with the counts that stand beside it."""
-        words = hardware_of(text)
+        words = self._claims.words.hardware(text)
         if words.accelerator is None:
             try:
                 words = HardwareWords(find_accelerator(text).id)

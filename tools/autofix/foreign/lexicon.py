@@ -18,8 +18,8 @@ _BREAKS = re.compile(r"[^a-z0-9一-鿿]+")
 _OF = r"(?: (?:size|degree|world size|group size|group|ways?|width|num|count|parallel|parallelism))?"
 _NUM = r"(?:l\d )?(?:(?:num|number of|n|no of|degree of|size of) )?"
 
-# The names of the five degrees, in keys and in sentences alike.
-DEGREE_WORDS = {
+# The names of the five degrees.
+_DEGREE_WORDS = {
     "tp": r"tp|tensor (?:model )?parallel(?:ism)?|张量并行(?:度|数|大小)?",
     "pp": r"pp|pipeline (?:model )?parallel(?:ism)?|流水线?并行(?:度|数|大小)?",
     "ep": r"ep|expert (?:model )?parallel(?:ism)?|专家并行(?:度|数|大小)?",
@@ -27,16 +27,16 @@ DEGREE_WORDS = {
     "dp": r"dp|data parallel(?:ism)?|数据并行(?:度|数|大小)?",
 }
 _DEGREES = {
-    "attention_dp": rf"(?:attention|attn) (?:{DEGREE_WORDS['dp']}){_OF}|dp (?:attention|attn) size|注意力数据并行",
-    "tp_ffn": rf"(?:ffn|mlp|dense|moe dense) (?:{DEGREE_WORDS['tp']}){_OF}|tp ffn",
-    "tp_expert": rf"(?:moe|expert) (?:{DEGREE_WORDS['tp']}){_OF}|etp{_OF}|tp expert",
+    "attention_dp": rf"(?:attention|attn) (?:{_DEGREE_WORDS['dp']}){_OF}|dp (?:attention|attn) size|注意力数据并行",
+    "tp_ffn": rf"(?:ffn|mlp|dense|moe dense) (?:{_DEGREE_WORDS['tp']}){_OF}|tp ffn",
+    "tp_expert": rf"(?:moe|expert) (?:{_DEGREE_WORDS['tp']}){_OF}|etp{_OF}|tp expert",
     "kv_sp": rf"(?:decode context parallel|dcp|kv sp){_OF}",
-    "tp": rf"{_NUM}(?:(?:attention|attn) )?(?:{DEGREE_WORDS['tp']}|tensor (?:model )?(?:slicing|shards?)|mp){_OF}"
+    "tp": rf"{_NUM}(?:(?:attention|attn) )?(?:{_DEGREE_WORDS['tp']}|tensor (?:model )?(?:slicing|shards?)|mp){_OF}"
     r"|tensor|tensor parallel ranks",
-    "pp": rf"{_NUM}(?:{DEGREE_WORDS['pp']}|pipeline (?:model )?(?:stages?|depth)){_OF}|stages count|流水线级数",
-    "ep": rf"{_NUM}(?:moe )?(?:{DEGREE_WORDS['ep']}){_OF}",
-    "sp": rf"{_NUM}(?:{DEGREE_WORDS['sp']}|ulysses){_OF}",
-    "dp": rf"{_NUM}(?:{DEGREE_WORDS['dp']}){_OF}|(?:dp|data parallel) (?:groups|ranks)",
+    "pp": rf"{_NUM}(?:{_DEGREE_WORDS['pp']}|pipeline (?:model )?(?:stages?|depth)){_OF}|stages count|流水线级数",
+    "ep": rf"{_NUM}(?:moe )?(?:{_DEGREE_WORDS['ep']}){_OF}",
+    "sp": rf"{_NUM}(?:{_DEGREE_WORDS['sp']}|ulysses){_OF}",
+    "dp": rf"{_NUM}(?:{_DEGREE_WORDS['dp']}){_OF}|(?:dp|data parallel) (?:groups|ranks)",
     "replicas": rf"{_NUM}(?:model )?(?:replicas?|instances?|workers?)(?: (?:count|num|number))?"
     r"|(?:dp )?replicas|replica list|副本数?|实例数",
     "cp": rf"(?:(?:prefill )?cp|context parallel(?:ism)?){_OF}|上下文并行",

@@ -19,7 +19,6 @@ from ...rules.combination.dimension_names import read_dimension
 from ...shapes import is_list, is_nested, is_object
 from .axes import degrees_by_axis, lengths_of
 from .claims import MOST_DEGREE, OPERATOR_DEGREES, Claims
-from .degree_words import degrees_of
 from .edges import edges_of
 from .figures import figure_of, span_of, whole_number
 from .flags import flags_in
@@ -163,11 +162,11 @@ class Walker(Claims):
         if is_object(value):
             self.walk(value, scope if scope.where.endswith("/model") else scope.inside("model"))
         elif isinstance(value, str):
-            self._model_name(value, scope)
+            self.model_name(value, scope)
         else:
             self.unclear("{} is no model's name", value, scope, "model")
 
-    def _model_name(self, name: str, scope: Scope, *, weak: bool = False) -> None:
+    def model_name(self, name: str, scope: Scope, *, weak: bool = False) -> None:
         """Claim a model by name, with the number format that its suffix states."""
         try:
             entry = find_model(name.strip().rstrip("/"))
@@ -226,10 +225,10 @@ class Walker(Claims):
         if isinstance(value, str) and "{" in value and self._looks_into(value, scope):
             return
         text = value if isinstance(value, str) and len(value) <= 300 else ""
-        if text and degrees_of(text) is not None:
+        if text and self.words.degrees(text) is not None:
             self.degrees_text(text, scope)
         elif text and concept is None and any(found.entry and found.words == text.strip() for found in mentions(text)):
-            self._model_name(text, scope, weak=True)  # whatever the key, it is a model's name
+            self.model_name(text, scope, weak=True)  # whatever the key, it is a model's name
         else:
             self.unclear("{}: not understood", value, scope)
 

@@ -1,0 +1,78 @@
+"""A parallel strategy in words and nothing else ("TP8", "DP2 of PP2 × TP4, no EP"), and what ruled-out degrees are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..errors import InputError
+from ..plan.constraints import Constraint, DegreeConstraint, ForbiddenDegree, ReplicasConstraint
+from ..plan.document import PHASES
+from .claims import Claims
+from .constraint_words import read_constraints
+from .page import TAKEN, Page
+from .quantities import normalise
+from .said import StatedStrategy
+from .strategy_words import read_strategy
+
+MAX_WORDS = 500
+# What may stand between degrees, and before one that is ruled out.
+_GLUE = re.compile(
+    r"[\s,;:.*×/&+\-|()\[\]{}=_@]{1,9}|(?<![a-z])(?:x|of|and|with|then|on|for|in|each|the|prefill|decode|phase|replicas?|"
+    r"strategy|layout|instances?|workers?|nodes?|within|across|inside|per|stage|using|use|run|choose|only|parallelism)(?![a-z])|和|加|每级|"
+    rf"(?:(?<![a-z])(?:no|without|not\susing)\s|[不无没][有使用采启做]{{0,2}})(?:any\s|任何)?(?={TAKEN})",
+    re.IGNORECASE,
+)
+# One device has no degree to name.
+_ONE_DEVICE = re.compile(r"(?<![a-z0-9])(?:one|1|a single|single)\s{1,3}(?:device|gpu)(?![a-z])", re.IGNORECASE)
+
+
+def strategy_of_words(text: str) -> StatedStrategy:
+    """The parallel strategy that `text` states, and nothing else.
+
+    Raises:
+        InputError: it states none, several, or says something that is no part of one.
+    """
+    if len(text) > MAX_WORDS:
+        raise InputError(f"a strategy in words has at most {MAX_WORDS} characters")
+    if _ONE_DEVICE.fullmatch(text.strip()):
+        return StatedStrategy(dp=1)
+    page, claims = Page(normalise(_ONE_DEVICE.sub("TP1", text))), Claims()
+    read_constraints(page, claims)
+    read_strategy(page, claims)
+    constraints: tuple[Constraint, ...] = claims.values.get("constraints", ())
+    stated = with_ruled_out(claims.values.get("strategy"), constraints)
+    others = [one.words for one in constraints if not _rules_out(one)]
+    left = others or _GLUE.sub(" ", page.text).replace(TAKEN, " ").split()
+    if stated is None or left:
+        what = (
+            f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else "it names no parallel strategy"
+        )
+        raise InputError(
+            f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
+        )
+    return stated
+
+
+def with_ruled_out(strategy: StatedStrategy | None, constraints: Iterable[Constraint]) -> StatedStrategy | None:
+    """The strategy with degree 1 where a dimension is ruled out and none was stated: "TP8, no pipelining"."""
+    for one in filter(_rules_out, constraints):
+        strategy = strategy or StatedStrategy()
+        if not isinstance(one, DegreeConstraint):
+            strategy = strategy.model_copy(update={"dp": strategy.dp or 1})
+            continue
+        for phase in PHASES if one.phase is None else (one.phase,):
+            degrees = getattr(strategy, phase)
+            if getattr(degrees, one.value.name) is None:
+                strategy = strategy.model_copy(update={phase: degrees.model_copy(update={one.value.name: 1})})
+    return strategy
+
+
+def _rules_out(constraint: Constraint) -> bool:
+    if isinstance(constraint, DegreeConstraint):
+        return isinstance(constraint.value, ForbiddenDegree)
+    return isinstance(constraint, ReplicasConstraint) and constraint.value == 1
+
+
+def _quoted(text: str) -> str:
+    return repr("".join(letter if letter.isprintable() else "?" for letter in text[:80]))
