@@ -42,11 +42,12 @@ class Statement:
 
 
 def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
-    """Whether a slash only parts a list, since a number has a word of its own: "OSL 256 / 1024 concurrent"."""
+    """Whether a slash only parts a list ("OSL 256 / 1024 concurrent"), or divides."""
     after = ROLE.of(page.text).match(page.text, second.end + (page.text[second.end : second.end + 1] == " "))
     before = _CONCURRENCY_BEFORE.search(page.text[max(0, first.start - 24) : first.start])
     return (
         before is not None
+        or page.text[second.end : second.end + 2].lstrip(" ").startswith("=")  # "64 / 8 = 8 heads"
         or _OF_LAYERS.search(page.text[max(0, first.start - 24) : first.start]) is not None
         or (after is not None and after.lastgroup in ("concurrency", "rate"))
     )

@@ -91,6 +91,12 @@ _PAIRED_STATISTICS = re.compile(
     r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
     re.IGNORECASE,
 )
+# "4096/512 tokens in/out"
+_PAIRED_LENGTHS = re.compile(
+    r"(?<![\w./])(\d[\d.,]{0,11}k?)\s{0,3}/\s{0,3}(\d[\d.,]{0,11}k?)\s{0,3}((?:tokens?\s{1,3})?)"
+    r"\(?(in(?:put)?|isl)\s?/\s?(out(?:put)?|osl)(?![a-z])\)?",
+    re.IGNORECASE,
+)
 # "4k1k": input and output.
 _GLUED_LENGTHS = re.compile(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
@@ -138,6 +144,7 @@ def normalise(text: str) -> str:
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
+    text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)

@@ -20,6 +20,8 @@ from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
+_WORD = r"(?:one|two|three|four|six|eight|twelve|sixteen|thirty-two|sixty-four|[一二两三四六八十]{1,3})"
+_STAGES = rf"(?=(?:\d{{1,4}}|{_WORD})[\s\-]?(?:个\s?)?(?:stages?|阶段|级))"
 _NAMES: dict[str, tuple[str, ...]] = {
     "attention_dp": (
         rf"(?:{ATTENTION_DP})(?:\s(?:with|over|across)(?=\s\d{{1,4}}\s(?:ranks?|groups?|ways?)(?![a-z])))?{_SIZE}",
@@ -33,7 +35,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
         rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\s(?:stages?|depth|degree)|stage\spipeline|stages?\s(?:in|of)\s(?:the|a)\spipeline",
         r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?|(?<=级)流水线?",
         # "a pipeline of 4 stages", "流水线，总共 3 个阶段"
-        r"(?:pipelin(?:e|ing|ed)|流水线?)(?:,?\s?(?:(?:with|of|in|over|into|总共|共|分为?)\s?){0,2})(?=\d{1,4}\s?(?:个\s?)?(?:stages?|阶段|级))",
+        r"(?:pipelin(?:e|ing|ed)|流水线?(?:并行)?)(?:,?\s?(?:(?:with|of|in|over|into|总共|共|分为?)\s?){0,2})"
+        + _STAGES,
     ),
     "ep": (rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?",),
     "sp": (
@@ -48,10 +51,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _DEMAND = "attention_dp?"
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
 _NO_DEGREE = r"[A-Za-z0-9_]|\s?[=:]\s?\d|\sgroups?(?![a-z])"  # behind a name that a number precedes
-_WORD = r"(?:one|two|three|four|six|eight|twelve|sixteen|thirty-two|sixty-four|[一二两三四六八十]{1,3})"
-_OF_WORD = rf"(?<=\sof\s){_WORD}(?![A-Za-z])"
+_OF_WORD = rf"(?:(?<=\sof\s)|(?<=\sdegree\s)|(?<=\swith\s)|(?<=\sover\s)){_WORD}(?![A-Za-z])"
 _MUST = r"must\sbe|has\sto\sbe|needs\sto\sbe|should\sbe|shall\sbe|exactly|precisely|fixed|pinned|必须|固定|恰好|正好|就"
-_LINK = rf"(?:\s?(?:=|:|->|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用)){{0,3}}[\s\-_]?"
+_LINK = rf"(?:\s?(?:=|:|->|of\sdegree|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用)){{0,3}}[\s\-_]?"
 # Behind the number: no letter of a unit; another degree may be glued on ("tp8pp2", "TP8xPP2").
 _NO_UNIT = r"(?!(?!(?:tp|pp|ep|sp|dp)\s?=?\d)[a-wyz%])"
 

@@ -41,6 +41,8 @@ _UNPLANNED = {
     "speculative": any_case(r"speculative[ -](?:decoding|sampling)|speculation|投机(?:解码|采样)"),
     "lora": any_case(r"(?<![a-z_-])q?loras?(?![a-z_])"),
 }
+# A figure without the word that says what it is may be part of a calculation.
+_UNNAMED = any_case(r"\d[\d.,]*\s?[km万千]?\s?(?:tok(?:en)?s?|requests?|词元)?")
 _LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate")
 _LOAD = {
     **{name: f"workload.{name}" for name in ("input_tokens", "output_tokens", "concurrency")},
@@ -168,8 +170,12 @@ def _hardware(text: str, statements: list[Said], walker: Walker, where: str) -> 
 def _load(statements: list[Said], walker: Walker, where: str) -> None:
     """Load and number formats; limits are only noted: what a text expects of a plan need not be asked of it."""
     facts, notes = walker.facts, walker.notes
-    said = [(field, name, getattr(one, name)) for one in statements for name, field in _LOAD.items()]
-    stated = dict.fromkeys((field, name, value) for field, name, value in said if value is not None)
+    stated = dict.fromkeys(
+        (field, name, getattr(one, name))
+        for one in statements
+        for name, field in _LOAD.items()
+        if name in one.words and not _UNNAMED.fullmatch(one.words[name])
+    )
     for field, name, value in stated:
         if facts.get(field) not in (None, value):
             notes.unclear(f"{name} {value} here, {facts.get(field)} in the proposal, which counts", where)
