@@ -17,7 +17,7 @@ from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
-from .standing import best, is_given_up, standing
+from .standing import is_given_up, standing
 
 # Behind a name: no other one is meant.
 _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
@@ -169,8 +169,9 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
         return Settled("one", ())
     settled = _settled(text, left, dropped)
     if settled.kind == "contradict":
-        standing_best = best((standing(text, name.start, name.end, is_name=True), name) for name in left)
-        settled = _settled(text, standing_best, [name for name in names if name not in standing_best])
+        ranks = {name: standing(text, name.start, name.end, is_name=True) for name in left}
+        holding = [name for name in left if ranks[name] == min(ranks.values())]
+        settled = _settled(text, holding, [name for name in names if name not in holding])
     return settled
 
 

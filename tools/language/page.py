@@ -7,7 +7,8 @@ number is read once and two words that were apart never become neighbours. It re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 
 from .gated import Gated
 
@@ -37,17 +38,25 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _NEGATION_AFTER = re.compile(
-    r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
-    r"(?:(?:is|are)n'?t|(?:is|are)\snot)\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
+    r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
+    r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
     re.IGNORECASE,
 )
 
 
-def breaks_of(text: str, ends: re.Pattern[str]) -> list[tuple[int, int]]:
+def breaks_of(text: str, ends: re.Pattern[str], start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
     """The spans where clauses end, by the pattern of what ends them: a mark inside a number ends none."""
-    decimals = {match.start() for match in _DECIMAL.finditer(text)}
-    return [match.span() for match in ends.finditer(text) if match.start() not in decimals]
+    stop = len(text) if stop is None else stop
+    decimals = {match.start() for match in _DECIMAL.finditer(text, start, stop)}
+    return [match.span() for match in ends.finditer(text, start, stop) if match.start() not in decimals]
+
+
+def between(breaks: Sequence[tuple[int, int]], start: int, end: int, length: int) -> tuple[int, int]:
+    """The span that holds `start`..`end` of a text of this length: from the break before it to the break behind it."""
+    before = bisect_right(breaks, start, key=lambda one: one[1])
+    after = bisect_left(breaks, end, key=lambda one: one[0])
+    return breaks[before - 1][1] if before else 0, breaks[after][0] if after < len(breaks) else length
 
 
 class Page:
@@ -75,9 +84,7 @@ class Page:
 
     def clause(self, start: int, end: int) -> tuple[int, int]:
         """The span of the clause that holds `start`..`end`: up to the punctuation or conjunction on each side."""
-        left = max((stop for _, stop in self._breaks if stop <= start), default=0)
-        right = min((begin for begin, _ in self._breaks if begin >= end), default=len(self.text))
-        return left, right
+        return between(self._breaks, start, end, len(self.text))
 
     def clause_text(self, start: int, end: int) -> str:
         """The words of the clause that holds `start`..`end`, as written."""

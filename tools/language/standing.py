@@ -6,12 +6,8 @@ It is asked only where two statements of one thing differ; alone, each is read a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TypeVar
 
-from .page import breaks_of
-
-Item = TypeVar("Item")
+from .page import between, breaks_of
 
 # What says of its clause that it holds, whatever was said elsewhere.
 _HOLDS = re.compile(
@@ -47,6 +43,7 @@ _CLAUSE_END = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
+_BEHIND = 40  # characters behind a name that speak of it
 # Behind a question: what it asks for is denied.
 _DENIED = re.compile(
     r"\?\s{0,5}(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)",
@@ -61,13 +58,10 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     or is a question that is denied, 2 where their own clause does.
     """
     own = "_" if is_name else text[start:end]
-    left, right = _around(text, start, end, _CLAUSE_END)
-    around = f"{text[left:start]}{own}{text[end:right]}"
-    if _ASIDE.search(around):
-        return 2
-    if _HOLDS.search(around):
-        return -1
-    left, right = _around(text, start, end, _SENTENCE_END)
+    left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
+    if rank := rank_of(f"{text[left:start]}{own}{text[end:right]}"):
+        return rank
+    left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     is_denied = _DENIED.match(text, right) is not None
     return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
 
@@ -79,25 +73,12 @@ def rank_of(words: str) -> int:
 
 def is_given_up(text: str, end: int) -> bool:
     """Whether what stands right behind a name, in its clause, says that it is given up or another's."""
-    right = _around(text, end, end, _CLAUSE_END)[1]
-    return _ASIDE.search(text, end, min(right, end + 40)) is not None
+    near = breaks_of(text, _CLAUSE_END, end, end + 2 * _BEHIND)
+    right = min(end + _BEHIND, near[0][0] if near else len(text))
+    return _ASIDE.search(text, end, right) is not None
 
 
 def standing_of(text: str, words: str) -> int:
     """The rank of `words` where they stand best in the text; 0 where they do not stand in it as written."""
     ranks = [standing(text, *match.span()) for match in re.finditer(re.escape(words), text)] if words else []
     return min(ranks, default=0)
-
-
-def best(items: Iterable[tuple[int, Item]]) -> list[Item]:
-    """The items of the lowest rank."""
-    ranked = list(items)
-    lowest = min((rank for rank, _ in ranked), default=0)
-    return [item for rank, item in ranked if rank == lowest]
-
-
-def _around(text: str, start: int, end: int, ends: re.Pattern[str]) -> tuple[int, int]:
-    breaks = breaks_of(text, ends)
-    left = max((stop for _, stop in breaks if stop <= start), default=0)
-    right = min((begin for begin, _ in breaks if begin >= end), default=len(text))
-    return left, right

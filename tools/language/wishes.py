@@ -7,10 +7,9 @@ to what is said without a condition (`Claims.claim`).
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 
 from .claims import Claims
-from .page import BOX, CARD, MODEL, RACK, Page, breaks_of
+from .page import BOX, CARD, MODEL, RACK, Page, between, breaks_of
 from .quantities import find_quantities
 
 _WISH = re.compile(
@@ -33,9 +32,9 @@ def set_aside_wishes(page: Page, claims: Claims) -> None:
     """Take wishes with a figure off the page; where they name a model or hardware they are read as said."""
     breaks = breaks_of(page.original, _SEGMENT_END)
     for match in page.search(_WISH):
-        left, right = _around(breaks, page, *match.span())
+        left, right = between(breaks, *match.span(), len(page.text))
         if page.text[left:right].strip() == match.group():  # "Ideally, ..."
-            right = _around(breaks, page, right + 1, right + 1)[1]
+            right = between(breaks, right + 1, right + 1, len(page.text))[1]
         if _NAMED.search(page.text, left, right) or not _states(page.text[left:right]):
             continue
         claims.leave_unread(f"{page.take(left, right)[:200]!r} is a wish and demands nothing")
@@ -45,7 +44,7 @@ def note_conditions(page: Page, claims: Claims) -> None:
     """Tell the claims what is said on a condition, and list it: no plan keeps an if."""
     breaks = breaks_of(page.original, _SENTENCE_END)
     for match in _CONDITION.finditer(page.original):
-        left, right = _around(breaks, page, *match.span())
+        left, right = between(breaks, *match.span(), len(page.text))
         if page.original[right : right + 1] == "?" or (claims.conditional and claims.conditional[-1][1] >= right):
             continue
         claims.conditional += ((left, right),)
@@ -56,8 +55,3 @@ def note_conditions(page: Page, claims: Claims) -> None:
 
 def _states(part: str) -> bool:
     return bool(find_quantities(part) or _DEGREE.search(part))
-
-
-def _around(breaks: list[tuple[int, int]], page: Page, start: int, end: int) -> tuple[int, int]:
-    before, after = bisect_left(breaks, (start, 0)), bisect_left(breaks, (end, 0))
-    return breaks[before - 1][1] if before else 0, breaks[after][0] if after < len(breaks) else len(page.text)
