@@ -59,6 +59,12 @@ def test_a_brief_that_cannot_hold_is_refused_in_one_line_that_names_the_places(c
     assert [words for words in case["says"] if words not in message] == [], message
 
 
+@pytest.mark.parametrize("name", ["config.json", "brief.md"])
+def test_a_config_alone_is_a_brief_of_its_model(name: str) -> None:
+    config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+    assert read_brief([(name, json.dumps(config))]).model_config_object == config
+
+
 def test_the_order_of_the_files_does_not_matter() -> None:
     folder = CASES / "briefs" / "json_parts"
     files = [folder / name for name in ("hardware.json", "model.json", "requirements.json")]

@@ -130,8 +130,8 @@ def _parse(path: str, text: str) -> Source:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     suffix = Path(path).suffix.lower()
     stripped = text.strip()
-    # A page of Markdown may begin with a bracket.
-    is_json = stripped[:1] in ("{", "[") and (suffix not in _MARKDOWN or stripped[:1] + stripped[-1:] in ("{}", "[]"))
+    # A page of Markdown may begin and end with a bracket, as chats do.
+    is_json = stripped[:1] in ("{", "[") and (suffix not in _MARKDOWN or stripped[:1] + stripped[-1:] == "{}")
     if suffix == ".json" or (is_json and suffix not in (".yaml", ".yml")):
         return read_yaml(name, _with_yaml_comments(text)) if _COMMENT.search(text) else read_json(name, text)
     if suffix in (".yaml", ".yml"):

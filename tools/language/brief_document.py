@@ -102,7 +102,8 @@ class Document:
     def list_unread(self, claims: Claims) -> None:
         """List the figures that nothing read, and lines that are keyed or demand something and say nothing known."""
         at = 0
-        for line, length in zip(self.lines, map(len, self.page.original.split(BARRIER)), strict=True):
+        parts = self.page.original.split(BARRIER) if self.lines else ()  # a config alone has no line
+        for line, length in zip(self.lines, map(len, parts), strict=True):
             end = at + length
             text, original = self.page.text[at + line.start : end], self.page.original[at:end]
             if line.key and _NOISE_KEY.fullmatch(line.key):

@@ -129,7 +129,7 @@ _OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{_NODE})|每(?:[台个])?\s
 _EXACT = cues(
     r"exactly|precisely|must|shall|need(?:s|ed)?|requires?|has\sto|have\sto|wants?|independent|identical|separate|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
     r"can't\s(?:move|change)",
-    "正好|恰好|必须|独立|要整整|不多|不可更改|不可调整|写死|固定",
+    "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
 # "The rest belongs to another team": what was counted before it is what there is.
