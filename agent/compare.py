@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
+from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.compare import compare as compare_plans
 from ..tools.comparison.result import Comparison
@@ -19,9 +20,10 @@ from ..tools.files import shown_path
 from ..tools.language import whole_strategy
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.builder import BuildRequest
-from ..tools.plan.document import PHASES, Plan
+from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
 from ..tools.plan.reader import is_json_text, read_document
-from .stated_strategy import build_stated, read_strategy
+from ..tools.plan.shorthand import read_shorthand
+from .stated_strategy import build_stated, read_block, read_strategy
 
 # A name that ends like this is a file's, whether there is one or not.
 _FILES = (".json", ".yaml", ".yml", ".txt", ".md")
@@ -87,7 +89,15 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     Raises:
         InputError: the words name no strategy, or one that no document can hold.
     """
-    return plan_of_stated(strategy_of_words(text), plan)
+    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    try:
+        strategy = read_strategy(strategy_of_words(text), architecture, plan.hardware)
+    except InputError:
+        # What reports print of a strategy has parts that people do not state: cuts of stages, TP in experts.
+        strategy = read_block(read_shorthand(text) or {}, architecture, plan.hardware)
+        if strategy is None:
+            raise
+    return _laid_out(strategy, architecture, plan)
 
 
 def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
@@ -97,11 +107,17 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
         InputError: it is one that no document can hold.
     """
     architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
-    strategy = read_strategy(stated, architecture, plan.hardware)
-    policy = plan.policy
-    named = any((phase.attention_dp or 1) > 1 for phase in (strategy.prefill, strategy.decode))
-    if named and "attention_dp" not in policy.relaxations:
-        policy = policy.model_copy(update={"relaxations": (*policy.relaxations, "attention_dp")})
+    return _laid_out(read_strategy(stated, architecture, plan.hardware), architecture, plan)
+
+
+def _laid_out(strategy: Strategy, architecture: Architecture, plan: Plan) -> Plan:
+    policy, phases = plan.policy, (strategy.prefill, strategy.decode)
+    named = {"attention_dp": "attention_dp", "tp_expert": "tp_in_expert", "kv_sp": "kv_sequence_decode"}
+    used = [name for field, name in named.items() if any((getattr(one, field) or 1) > 1 for one in phases)]
+    if used:
+        policy = PolicyBlock.model_validate(
+            {**policy.model_dump(), "relaxations": tuple(dict.fromkeys((*policy.relaxations, *used)))}
+        )
     request = BuildRequest(
         model=plan.model,
         hardware=plan.hardware,
