@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .agent.search_results import SearchAnswer
     from .tools.autofix.result import FixResult
     from .tools.errors import InputError, ShardwrightError
+    from .tools.export.export import export
+    from .tools.export.result import Export
     from .tools.performance.estimate import estimate
     from .tools.plan.document import Plan
     from .tools.plan.performance import PerformanceEstimate
@@ -51,6 +53,7 @@ __all__ = [
     "EndpointError",
     "Evaluation",
     "Explanation",
+    "Export",
     "FixResult",
     "InputError",
     "Limits",
@@ -76,6 +79,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "explain",
+    "export",
     "plan",
     "plan_mix",
     "search",
@@ -92,6 +96,7 @@ _HOMES = {
     "EndpointError": ".agent.model.client",
     "Evaluation": ".agent.evaluation.evaluate",
     "Explanation": ".agent.explain",
+    "Export": ".tools.export.result",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
     "Limits": ".agent.loop.budget",
@@ -116,6 +121,7 @@ _HOMES = {
     "estimate": ".tools.performance.estimate",
     "evaluate": ".agent.evaluation.evaluate",
     "explain": ".agent.explain",
+    "export": ".tools.export.export",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
     "search": ".agent.search_api",

@@ -53,7 +53,7 @@ def _export(call: Call) -> Outcome:
         raise InputError("/export needs a path, such as /export plan.json")
     if call.rest.lower() in _TARGETS:
         name = call.rest
-        raise InputError(f"/export writes the plan document, not yet what {name} runs: for a file say ./{name}")
+        raise InputError(f"/export writes the plan document: for a file say ./{name}, for what starts it ask for that")
     data = (call.work.plan.model_dump_json(indent=2) + "\n").encode()
     try:
         path = Path(call.rest).expanduser()

@@ -17,7 +17,7 @@ from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
 from .turns.explain import explain_words
-from .turns.launch import NO_COMMAND, asks_to_launch, launch
+from .turns.launch import asks_to_launch, launch, launch_text
 from .turns.show import show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -134,8 +134,11 @@ def _first_launch(work: Work, text: str) -> Outcome:
     try:
         started = begin(work, text)
     except InputError:
-        return launch(work)
-    return replace(started, text=f"{started.text}\n{NO_COMMAND}\n")
+        return launch(work, text)
+    plan = None if started.planned is None else started.planned.result.plan
+    if plan is None:
+        return started
+    return replace(started, text=f"{started.text}\n{launch_text(plan, text, work.width)}")
 
 
 def _explained(plain: str) -> str:
@@ -155,7 +158,7 @@ def _question(work: Work, plain: str) -> Outcome | None:
     if asked_why is not None:
         return _why(work, plain, asked_why["rest"].strip(_ENDS))
     if asks_to_launch(plain):
-        return launch(work)
+        return launch(work, plain)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):

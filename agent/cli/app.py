@@ -25,6 +25,7 @@ from .doctor import doctor_command
 from .documents import estimate_command, expand_command, validate_command
 from .evaluating import eval_command
 from .explain import explain_command
+from .exporting import export_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .planning import plan_command
@@ -79,6 +80,7 @@ for _command in (
     estimate_command,
     expand_command,
     compare_command,
+    export_command,
     sweep_command,
     eval_command,
     fidelity_command,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...tools.engines.names import DEFAULT_ENGINE, engine_of
 from .asked import (
     assumption_section,
     constraint_lines,
@@ -66,7 +67,7 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     if report is not None and report.model_use is not None:
         sections.append(model_section(report.model_use))
     if result.plan is not None:
-        sections.append(_next_section(saved_as))
+        sections.append(_next_section(result.plan, saved_as))
     return render(sections, width=width, bold=bold)
 
 
@@ -195,13 +196,15 @@ def _alternative_row(item: Alternative) -> tuple[str, ...]:
     )
 
 
-def _next_section(saved_as: Path | None) -> Section:
+def _next_section(plan: Plan, saved_as: Path | None) -> Section:
     if saved_as is None:
-        return section("Next", "Add -o plan.json to keep the plan; then validate, estimate or expand it.")
+        return section("Next", "Add -o plan.json to keep the plan; then validate, estimate, expand or export it.")
     name = shlex.quote(str(saved_as))
+    engine = engine_of(None if plan.serving is None else plan.serving.engine) or DEFAULT_ENGINE
     commands = (
         f"shardwright validate {name}",
         f"shardwright estimate {name}",
         f"shardwright expand {name} --fold",
+        f"shardwright export {name} --to {engine}",
     )
     return section(f"Next (the plan is in {saved_as})", Bullets(commands, mark="$"))

@@ -105,6 +105,7 @@ CALLS = (
     call("verify", "verify", "certificate.json"),
     call("estimate", "estimate", "plan.json"),
     call("expand", "expand", "plan.json", "--fold"),
+    call("export", "export", "plan.json", "--to", "vllm"),
     call("compare", "compare", "plan.json", "TP1"),
     call("sweep", "sweep", "sweep.json", "--jobs", "1"),
     call("sweep --jobs 2 -o", "sweep", "sweep.json", "--jobs", "2", "-o", "new.csv"),

@@ -1,20 +1,19 @@
-"""What starts a plan in an engine: no command is written here, and a question for one is told so.
-
-Shown is what the knowledge base has of it: which options of an engine the degrees of a plan are, and what each engine
-refuses.
-"""
+"""What starts a plan in an engine: the launch script of the plan, or why the engine cannot run it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from ....tools.plan.describe import describe
+from ....tools.engines.names import DEFAULT_ENGINE, engine_of
+from ....tools.export.export import export
+from ....tools.plan.document import Plan
+from ...report.export import render_export
 from ..outcome import Outcome
 from .explain import explain_words
 from .work import Work
 
-NO_COMMAND = "No command line or manifest of an engine is written here yet."
+_NO_PLAN = "There is no plan yet whose commands could be written: say what to serve, and on what."
 _SECTION = "accelerator.engines"
 _ENGINE = (
     r"(?:vllm|sglang|trt-?llm|tensorrt-?llm|trtllm-\w{1,20}|lmdeploy|dynamo|nim|tgi|kubernetes|k8s|docker|engine|server)"
@@ -38,6 +37,8 @@ _LAUNCH = re.compile(
     r"|(?:启动|运行|部署)(?:命令|参数|脚本)|命令行|导出(?:到|为|成)",
     re.I | re.S,
 )
+# What no exporter writes for.
+_NO_EXPORTER = re.compile(r"(?<![a-z])(?:kubernetes|k8s|docker|dynamo|lmdeploy|nim|tgi)(?![a-z])", re.I)
 # What an option means, or what an engine refuses, is a question for the knowledge base alone.
 _MEANT = re.compile(
     r"(?<![a-z])(?:means?|explain|refuses?|supports?|what\s(?:does|do)|why|if)(?![a-z])|什么意思|支持|如果", re.I
@@ -49,13 +50,23 @@ def asks_to_launch(text: str) -> bool:
     return _LAUNCH.search(text) is not None and _MEANT.search(text) is None
 
 
-def launch(work: Work) -> Outcome:
-    """That no command is written, what the plan is, and how its degrees are called in engines."""
+def launch(work: Work, text: str) -> Outcome:
+    """The launch script of the plan for the engine that `text` names, the plan's own, or else the usual one.
+
+    Where there is no plan yet: how degrees are called in engines, and what these refuse.
+    """
     planned = work.state.last_planned
     plan = None if planned is None else planned.result.plan
-    parts = [NO_COMMAND + " Nothing changed."]
-    if plan is not None:
-        parts.append(f"The plan is {describe(plan.strategy)}; /export PATH writes its document.")
-    parts.append("How degrees are called in engines, and what these refuse:")
-    explained = explain_words(work, _SECTION)
-    return replace(explained, text=" ".join(parts) + "\n\n" + explained.text)
+    if plan is None:
+        explained = explain_words(work, _SECTION)
+        return replace(explained, text=f"{_NO_PLAN}\n\n{explained.text}")
+    return Outcome("show", launch_text(plan, text, work.width))
+
+
+def launch_text(plan: Plan, text: str, width: int) -> str:
+    """What starts `plan` on the engine that `text` names, or why that engine cannot."""
+    front = _NO_EXPORTER.search(text)
+    unwritten = f"For {front[0]} nothing is written yet; its containers run this:\n" if front else ""
+    serving = None if plan.serving is None else plan.serving.engine
+    found = export(plan, engine_of(text) or engine_of(serving) or DEFAULT_ENGINE)
+    return unwritten + (found.text or render_export(found, title="this plan", width=width))

@@ -1,0 +1,47 @@
+"""`export`: a plan document as the launch commands of a serving engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .documents import DOCUMENT, title_of, typed_plan
+from .flags import FILE, output_format
+from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
+
+
+@click.command("export", short_help="The launch commands of a plan document.")
+@DOCUMENT
+@click.option("--to", "target", required=True, metavar="TARGET", help="vllm, sglang or trtllm.")
+@click.option("-o", "--output", type=FILE, help="Write the script to this file.")
+@output_format
+def export_command(document: Path, target: str, output: Path | None, output_format: str) -> int:
+    """Write the plan document FILE as a script that starts its servers; exit 1 where the engine cannot run it.
+
+    What the engine cannot be told is refused with the reason and the nearest plan that it can run.
+
+    \b
+      shardwright export plan.json --to vllm -o launch.sh
+    """
+    check_places({"-o": output}, [document])
+    plan = typed_plan(document)
+    from ...tools.export.export import export
+
+    found = export(plan, target)
+
+    def report(_: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(found)
+        elif found.text is None or output is not None:
+            from ..report.export import render_export
+
+            write_stdout(render_export(found, title=title_of(document), width=text_width(), bold=may_style()))
+        else:
+            write_stdout(found.text.rstrip("\n"))
+
+    if output is None:
+        report(frozenset())
+    else:
+        write_files({output: found.text}, report)
+    return found.exit_status

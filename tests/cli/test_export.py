@@ -1,0 +1,57 @@
+"""`export`: the script on standard output or in a file, the refusal with its exit status, JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.cli.app import run
+
+from ..export.plans import plan_named
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.json"
+    path.write_text(plan_named("groups of two").model_dump_json())
+    return path
+
+
+def test_the_script_is_printed(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(plan), "--to", "vllm"]) == 0
+    text, err = capsys.readouterr()
+    assert err == "" and text.startswith("#!/usr/bin/env bash\n# vLLM 0.33.0: EP8 × attention-DP4 × TP2 of ")
+    assert "--data-parallel-size 4" in text
+
+
+def test_a_file_has_the_script_and_the_report_says_what_to_see_to(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "launch.sh"
+    assert run(["export", str(plan), "--to", "sglang", "-o", str(script)]) == 0
+    assert script.read_text().startswith("#!/usr/bin/env bash\n")
+    text = capsys.readouterr().out
+    assert text.startswith(f"Exported: {plan}") and "What the engine does by itself" in text
+
+
+def test_a_refusal_is_status_1_with_reason_and_nearest_and_writes_no_file(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "launch.sh"
+    assert run(["export", str(plan), "--to", "trtllm", "-o", str(script)]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("Not exported: TensorRT-LLM 1.2.1 cannot run") and "EN006" in text
+    assert "The nearest that it can run" in text and not script.exists()
+
+
+def test_json_is_the_result_and_nothing_else(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(plan), "--to", "vllm", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["engine_version"] == "0.33.0" and found["launches"][0]["arguments"][:2] == ["vllm", "serve"]
+
+
+def test_an_unknown_target_is_status_2(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(plan), "--to", "docker"]) == 2
+    assert "one of vllm, sglang, trtllm" in capsys.readouterr().err

@@ -1,0 +1,277 @@
+"""`export`: what is written starts the plan, on the devices and with the settings that the plan has, or is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import shardwright
+from shardwright.tools.engines.names import ENGINES
+from shardwright.tools.errors import InputError
+from shardwright.tools.export.export import TARGETS, export
+from shardwright.tools.export.result import Export, Launch
+from shardwright.tools.performance.layout import layout_from_view
+from shardwright.tools.plan.layout import PhaseLayout
+from shardwright.tools.plan.reader import read_document
+
+from .plans import CASES, EXPORTED, REFUSED, exported, plan_named
+
+# The flags that each engine's own parser knows, of those that may be written (its documentation of that version).
+KNOWN: dict[str, set[str]] = {
+    name: set(flags)
+    for name, flags in json.loads(
+        (Path(__file__).parents[1] / "cases" / "engine_flags.json").read_text(encoding="utf-8")
+    ).items()
+}
+# Programs that stand for the engines: each writes down how it was called.
+_PROGRAMS = ("vllm", "python3", "trtllm-serve", "mpirun")
+
+
+def _options(arguments: tuple[str, ...]) -> dict[str, str]:
+    """Flags with their values; a switch has an empty one."""
+    flags = [place for place, word in enumerate(arguments) if word.startswith("--")]
+    return {
+        arguments[place]: arguments[place + 1] if place + 1 < len(arguments) and place + 1 not in flags else ""
+        for place in flags
+    }
+
+
+def _config(found: Export, launch: Launch) -> dict[str, Any]:
+    name = _options(launch.arguments)["--config"]
+    return yaml.safe_load(next(file.text for file in found.files if file.name == name))
+
+
+def _ranks(found: Export, server: int) -> list[str]:
+    """The devices of a server in the order of its ranks, as its processes see them."""
+    launches = [launch for launch in found.launches if launch.server == server]
+    first = launches[0]
+    if found.target == "trtllm" and first.arguments[0] == "mpirun":
+        # All GPUs of each host.
+        hosts = [entry.split(":") for entry in first.arguments[2].split(",")]
+        return [f"{host[1:].lower()}.g{gpu}" for host, slots in hosts for gpu in range(int(slots))]
+    return [
+        f"{launch.node}.g{gpu}" for launch in launches for gpu in launch.environment["CUDA_VISIBLE_DEVICES"].split(",")
+    ]
+
+
+def _stages(found: Export, server: int) -> list[list[str]]:
+    """The devices of each stage of a server, by the rank order that its engine documents."""
+    ranks = _ranks(found, server)
+    launch = next(one for one in found.launches if one.server == server)
+    options = _options(launch.arguments)
+    if found.target == "vllm":
+        # Data-parallel groups outermost, then stages.
+        pp = int(options.get("--pipeline-parallel-size", 1))
+        groups = int(options.get("--data-parallel-size", 1))
+        size = len(ranks) // groups // pp
+        return [
+            [ranks[(group * pp + stage) * size + rank] for group in range(groups) for rank in range(size)]
+            for stage in range(pp)
+        ]
+    if found.target == "sglang":
+        pp = int(options.get("--pp-size", 1))
+    else:
+        pp = int(_config(found, launch)["pipeline_parallel_size"])
+    width = len(ranks) // pp
+    return [ranks[stage * width : (stage + 1) * width] for stage in range(pp)]
+
+
+def _world(found: Export, launch: Launch) -> int:
+    """Ranks of a server by its degrees alone."""
+    options = _options(launch.arguments)
+    if found.target == "vllm":
+        names = ("tensor-parallel", "pipeline-parallel", "data-parallel", "prefill-context-parallel")
+        sizes = [int(options.get(f"--{name}-size", 1)) for name in names]
+    elif found.target == "sglang":
+        sizes = [int(options.get(name, 1)) for name in ("--tp-size", "--pp-size")]
+    else:
+        config = _config(found, launch)
+        sizes = [config[f"{name}_parallel_size"] for name in ("tensor", "pipeline")]
+    world = 1
+    for size in sizes:
+        world *= size
+    return world
+
+
+def _phases(name: str) -> list[PhaseLayout]:
+    """One phase of each replica, as the document has it."""
+    layout = layout_from_view(read_document(plan_named(name)).view)
+    return [replica.phases[0] for replica in layout.replicas]
+
+
+@pytest.mark.parametrize(("name", "target"), EXPORTED)
+def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> None:
+    found = exported(name, target)
+    assert not found.refused
+    for server, phase in enumerate(_phases(name)):
+        assert _stages(found, server) == [list(stage.devices) for stage in phase.stages]
+
+
+@pytest.mark.parametrize(("name", "target"), EXPORTED)
+def test_the_degrees_make_as_many_ranks_as_the_replica_has_devices(name: str, target: str) -> None:
+    found = exported(name, target)
+    for server, phase in enumerate(_phases(name)):
+        launch = next(one for one in found.launches if one.server == server)
+        assert _world(found, launch) == len(phase.devices)
+
+
+@pytest.mark.parametrize(("name", "target"), EXPORTED)
+def test_stages_have_the_layers_of_the_plan(name: str, target: str) -> None:
+    """An engine is told where it would cut otherwise, and only there."""
+    found, engine = exported(name, target), ENGINES[target]
+    for server, phase in enumerate(_phases(name)):
+        layers = tuple(last - first + 1 for first, last in (stage.layers for stage in phase.stages))
+        launch = next(one for one in found.launches if one.server == server)
+        if target == "trtllm":
+            said = _config(found, launch).get("pp_partition")
+        else:
+            text = launch.environment.get(f"{target.upper()}_PP_LAYER_PARTITION")
+            said = None if text is None else [int(count) for count in text.split(",")]
+        default = engine.default_cut(sum(layers), len(layers))
+        assert said == (None if default == layers else list(layers))
+
+
+@pytest.mark.parametrize(("name", "target"), EXPORTED)
+def test_every_flag_and_key_is_the_engines_own(name: str, target: str) -> None:
+    found = exported(name, target)
+    for launch in found.launches:
+        flags = set(_options(launch.arguments))
+        assert flags <= KNOWN[target], flags - KNOWN[target]
+    keys = {key for file in found.files for key in yaml.safe_load(file.text)}
+    assert keys <= KNOWN["trtllm yaml"], keys - KNOWN["trtllm yaml"]
+
+
+@pytest.mark.parametrize(("name", "target"), REFUSED)
+def test_what_an_engine_cannot_run_is_refused_with_the_nearest_that_it_can(name: str, target: str) -> None:
+    found, expected = exported(name, target), CASES["refused"][name][target]
+    assert found.text is None and not found.launches and found.exit_status == 1
+    assert any(expected["why"] in reason for reason in found.refused)
+    assert found.nearest == expected["nearest"]
+    if found.nearest_plan is not None:
+        assert shardwright.validate(found.nearest_plan).valid
+        assert not export(found.nearest_plan, target).refused
+
+
+@pytest.mark.parametrize("engine", list(TARGETS))
+def test_a_plan_that_was_made_for_an_engine_is_not_refused_by_it(engine: str) -> None:
+    for model, hardware, load in (
+        ("Mixtral-8x7B", "1x4:h100-sxm", {"concurrency": 16}),
+        ("Qwen3-30B-A3B", "1x2:h100-sxm", {"concurrency": 64, "objective": "throughput"}),
+        ("Llama-3.1-405B", "2x8:h100-sxm", {"concurrency": 16}),
+    ):
+        found = shardwright.plan(
+            model=model, hardware=hardware, input_tokens=2048, output_tokens=256, engine=engine, **load
+        )
+        assert found.plan is not None
+        assert not export(found.plan, engine).refused
+
+
+def _run(script: str, node: str, folder: Path, **environment: str) -> tuple[str, list[list[str]]]:
+    """What the script says, and the calls that it makes, with programs in place of the engines."""
+    programs, calls = folder / "bin", folder / "calls"
+    programs.mkdir(exist_ok=True)
+    calls.unlink(missing_ok=True)
+    for name in _PROGRAMS:
+        program = programs / name
+        program.write_text(
+            '#!/bin/sh\n{ printf "%s\\0" "$CUDA_VISIBLE_DEVICES" "' + name + '" "$@"; printf "\\036"; } >> "$CALLS"\n'
+        )
+        program.chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script, "script", node],
+        env={"PATH": path, "CALLS": str(calls), **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    said = calls.read_text(encoding="utf-8").split("\x1e")[:-1] if calls.exists() else []
+    return done.stderr, [line.split("\0")[:-1] for line in said]
+
+
+@pytest.mark.parametrize(("name", "target"), [("phases and groups", target) for target in TARGETS])
+def test_the_script_makes_on_each_node_the_calls_that_the_export_lists(name: str, target: str, tmp_path: Path) -> None:
+    found = exported(name, target)
+    assert found.text is not None
+    addresses = {"N0": "10.0.0.1", "N1": "10.0.0.2", "N2": "10.0.0.3"}
+    for node in dict.fromkeys(launch.node for launch in found.launches):
+        error, calls = _run(found.text, node, tmp_path, MODEL="/models/r1", **addresses)
+        assert error == ""
+        expected: list[list[str]] = []
+        for launch in found.launches:
+            if launch.node == node:
+                words = [launch.environment["CUDA_VISIBLE_DEVICES"], *launch.arguments]
+                for variable, address in {**addresses, "MODEL": "/models/r1"}.items():
+                    words = [word.replace(f"${variable}", address) for word in words]
+                expected.append(words)
+        assert sorted(calls) == sorted(expected)
+
+
+def test_a_missing_address_or_an_unknown_node_is_said(tmp_path: Path) -> None:
+    text = exported("stages on nodes", "vllm").text
+    assert text is not None
+    error, calls = _run(text, "n0", tmp_path)
+    assert "the address of node n0" in error and not calls
+    error, calls = _run(text, "n7", tmp_path, N0="10.0.0.1")
+    assert "no node n7" in error and not calls
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("name", ["x'; touch pwned; '", "$(touch pwned)", "a\ntouch pwned\n#", "`touch pwned`"])
+def test_a_models_name_is_never_run(name: str, target: str, tmp_path: Path) -> None:
+    plan = plan_named("tensor")
+    hostile = plan.model_copy(update={"model": plan.model.model_copy(update={"name": name})})
+    text = export(hostile, target).text
+    assert text is not None
+    error, calls = _run(text, "n0", tmp_path)
+    assert error == "" and not (tmp_path / "pwned").exists()
+    assert any(name in call for call in calls)
+
+
+def test_a_models_name_is_never_a_flag() -> None:
+    plan = plan_named("tensor")
+    hostile = plan.model_copy(update={"model": plan.model.model_copy(update={"name": "--trust-remote-code"})})
+    assert "would be read as a flag" in export(hostile, "vllm").refused[0]
+
+
+def test_what_is_predicted_is_what_is_started_and_the_check_says_what_to_expect() -> None:
+    plan = plan_named("tensor")
+    serving = {"engine": "vllm", "max_batch": 48, "prefill_chunk_tokens": 4096}
+    stated = {**plan.model_dump(mode="json"), "serving": serving}
+    found = export(stated, "vllm")
+    options = _options(found.launches[0].arguments)
+    assert options["--max-num-seqs"] == "48" and options["--max-num-batched-tokens"] == "4096"
+    assert options["--gpu-memory-utilization"] == "0.9" and options["--max-model-len"] == "1152"
+    estimate = shardwright.estimate(stated)
+    assert found.benchmark == estimate.benchmark and found.benchmark is not None
+    assert found.text is not None and f"# {found.benchmark.command}\n" in found.text
+
+
+def test_a_limit_that_the_engine_misses_is_told_and_not_refused() -> None:
+    plan = plan_named("tensor")
+    tight = plan.model_copy(update={"workload": plan.workload.model_copy(update={"tpot_ms_max": 1.0})})
+    found = export(tight, "sglang")
+    assert not found.refused and any("above the limit of 1 ms" in remark for remark in found.remarks)
+
+
+def test_another_engine_takes_the_place_of_the_one_that_is_named() -> None:
+    plan = plan_named("tensor")
+    named = {**plan.model_dump(mode="json"), "serving": {"engine": "sglang", "engine_version": "0.5.0"}}
+    assert not any("version" in remark for remark in export(named, "vllm").remarks)
+    assert any("names version 0.5.0" in remark for remark in export(named, "sglang").remarks)
+
+
+@pytest.mark.parametrize("source", [{}, "{}", '{"nodes": 3}'])
+def test_what_is_no_plan_or_no_target_is_one_line(source: Any) -> None:
+    with pytest.raises(InputError, match="no plan document"):
+        export(source, "vllm")
+    with pytest.raises(InputError, match="one of vllm, sglang, trtllm"):
+        export(plan_named("tensor"), "docker")

@@ -1,0 +1,56 @@
+"""An export as data: the script and its commands, or why the engine cannot run the plan, and the nearest it can."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ..plan.performance import Benchmark, Frozen, Sparse
+
+TargetName = Literal["vllm", "sglang", "trtllm"]
+Role = Literal["both", "prefill", "decode"]
+
+
+class Launch(Frozen):
+    """One process to start on one node; `$NAME` in environment and arguments are variables of the script."""
+
+    node: str
+    server: int
+    role: Role
+    environment: dict[str, str]
+    arguments: tuple[str, ...]
+
+
+class ConfigFile(Frozen):
+    """A file that the commands read; `$NAME` in it are variables of the script."""
+
+    name: str
+    text: str
+
+
+class Export(Sparse):
+    """What runs a plan on an engine of one tested version; `refused` says why it cannot, and then nothing is to run.
+
+    `text` is the whole script. `by_itself` is what the engine decides without being told, and `remarks` what a person
+    has to see to. `benchmark` is the check: the command to run against the servers, and what it should print.
+    `nearest` is the nearest plan that the engine can run, where there is one.
+    """
+
+    target: TargetName
+    engine: str
+    engine_version: str
+    content_hash: str
+    strategy: str
+    refused: tuple[str, ...] = ()
+    nearest: str | None = None
+    nearest_plan: dict[str, Any] | None = None
+    text: str | None = None
+    launches: tuple[Launch, ...] = ()
+    files: tuple[ConfigFile, ...] = ()
+    by_itself: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    benchmark: Benchmark | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """0 where there is something to run, 1 where the engine cannot run the plan."""
+        return 1 if self.refused else 0

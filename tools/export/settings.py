@@ -1,0 +1,60 @@
+"""What every server of a plan is started with beside its degrees: the figures that the estimate of the plan goes by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..catalog.dtypes import DType
+from ..performance.layout import LoadedLayout
+from ..performance.setting import Setting
+
+_SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSettings:
+    """`max_sequences` and `token_budget` are of one scheduler (an attention group), `memory_share` of a GPU's memory.
+
+    `max_tokens` is the longest request, prompt and output. `kv_cache` is none where the cache has the format of the
+    activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and `checkpoint_format` what the
+    checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
+    """
+
+    max_sequences: int
+    token_budget: int
+    memory_share: float
+    max_tokens: int
+    kv_cache: DType | None
+    dtype: DType | None
+    quantisation: DType | None
+    checkpoint_format: DType | None
+    is_moe: bool
+    has_split_ffn: bool
+
+
+def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettings:
+    """The settings of the servers of `layout` on an engine that `makes` these formats of a 16-bit checkpoint."""
+    setting = layout.setting
+    precision, native = setting.precision, setting.architecture.native_precision
+    differs = precision.weights != native and not (precision.weights in _SIXTEEN_BIT and native in _SIXTEEN_BIT)
+    made = differs and precision.weights in makes and native in _SIXTEEN_BIT
+    return ServingSettings(
+        # No scheduler runs more requests in a step than the step has tokens.
+        max_sequences=min(setting.max_sequences, setting.token_budget),
+        token_budget=setting.token_budget,
+        memory_share=setting.memory_utilization,
+        max_tokens=_longest(setting),
+        kv_cache=None if precision.kv_cache in _SIXTEEN_BIT else precision.kv_cache,
+        dtype=precision.activations if precision.activations in _SIXTEEN_BIT else None,
+        quantisation=precision.weights if made else None,
+        checkpoint_format=precision.weights if differs and not made else None,
+        is_moe=setting.architecture.is_moe,
+        has_split_ffn=setting.architecture.has_split_ffn,
+    )
+
+
+def _longest(setting: Setting) -> int:
+    load = setting.workload
+    tokens_in = max((load.input_tokens, *(load.input_tokens_range or ())))
+    tokens_out = max((load.output_tokens, *(load.output_tokens_range or ())))
+    return min(tokens_in + tokens_out, setting.architecture.max_position_embeddings)

@@ -1,0 +1,123 @@
+"""SGLang 0.5.23: `sglang.launch_server`. Its flags and checks: `server_args.py`, `arg_groups/`, `runtime_context.py`.
+
+`--tp-size` is the width of a stage; attention DP, context and expert parallelism lie inside it. Ranks go stage by
+stage, in each attention group by group, tensor ranks last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..engines.names import ENGINES
+from .result import Launch
+from .server import NodeShare, Server
+from .settings import ServingSettings
+from .target import (
+    MODEL,
+    CannotExportError,
+    Commands,
+    Target,
+    above_one,
+    address_of,
+    handoff_port_of,
+    launch,
+    master_port_of,
+    options,
+    port_of,
+    spread_of,
+    whole_stages,
+)
+
+_KV_DTYPES = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4", "mxfp8": "mxfp8"}
+
+
+def _commands(server: Server, settings: ServingSettings) -> Commands:
+    whole_stages(server)
+    if server.sequence_kind == "ulysses":
+        raise CannotExportError(f"replica {server.index}: SGLang has no Ulysses sequence parallelism")
+    spread = spread_of(server, server.stage_major(), "SGLang", "stage by stage")
+    return Commands(tuple(_launches(server, settings, spread)))
+
+
+def _launches(server: Server, settings: ServingSettings, spread: Sequence[NodeShare]) -> Iterator[Launch]:
+    engine = ENGINES["sglang"]
+    environment: dict[str, str] = {}
+    if server.layers != engine.default_cut(sum(server.layers), server.pp):
+        environment["SGLANG_PP_LAYER_PARTITION"] = ",".join(map(str, server.layers))
+    for place, share in enumerate(spread):
+        words = ["python3", "-m", "sglang.launch_server", "--model-path", MODEL]
+        words += [*_degrees(server, settings), *_serving(server, settings), *_handoff(server)]
+        if len(spread) > 1:
+            meeting = f"{address_of(spread[0].node)}:{master_port_of(server)}"
+            words += options(("--nnodes", len(spread)), ("--node-rank", place), ("--dist-init-addr", meeting))
+        words += ["--host", "0.0.0.0", "--port", str(port_of(server))]
+        yield launch(server, share, environment, words)
+
+
+def _degrees(server: Server, settings: ServingSettings) -> list[str]:
+    words = options(
+        ("--tp-size", server.width),
+        ("--pp-size", above_one(server.pp)),
+        ("--attn-dp-size", above_one(server.groups)),
+        ("--attn-cp-size", above_one(server.context)),
+        ("--dcp-size", above_one(server.cache_parts)),
+        ("--ep-size", above_one(server.ep)),
+    )
+    if server.context > 1:
+        words.append("--enable-prefill-cp")
+    if settings.is_moe and settings.has_split_ffn and server.tp_ffn == 1 < server.width:
+        words += ["--moe-dense-tp-size", "1"]
+    if server.redundant_experts:
+        words += ["--enable-eplb", "--ep-num-redundant-experts", str(server.redundant_experts)]
+    return words
+
+
+def _serving(server: Server, settings: ServingSettings) -> list[str]:
+    cache = settings.kv_cache
+    if cache is not None and cache not in _KV_DTYPES:
+        raise CannotExportError(f"SGLang has no KV cache in {cache} (it has {', '.join(_KV_DTYPES)} beside 16 bits)")
+    return options(
+        # It divides both by the attention groups.
+        ("--max-running-requests", settings.max_sequences * server.groups),
+        ("--chunked-prefill-size", settings.token_budget * server.groups),
+        ("--context-length", settings.max_tokens),
+        ("--mem-fraction-static", f"{settings.memory_share:g}"),
+        ("--kv-cache-dtype", None if cache is None else _KV_DTYPES[cache]),
+        ("--dtype", {"bf16": "bfloat16", "fp16": "float16"}.get(settings.dtype or "")),
+        ("--quantization", settings.quantisation),
+    )
+
+
+def _handoff(server: Server) -> list[str]:
+    if server.role == "both":
+        return []
+    return options(
+        ("--disaggregation-mode", server.role),
+        ("--disaggregation-transfer-backend", "nixl"),
+        ("--disaggregation-bootstrap-port", handoff_port_of(server) if server.role == "prefill" else None),
+    )
+
+
+def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
+    if prefill:
+        return (
+            "SGLang's router, which pairs them (its PD mode wants the bootstrap port of each prefill server as well):",
+            f"prefill servers: {' '.join(prefill)}",
+            f"decode servers: {' '.join(decode)}",
+        )
+    return ("SGLang's router, or any load balancer for HTTP, in front of the servers:", " ".join(decode))
+
+
+TARGET = Target(
+    name="sglang",
+    version="0.5.23",
+    commands=_commands,
+    makes=("fp8",),
+    by_itself={
+        "experts": "each expert rank gets a run of experts in their order",
+        "all-to-all": "without --moe-a2a-backend dispatch and combine are an all-gather and a reduce-scatter; "
+        "deepep, where it is installed, sends each token to its experts alone",
+        "prefix cache": "prompts that share a beginning are served from its cache (--disable-radix-cache to stop)",
+    },
+    fronts=_fronts,
+)

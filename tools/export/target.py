@@ -1,0 +1,119 @@
+"""What an exporter is: an engine of one tested version, and the commands of one of its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..catalog.dtypes import DType
+from .result import ConfigFile, Launch, TargetName
+from .server import NodeShare, Server, shares
+from .settings import ServingSettings
+
+MODEL = "$MODEL"
+# The first port of each kind; server k of a plan takes the k-th after it.
+HTTP_PORT = 8000
+MASTER_PORT = 29_500
+HANDOFF_PORT = 15_000
+# Ranks of a server each take a port of their own from the first on.
+_PORTS_OF_A_SERVER = 100
+
+
+class CannotExportError(Exception):
+    """The engine has no setting for what the plan wants; the message says for what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """How one server is started: what runs on each node, and the files that it reads."""
+
+    launches: tuple[Launch, ...]
+    files: tuple[ConfigFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One exporter. `by_itself`: what the engine does without being told. `fronts`: what joins several servers.
+
+    `makes`: formats that it makes of a 16-bit checkpoint when it loads one.
+
+    `commands` raises `CannotExportError` where the engine has no setting for a server.
+    """
+
+    name: TargetName
+    version: str
+    commands: Callable[[Server, ServingSettings], Commands]
+    makes: tuple[DType, ...] = ()
+    by_itself: Mapping[str, str] = field(default_factory=dict[str, str])
+    fronts: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]]
+
+
+def address_of(node: str) -> str:
+    """The variable that holds the address of a node."""
+    return f"${node.upper()}"
+
+
+def port_of(server: Server) -> int:
+    """The port on which a server answers."""
+    return HTTP_PORT + server.index
+
+
+def master_port_of(server: Server) -> int:
+    """The port on which the processes of a server find each other."""
+    return MASTER_PORT + server.index
+
+
+def handoff_port_of(server: Server) -> int:
+    """The first port on which a server hands KV caches over."""
+    return HANDOFF_PORT + _PORTS_OF_A_SERVER * server.index
+
+
+def launch(server: Server, share: NodeShare, environment: Mapping[str, str], arguments: Sequence[str]) -> Launch:
+    """One process on one node, which sees the server's GPUs there in the order of its ranks."""
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, share.gpus))}
+    return Launch(
+        node=share.node,
+        server=server.index,
+        role=server.role,
+        environment={**visible, **environment},
+        arguments=tuple(arguments),
+    )
+
+
+def spread_of(server: Server, ranks: tuple[str, ...], title: str, how: str) -> Sequence[NodeShare]:
+    """The devices of `ranks`, in the order of the engine's ranks, node by node.
+
+    Raises:
+        CannotExportError: the ranks of a node do not stand together, or nodes have unequal shares.
+    """
+    spread = shares(ranks)
+    if spread is None:
+        raise CannotExportError(
+            f"replica {server.index}: {title} puts its ranks on nodes {how}, as many on each; the plan places them "
+            "otherwise"
+        )
+    return spread
+
+
+def whole_stages(server: Server) -> None:
+    """Check that attention has all devices of a stage, as the ranks of every engine do.
+
+    Raises:
+        CannotExportError: it has not.
+    """
+    ranks = server.groups * server.context * server.tp
+    if ranks != server.width:
+        raise CannotExportError(
+            f"replica {server.index}: attention uses {ranks} of the {server.width} devices of a stage; an engine's "
+            "ranks compute all parts of a layer"
+        )
+
+
+def options(*pairs: tuple[str, int | str | None]) -> list[str]:
+    """`--flag value` for each pair with a value."""
+    return [word for flag, value in pairs if value is not None for word in (flag, str(value))]
+
+
+def above_one(value: int) -> int | None:
+    """`value` where it differs from the 1 that engines take unasked."""
+    return value if value > 1 else None

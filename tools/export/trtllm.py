@@ -1,0 +1,101 @@
+"""TensorRT-LLM 1.2.1: `trtllm-serve` with a YAML of options (`llmapi/llm_args.py`, `mapping.py`, `commands/serve.py`).
+
+Ranks go stage by stage, tensor ranks last. Attention DP is on or off: its degree is the whole tensor group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from ..engines.names import ENGINES
+from .result import ConfigFile
+from .server import Server
+from .settings import ServingSettings
+from .target import MODEL, CannotExportError, Commands, Target, address_of, launch, port_of, spread_of, whole_stages
+
+_KV_DTYPES = {"fp8": "fp8", "nvfp4": "nvfp4"}
+
+
+def _commands(server: Server, settings: ServingSettings) -> Commands:
+    whole_stages(server)
+    _refuse_sequence_splits(server)
+    spread = spread_of(server, server.stage_major(), "TensorRT-LLM", "stage by stage")
+    name = f"trtllm_{server.index}.yaml"
+    words = ["trtllm-serve", MODEL, "--config", name, "--host", "0.0.0.0", "--port", str(port_of(server))]
+    if server.role != "both":
+        words += ["--server_role", "context" if server.role == "prefill" else "generation"]
+    environment: dict[str, str] = {}
+    if len(spread) > 1:
+        hosts = ",".join(f"{address_of(share.node)}:{len(share.gpus)}" for share in spread)
+        words = ["mpirun", "-H", hosts, "trtllm-llmapi-launch", *words]
+    config = yaml.safe_dump(_config(server, settings), sort_keys=False)
+    return Commands((launch(server, spread[0], environment, words),), (ConfigFile(name=name, text=config),))
+
+
+def _refuse_sequence_splits(server: Server) -> None:
+    if server.context > 1 and server.sequence_kind != "ulysses":
+        raise CannotExportError(
+            f"replica {server.index}: TensorRT-LLM has no sequence parallelism that gathers keys and values (sp "
+            f"{server.context}); it has Ulysses"
+        )
+    if server.cache_parts > 1:
+        raise CannotExportError(
+            f"replica {server.index}: no setting of TensorRT-LLM is known that cuts the KV cache in decode alone "
+            f"(kv_sp {server.cache_parts})"
+        )
+
+
+def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
+    cache: dict[str, object] = {"free_gpu_memory_fraction": settings.memory_share}
+    if settings.kv_cache is not None:
+        if settings.kv_cache not in _KV_DTYPES:
+            raise CannotExportError(f"TensorRT-LLM has no KV cache in {settings.kv_cache}")
+        cache["dtype"] = _KV_DTYPES[settings.kv_cache]
+    config: dict[str, object] = {
+        "backend": "pytorch",
+        "tensor_parallel_size": server.groups * server.tp,
+        "pipeline_parallel_size": server.pp,
+        "max_batch_size": settings.max_sequences,
+        "max_num_tokens": settings.token_budget,
+        "max_seq_len": settings.max_tokens,
+        "enable_chunked_prefill": True,
+        "kv_cache_config": cache,
+    }
+    if server.context > 1:
+        config |= {"context_parallel_size": server.context, "cp_config": {"cp_type": "ULYSSES"}}
+    if server.groups > 1:
+        config["enable_attention_dp"] = True
+    if settings.is_moe:
+        config |= {"moe_expert_parallel_size": server.ep, "moe_tensor_parallel_size": server.tp_expert}
+    if server.redundant_experts:
+        raise CannotExportError("how TensorRT-LLM is told the number of redundant experts is not known here")
+    if server.layers != ENGINES["trtllm"].default_cut(sum(server.layers), server.pp):
+        config["pp_partition"] = list(server.layers)
+    if server.role != "both":
+        config["cache_transceiver_config"] = {"backend": "NIXL", "max_tokens_in_buffer": settings.max_tokens}
+        config["disable_overlap_scheduler"] = server.role == "prefill"
+    return config
+
+
+def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
+    if prefill:
+        return (
+            "trtllm-serve disaggregated -c FILE, with the servers in FILE:",
+            f"context_servers: {{num_instances: {len(prefill)}, urls: [{', '.join(prefill)}]}}",
+            f"generation_servers: {{num_instances: {len(decode)}, urls: [{', '.join(decode)}]}}",
+        )
+    return ("any load balancer for HTTP in front of the servers, by requests in flight:", " ".join(decode))
+
+
+TARGET = Target(
+    name="trtllm",
+    version="1.2.1",
+    commands=_commands,
+    by_itself={
+        "experts": "each expert rank gets a run of experts in their order",
+        "prefix cache": "prompts that share a beginning are served from its cache (kv_cache_config.enable_block_reuse)",
+    },
+    fronts=_fronts,
+)

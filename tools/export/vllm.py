@@ -1,0 +1,140 @@
+"""vLLM 0.33.0: `vllm serve`. Flags and checks: `engine/arg_utils.py`, `config/parallel.py`, `config/kv_transfer.py`.
+
+Ranks go data-parallel group by group, in each stage by stage, tensor ranks last (`distributed/parallel_state.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from ..engines.names import ENGINES
+from .result import Launch, Role
+from .server import NodeShare, Server
+from .settings import ServingSettings
+from .target import (
+    MODEL,
+    CannotExportError,
+    Commands,
+    Target,
+    above_one,
+    address_of,
+    handoff_port_of,
+    launch,
+    master_port_of,
+    options,
+    port_of,
+    spread_of,
+    whole_stages,
+)
+
+_KV_DTYPES = {"fp8": "fp8", "nvfp4": "nvfp4"}
+_KV_ROLES: dict[Role, str] = {"prefill": "kv_producer", "decode": "kv_consumer"}
+
+
+def _commands(server: Server, settings: ServingSettings) -> Commands:
+    whole_stages(server)
+    if server.sequence_kind == "ulysses":
+        raise CannotExportError(f"replica {server.index}: vLLM has no Ulysses sequence parallelism")
+    spread = spread_of(server, server.group_major(), "vLLM", "group by group and within a group stage by stage")
+    return Commands(tuple(_launches(server, settings, spread)))
+
+
+def _launches(server: Server, settings: ServingSettings, spread: Sequence[NodeShare]) -> Iterator[Launch]:
+    engine = ENGINES["vllm"]
+    environment: dict[str, str] = {}
+    if server.layers != engine.default_cut(sum(server.layers), server.pp):
+        environment["VLLM_PP_LAYER_PARTITION"] = ",".join(map(str, server.layers))
+    for place, share in enumerate(spread):
+        own = dict(environment)
+        if server.role != "both":
+            own["VLLM_NIXL_SIDE_CHANNEL_HOST"] = address_of(share.node)
+            own["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(handoff_port_of(server))
+        words = ["vllm", "serve", MODEL, *_degrees(server, settings), *_serving(settings), *_handoff(server.role)]
+        words += _across_nodes(server, spread, place)
+        words += ["--headless"] if place else ["--host", "0.0.0.0", "--port", str(port_of(server))]
+        yield launch(server, share, own, words)
+
+
+def _degrees(server: Server, settings: ServingSettings) -> list[str]:
+    words = options(
+        ("--tensor-parallel-size", server.tp),
+        ("--pipeline-parallel-size", above_one(server.pp)),
+        ("--prefill-context-parallel-size", above_one(server.context)),
+        ("--decode-context-parallel-size", above_one(server.cache_parts)),
+        ("--data-parallel-size", above_one(server.groups)),
+    )
+    if settings.is_moe and server.ep > 1:
+        words.append("--enable-expert-parallel")
+    if server.redundant_experts:
+        balance = json.dumps({"num_redundant_experts": server.redundant_experts})
+        words += ["--enable-eplb", "--eplb-config", balance]
+    return words
+
+
+def _serving(settings: ServingSettings) -> list[str]:
+    cache = settings.kv_cache
+    if cache is not None and cache not in _KV_DTYPES:
+        raise CannotExportError(f"vLLM has no KV cache in {cache} (it has {', '.join(_KV_DTYPES)} beside 16 bits)")
+    return options(
+        ("--max-num-seqs", settings.max_sequences),
+        ("--max-num-batched-tokens", settings.token_budget),
+        ("--max-model-len", settings.max_tokens),
+        ("--gpu-memory-utilization", f"{settings.memory_share:g}"),
+        ("--kv-cache-dtype", None if cache is None else _KV_DTYPES[cache]),
+        ("--dtype", {"bf16": "bfloat16", "fp16": "float16"}.get(settings.dtype or "")),
+        ("--quantization", settings.quantisation),
+    )
+
+
+def _handoff(role: Role) -> list[str]:
+    if role == "both":
+        return []
+    return ["--kv-transfer-config", json.dumps({"kv_connector": "NixlConnector", "kv_role": _KV_ROLES[role]})]
+
+
+def _across_nodes(server: Server, spread: Sequence[NodeShare], place: int) -> list[str]:
+    """How the processes of a server on several nodes find each other: whole groups on a node, or ranks of one."""
+    nodes, leader = len(spread), address_of(spread[0].node)
+    if nodes == 1:
+        return options(("--data-parallel-rpc-port", master_port_of(server) if server.groups > 1 else None))
+    if server.groups % nodes == 0:
+        local = server.groups // nodes
+        return options(
+            ("--data-parallel-size-local", local),
+            ("--data-parallel-start-rank", place * local if place else None),
+            ("--data-parallel-address", leader),
+            ("--data-parallel-rpc-port", master_port_of(server)),
+        )
+    return options(
+        ("--nnodes", nodes),
+        ("--node-rank", place),
+        ("--master-addr", leader),
+        ("--master-port", master_port_of(server)),
+    )
+
+
+def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
+    if prefill:
+        return (
+            "a proxy that sends each request to a prefill server and then to a decode server: vLLM ships none for "
+            "production; llm-d and Dynamo have one",
+            f"prefill servers: {' '.join(prefill)}",
+            f"decode servers: {' '.join(decode)}",
+        )
+    return ("any load balancer for HTTP in front of the servers, by requests in flight:", " ".join(decode))
+
+
+TARGET = Target(
+    name="vllm",
+    version="0.33.0",
+    commands=_commands,
+    makes=("fp8",),
+    by_itself={
+        "experts": "each rank gets a run of experts in their order (--expert-placement-strategy linear)",
+        "all-to-all": "dispatch and combine run over --all2all-backend allgather_reducescatter; DeepEP, where it is "
+        "installed, is faster: deepep_high_throughput for prefill, deepep_low_latency for decode",
+        "prefix cache": "prompts that share a beginning are served from its cache (--no-enable-prefix-caching to stop)",
+    },
+    fronts=_fronts,
+)
