@@ -13,11 +13,13 @@ from .streams import check_places, may_style, text_width, write_files, write_jso
 
 @click.command("export", short_help="The launch commands of a plan document.")
 @DOCUMENT
-@click.option("--to", "target", required=True, metavar="TARGET", help="vllm, sglang or trtllm.")
+@click.option("--to", "target", required=True, metavar="TARGET", help="vllm, sglang, trtllm or kubernetes.")
 @click.option("-o", "--output", type=FILE, help="Write the script to this file.")
 @output_format
 def export_command(document: Path, target: str, output: Path | None, output_format: str) -> int:
-    """Write the plan document FILE as a script that starts its servers; exit 1 where the engine cannot run it.
+    """Write what starts the servers of the plan document FILE; exit 1 where the engine cannot run it.
+
+    An engine's target is a script, to be run on each node; kubernetes runs the plan's own engine, or else vLLM.
 
     What the engine cannot be told is refused with the reason and the nearest plan that it can run.
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import shardwright
 from shardwright.agent.compare import plan_of_words
-from shardwright.tools.export.export import TARGETS, export
+from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export
 from shardwright.tools.plan.document import Plan
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "cases" / "exports.json").read_text(encoding="utf-8"))
+ENGINES = ("vllm", "sglang", "trtllm")
 REFUSED = [(name, target) for name, targets in CASES["refused"].items() for target in targets]
-EXPORTED = [(name, target) for name in CASES["plans"] for target in TARGETS if (name, target) not in REFUSED]
+EXPORTED = [(name, target) for name in CASES["plans"] for target in ENGINES if (name, target) not in REFUSED]
+
+# Programs that stand for the engines: each writes down how it was called.
+_PROGRAMS = ("vllm", "python3", "trtllm-serve", "mpirun")
 
 
 @cache
@@ -34,3 +40,28 @@ def plan_named(name: str) -> Plan:
 def exported(name: str, target: str) -> Export:
     """The plan of a row, exported."""
     return export(plan_named(name), target)
+
+
+def run_script(script: str, node: str, folder: Path, **environment: str) -> tuple[str, list[list[str]]]:
+    """What the script says, and the calls that it makes, with programs in place of the engines."""
+    programs, calls = folder / "bin", folder / "calls"
+    programs.mkdir(exist_ok=True)
+    calls.unlink(missing_ok=True)
+    for name in _PROGRAMS:
+        program = programs / name
+        program.write_text(
+            '#!/bin/sh\n{ printf "%s\\0" "$CUDA_VISIBLE_DEVICES" "' + name + '" "$@"; printf "\\036"; } >> "$CALLS"\n'
+        )
+        program.chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script, "script", node],
+        env={"PATH": path, "CALLS": str(calls), **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    said = calls.read_text(encoding="utf-8").split("\x1e")[:-1] if calls.exists() else []
+    return done.stderr, [line.split("\0")[:-1] for line in said]

@@ -7,13 +7,13 @@ an engine puts its ranks) is refused by the exporter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..autofix.autofix import autofix
 from ..engines.defaults import engine_relaxations
-from ..engines.names import ENGINES, engine_of
+from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_of
 from ..errors import InputError
 from ..performance.estimate import estimate
 from ..performance.layout import LoadedLayout, layout_from_view
@@ -26,33 +26,42 @@ from ..plan.performance import Benchmark
 from ..plan.reader import ReadDocument, read_document, read_sound
 from ..validate import validate_read
 from . import sglang, trtllm, vllm
-from .result import ConfigFile, Export, Launch
+from .kubernetes import manifests
+from .result import Export, TargetName
 from .script import script
 from .server import servers_of
-from .settings import ServingSettings, settings_of
-from .target import CannotExportError, Target, address_of, port_of
+from .settings import settings_of
+from .target import CannotExportError, Commands, Target, Written
 
-TARGETS: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+_ENGINES: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+# What a plan may be exported to: an engine's own script, or objects that run the engine of the plan.
+TARGETS: tuple[TargetName, ...] = ("vllm", "sglang", "trtllm", "kubernetes")
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 
 
 def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
-    """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the engine `to`.
+    """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the target `to`.
+
+    The target is an engine, or `kubernetes`: then the engine is the plan's, or vLLM where it names none.
 
     Raises:
         InputError: there is no such target, or no plan can be read.
     """
-    target = TARGETS.get(to)
-    if target is None:
+    name = next((one for one in TARGETS if one == to), None)
+    if name is None:
         raise InputError(f"no target {to[:60]!r}: one of {', '.join(TARGETS)}")
     with collector_paused():
         read = read_document(document)
         if read.plan is None:
             raise InputError(f"no plan document: {read.faults[0].message} (shardwright validate lists what is wrong)")
         given = read.plan
-        found = _exported(_named(given, target), target)
-        return found.model_copy(update={"content_hash": content_hash(given)})
+        engine = None if given.serving is None else engine_of(given.serving.engine)
+        target = _ENGINES.get(name) or _ENGINES.get(engine or DEFAULT_ENGINE)
+        if target is None:
+            raise InputError(f"no commands of {engine} are known: name one of {', '.join(_ENGINES)}")
+        found = _exported(_named(given, target), target, manifests if name == "kubernetes" else script)
+        return found.model_copy(update={"target": name, "content_hash": content_hash(given)})
 
 
 def _named(plan: Plan, target: Target) -> dict[str, Any]:
@@ -67,7 +76,7 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
     return raw
 
 
-def _exported(raw: dict[str, Any], target: Target) -> Export:
+def _exported(raw: dict[str, Any], target: Target, write: Callable[[Written], str]) -> Export:
     read = read_sound(raw)
     errors = [one for one in validate_read(read).violations if one.severity == "error"]
     # A limit that this engine does not hold keeps nobody from running the plan.
@@ -76,7 +85,7 @@ def _exported(raw: dict[str, Any], target: Target) -> Export:
     if reasons:
         return _refused(raw, target, reasons, _nearest(raw, target))
     try:
-        return _written(read, target, missed)
+        return _written(read, target, missed, write)
     except CannotExportError as reason:
         return _refused(raw, target, (str(reason),), None)
 
@@ -112,31 +121,37 @@ def _nearest(raw: Mapping[str, Any], target: Target) -> tuple[str, dict[str, Any
     return (describe(read.plan.strategy), fixed.document) if read.plan is not None else None
 
 
-def _commands(
-    layout: LoadedLayout, target: Target
-) -> tuple[tuple[Launch, ...], tuple[ConfigFile, ...], ServingSettings]:
+def _commands(layout: LoadedLayout, target: Target) -> tuple[Commands, ...]:
     settings = settings_of(layout, target.makes)
-    made = [target.commands(server, settings) for server in servers_of(layout)]
-    launches = tuple(launch for one in made for launch in one.launches)
-    return launches, tuple(file for one in made for file in one.files), settings
+    return tuple(target.commands(server, settings) for server in servers_of(layout))
 
 
-def _written(read: ReadDocument, target: Target, missed: Sequence[str]) -> Export:
+def _written(read: ReadDocument, target: Target, missed: Sequence[str], write: Callable[[Written], str]) -> Export:
     plan, layout = read.plan, layout_from_view(read.view)
     assert plan is not None  # it was validated
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
-    launches, files, settings = _commands(layout, target)
+    commands, accelerator = _commands(layout, target), layout.setting.hardware.accelerator
     benchmark = estimate(read.view).benchmark
-    remarks = (*missed, *_remarks(plan, layout, target, settings))
+    remarks = (*missed, *_remarks(plan, layout, target))
     by_itself = tuple(_by_itself(layout, target))
     title, strategy = ENGINES[target.name].title, describe(plan.strategy)
-    head = (
-        f"{title} {target.version}: {strategy} of {plan.model.name} on {plan.hardware.nodes} x "
-        f"{plan.hardware.gpus_per_node} {layout.setting.hardware.accelerator.names[0]}.",
-        *(("Run on each node, with its name: bash SCRIPT n0",) if len({one.node for one in launches}) > 1 else ()),
-        *(f"Mind: {remark}" for remark in remarks),
-        *(f"By itself: {what}" for what in by_itself),
+    card = accelerator.names[0] if accelerator.names else "GPUs"
+    written = Written(
+        model=plan.model.name,
+        image=target.image,
+        gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
+        servers=servers_of(layout),
+        launches=tuple(one.launches for one in commands),
+        files=tuple(one.files for one in commands),
+        head=(
+            f"{title} {target.version}: {strategy} of {plan.model.name} on {plan.hardware.nodes} x "
+            f"{plan.hardware.gpus_per_node} {card}.",
+            *(f"Mind: {remark}" for remark in remarks),
+            *(f"By itself: {what}" for what in by_itself),
+        ),
+        check=tuple(_check(target, benchmark)),
+        fronts=target.fronts,
     )
     return Export(
         target=target.name,
@@ -144,9 +159,9 @@ def _written(read: ReadDocument, target: Target, missed: Sequence[str]) -> Expor
         engine_version=target.version,
         content_hash="",
         strategy=strategy,
-        text=script(plan.model.name, head, launches, files, _check(layout, target, benchmark)),
-        launches=launches,
-        files=files,
+        text=write(written),
+        launches=tuple(launch for one in written.launches for launch in one),
+        files=tuple(file for one in written.files for file in one),
         by_itself=by_itself,
         remarks=remarks,
         benchmark=benchmark,
@@ -163,8 +178,9 @@ def _by_itself(layout: LoadedLayout, target: Target) -> Iterator[str]:
             yield what
 
 
-def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
+def _remarks(plan: Plan, layout: LoadedLayout, target: Target) -> Iterator[str]:
     """What a person has to see to before this runs as planned."""
+    settings = settings_of(layout, target.makes)
     version = None if plan.serving is None else plan.serving.engine_version
     if version is not None and version != target.version:
         yield f"the plan names version {version}; these flags are those of {target.version}"
@@ -176,14 +192,8 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: Serving
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
 
 
-def _check(layout: LoadedLayout, target: Target, benchmark: Benchmark | None) -> Iterator[str]:
-    """The way to the servers, and how to see whether what runs is what was predicted."""
-    ends: dict[str, list[str]] = {"both": [], "prefill": [], "decode": []}
-    for server in servers_of(layout):
-        node = server.stages[0][0].partition(".")[0]
-        ends[server.role].append(f"http://{address_of(node)}:{port_of(server)}")
-    if len(layout.replicas) > 1:
-        yield from target.fronts(ends["prefill"], ends["decode"] or ends["both"])
+def _check(target: Target, benchmark: Benchmark | None) -> Iterator[str]:
+    """How to see whether what runs is what was predicted."""
     if benchmark is not None:
         yield "The check, sent to the way in (add --host and --port), and what it should print:"
         yield benchmark.command

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from ..plan.performance import Benchmark, Frozen, Sparse
 
-TargetName = Literal["vllm", "sglang", "trtllm"]
+EngineTarget = Literal["vllm", "sglang", "trtllm"]
+TargetName = Literal["vllm", "sglang", "trtllm", "kubernetes"]
 Role = Literal["both", "prefill", "decode"]
 
 
@@ -30,9 +31,9 @@ class ConfigFile(Frozen):
 class Export(Sparse):
     """What runs a plan on an engine of one tested version; `refused` says why it cannot, and then nothing is to run.
 
-    `text` is the whole script. `by_itself` is what the engine decides without being told, and `remarks` what a person
-    has to see to. `benchmark` is the check: the command to run against the servers, and what it should print.
-    `nearest` is the nearest plan that the engine can run, where there is one.
+    `text` is the whole script or manifest. `by_itself` is what the engine decides without being told, and `remarks`
+    what a person has to see to. `benchmark` is the check: the command to run against the servers, and what it should
+    print. `nearest` is the nearest plan that the engine can run, where there is one.
     """
 
     target: TargetName

@@ -9,6 +9,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from .result import ConfigFile, Launch
+from .server import Server
+from .target import Written, address_of, port_of
 
 _INDENT = "  "
 _END_OF_FILE = "END_OF_FILE"
@@ -19,16 +21,16 @@ def comment(text: str) -> str:
     return f"# {' '.join(text.split())}".rstrip()
 
 
-def script(
-    model: str, head: Iterable[str], launches: Sequence[Launch], files: Sequence[ConfigFile], tail: Iterable[str]
-) -> str:
-    """The script that starts `launches`; `head` and `tail` are what its comments say before and after."""
+def script(written: Written) -> str:
+    """The script that starts the servers of a plan."""
+    launches = [launch for one in written.launches for launch in one]
     nodes = list(dict.fromkeys(launch.node for launch in launches))
-    lines = ["#!/usr/bin/env bash", *map(comment, head), "set -euo pipefail", ""]
+    which = ["Run on each node, with its name: bash SCRIPT n0"] if len(nodes) > 1 else []
+    head = map(comment, (written.head[0], *which, *written.head[1:]))
+    lines = ["#!/usr/bin/env bash", *head, "set -euo pipefail", ""]
     lines += [comment("The checkpoint: a path, or a name on the Hugging Face Hub.")]
-    lines += [f'[ -n "${{MODEL:-}}" ] || MODEL={shlex.quote(model)}', *_addresses(nodes, launches), ""]
-    for file in files:
-        lines += [f"cat > {shlex.quote(file.name)} <<'{_END_OF_FILE}'", file.text.rstrip("\n"), _END_OF_FILE, ""]
+    lines += [f'[ -n "${{MODEL:-}}" ] || MODEL={shlex.quote(written.model)}', *_addresses(nodes, launches), ""]
+    lines += [line for files in written.files for line in file_lines(files)]
     if len(nodes) == 1:
         lines += _node(launches, indent="")
     else:
@@ -37,7 +39,22 @@ def script(
             lines += [f"{node})", *_node([launch for launch in launches if launch.node == node], indent=_INDENT)]
             lines.append(f"{_INDENT};;")
         lines += [f'*) echo "no node $1: one of {", ".join(nodes)}" >&2; exit 2 ;;', "esac"]
-    return "\n".join([*lines, "", *map(comment, tail)]) + "\n"
+    ways = [(one, f"http://{address_of(launches[0].node)}:{port_of(one)}") for one, launches in written.by_server()]
+    return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
+
+
+def tail_lines(written: Written, ways: Sequence[tuple[Server, str]]) -> Iterator[str]:
+    """What joins the servers, which answer at `ways`, where there are several; then the check."""
+    if len(written.servers) > 1:
+        prefill = [way for server, way in ways if server.role == "prefill"]
+        yield from written.fronts(prefill, [way for server, way in ways if server.role != "prefill"])
+    yield from written.check
+
+
+def file_lines(files: Iterable[ConfigFile]) -> Iterator[str]:
+    """Lines of a script that write `files`."""
+    for file in files:
+        yield from (f"cat > {shlex.quote(file.name)} <<'{_END_OF_FILE}'", file.text.rstrip("\n"), _END_OF_FILE, "")
 
 
 def _addresses(nodes: Sequence[str], launches: Sequence[Launch]) -> list[str]:
@@ -58,11 +75,16 @@ def _node(launches: Sequence[Launch], indent: str) -> Iterator[str]:
     for launch in launches:
         role = "" if launch.role == "both" else f", {launch.role}"
         yield indent + comment(f"replica {launch.server}{role}")
-        start = [f"{name}={_word(value)}" for name, value in launch.environment.items()]
-        words = [*start, *_by_flag(launch.arguments)]
-        yield f" \\\n{indent}{_INDENT}".join([indent + words[0], *words[1:]]) + (" &" if together else "")
+        command = command_text([*launch.environment.items()], launch.arguments, indent)
+        yield indent + command + (" &" if together else "")
     if together:
         yield f"{indent}wait"
+
+
+def command_text(environment: Iterable[tuple[str, str]], arguments: Sequence[str], indent: str) -> str:
+    """A command with what it is started with, a flag a line; lines after the first begin with `indent`."""
+    start = [f"{name}={_word(value)}" for name, value in environment]
+    return f" \\\n{indent}{_INDENT}".join([*start, *_by_flag(arguments)])
 
 
 def _by_flag(arguments: Sequence[str]) -> Iterator[str]:

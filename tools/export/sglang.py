@@ -64,7 +64,7 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
         ("--ep-size", above_one(server.ep)),
     )
     if server.context > 1:
-        words.append("--enable-prefill-cp")
+        words += ["--enable-prefill-cp", "--cp-strategy", "zigzag"]
     if settings.is_moe and settings.has_split_ffn and server.tp_ffn == 1 < server.width:
         words += ["--moe-dense-tp-size", "1"]
     if server.redundant_experts:
@@ -111,6 +111,7 @@ def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
 TARGET = Target(
     name="sglang",
     version="0.5.23",
+    image="lmsysorg/sglang:v0.5.23",
     commands=_commands,
     makes=("fp8",),
     by_itself={

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..catalog.dtypes import DType
-from .result import ConfigFile, Launch, TargetName
+from .result import ConfigFile, EngineTarget, Launch
 from .server import NodeShare, Server, shares
 from .settings import ServingSettings
 
+Fronts = Callable[[Sequence[str], Sequence[str]], tuple[str, ...]]
 MODEL = "$MODEL"
 # The first port of each kind; server k of a plan takes the k-th after it.
 HTTP_PORT = 8000
@@ -17,6 +18,27 @@ MASTER_PORT = 29_500
 HANDOFF_PORT = 15_000
 # Ranks of a server each take a port of their own from the first on.
 _PORTS_OF_A_SERVER = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a text is made of: `launches[i]` and `files` start `servers[i]`; `head` says what it is,
+    `check` how to see whether it runs as predicted, and `fronts` what joins servers at these addresses (those of
+    prefill, and all others)."""
+
+    model: str
+    image: str
+    gpu_resource: str
+    servers: tuple[Server, ...]
+    launches: tuple[tuple[Launch, ...], ...]
+    files: tuple[tuple[ConfigFile, ...], ...]
+    head: tuple[str, ...]
+    check: tuple[str, ...]
+    fronts: Fronts
+
+    def by_server(self) -> Iterator[tuple[Server, tuple[Launch, ...]]]:
+        """Each server with what starts it."""
+        return zip(self.servers, self.launches, strict=True)
 
 
 class CannotExportError(Exception):
@@ -33,19 +55,21 @@ class Commands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One exporter. `by_itself`: what the engine does without being told. `fronts`: what joins several servers.
+    """One engine to write for; `image` is its container.
 
-    `makes`: formats that it makes of a 16-bit checkpoint when it loads one.
+    `by_itself`: what the engine does without being told. `fronts`: what joins several servers. `makes`: formats that
+    it makes of a 16-bit checkpoint when it loads one.
 
     `commands` raises `CannotExportError` where the engine has no setting for a server.
     """
 
-    name: TargetName
+    name: EngineTarget
     version: str
+    image: str
     commands: Callable[[Server, ServingSettings], Commands]
     makes: tuple[DType, ...] = ()
     by_itself: Mapping[str, str] = field(default_factory=dict[str, str])
-    fronts: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]]
+    fronts: Fronts
 
 
 def address_of(node: str) -> str:

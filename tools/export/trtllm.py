@@ -92,6 +92,7 @@ def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
 TARGET = Target(
     name="trtllm",
     version="1.2.1",
+    image="nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
     commands=_commands,
     by_itself={
         "experts": "each expert rank gets a run of experts in their order",

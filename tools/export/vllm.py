@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from ..catalog.dtypes import DType
 from ..engines.names import ENGINES
 from .result import Launch, Role
 from .server import NodeShare, Server
@@ -29,6 +30,8 @@ from .target import (
 )
 
 _KV_DTYPES = {"fp8": "fp8", "nvfp4": "nvfp4"}
+# Formats that it makes of a 16-bit checkpoint, by its names.
+_ONLINE: dict[DType, str] = {"fp8": "fp8_per_tensor"}
 _KV_ROLES: dict[Role, str] = {"prefill": "kv_producer", "decode": "kv_consumer"}
 
 
@@ -83,7 +86,7 @@ def _serving(settings: ServingSettings) -> list[str]:
         ("--gpu-memory-utilization", f"{settings.memory_share:g}"),
         ("--kv-cache-dtype", None if cache is None else _KV_DTYPES[cache]),
         ("--dtype", {"bf16": "bfloat16", "fp16": "float16"}.get(settings.dtype or "")),
-        ("--quantization", settings.quantisation),
+        ("--quantization", None if settings.quantisation is None else _ONLINE[settings.quantisation]),
     )
 
 
@@ -128,8 +131,9 @@ def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
 TARGET = Target(
     name="vllm",
     version="0.33.0",
+    image="vllm/vllm-openai:v0.33.0",
     commands=_commands,
-    makes=("fp8",),
+    makes=tuple(_ONLINE),
     by_itself={
         "experts": "each rank gets a run of experts in their order (--expert-placement-strategy linear)",
         "all-to-all": "dispatch and combine run over --all2all-backend allgather_reducescatter; DeepEP, where it is "

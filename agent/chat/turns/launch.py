@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ....tools.engines.names import DEFAULT_ENGINE, engine_of
 from ....tools.export.export import export
-from ....tools.plan.document import Plan
+from ....tools.plan.document import Plan, ServingBlock
 from ...report.export import render_export
 from ..outcome import Outcome
 from .explain import explain_words
@@ -37,8 +37,9 @@ _LAUNCH = re.compile(
     r"|(?:启动|运行|部署)(?:命令|参数|脚本)|命令行|导出(?:到|为|成)",
     re.I | re.S,
 )
+_KUBERNETES = re.compile(r"(?<![a-z])(?:kubernetes|k8s)(?![a-z])", re.I)
 # What no exporter writes for.
-_NO_EXPORTER = re.compile(r"(?<![a-z])(?:kubernetes|k8s|docker|dynamo|lmdeploy|nim|tgi)(?![a-z])", re.I)
+_NO_EXPORTER = re.compile(r"(?<![a-z])(?:docker|dynamo|lmdeploy|nim|tgi)(?![a-z])", re.I)
 # What an option means, or what an engine refuses, is a question for the knowledge base alone.
 _MEANT = re.compile(
     r"(?<![a-z])(?:means?|explain|refuses?|supports?|what\s(?:does|do)|why|if)(?![a-z])|什么意思|支持|如果", re.I
@@ -68,5 +69,11 @@ def launch_text(plan: Plan, text: str, width: int) -> str:
     front = _NO_EXPORTER.search(text)
     unwritten = f"For {front[0]} nothing is written yet; its containers run this:\n" if front else ""
     serving = None if plan.serving is None else plan.serving.engine
-    found = export(plan, engine_of(text) or engine_of(serving) or DEFAULT_ENGINE)
+    engine = engine_of(text) or engine_of(serving) or DEFAULT_ENGINE
+    if _KUBERNETES.search(text):
+        plan = plan.model_copy(
+            update={"serving": (plan.serving or ServingBlock()).model_copy(update={"engine": engine})}
+        )
+        engine = "kubernetes"
+    found = export(plan, engine)
     return unwritten + (found.text or render_export(found, title="this plan", width=width))
