@@ -13,11 +13,11 @@ import shardwright
 from shardwright.tools.engines.names import ENGINES as KNOWN_ENGINES
 from shardwright.tools.errors import InputError
 from shardwright.tools.export.export import export
-from shardwright.tools.export.result import Export, Launch
 from shardwright.tools.performance.layout import layout_from_view
 from shardwright.tools.plan.layout import PhaseLayout
 from shardwright.tools.plan.reader import read_document
 
+from .placements import config_of, options, stages, world
 from .plans import CASES, ENGINES, EXPORTED, REFUSED, exported, plan_named, run_script
 
 # The flags that each engine's own parser knows, of those that may be written (its documentation of that version).
@@ -27,72 +27,6 @@ KNOWN: dict[str, set[str]] = {
         (Path(__file__).parents[1] / "cases" / "engine_flags.json").read_text(encoding="utf-8")
     ).items()
 }
-
-
-def _options(arguments: tuple[str, ...]) -> dict[str, str]:
-    """Flags with their values; a switch has an empty one."""
-    flags = [place for place, word in enumerate(arguments) if word.startswith("--")]
-    return {
-        arguments[place]: arguments[place + 1] if place + 1 < len(arguments) and place + 1 not in flags else ""
-        for place in flags
-    }
-
-
-def _config(found: Export, launch: Launch) -> dict[str, Any]:
-    name = _options(launch.arguments)["--config"]
-    return yaml.safe_load(next(file.text for file in found.files if file.name == name))
-
-
-def _ranks(found: Export, server: int) -> list[str]:
-    """The devices of a server in the order of its ranks, as its processes see them."""
-    launches = [launch for launch in found.launches if launch.server == server]
-    first = launches[0]
-    if found.target == "trtllm" and first.arguments[0] == "mpirun":
-        # All GPUs of each host.
-        hosts = [entry.split(":") for entry in first.arguments[2].split(",")]
-        return [f"{host[1:].lower()}.g{gpu}" for host, slots in hosts for gpu in range(int(slots))]
-    return [
-        f"{launch.node}.g{gpu}" for launch in launches for gpu in launch.environment["CUDA_VISIBLE_DEVICES"].split(",")
-    ]
-
-
-def _stages(found: Export, server: int) -> list[list[str]]:
-    """The devices of each stage of a server, by the rank order that its engine documents."""
-    ranks = _ranks(found, server)
-    launch = next(one for one in found.launches if one.server == server)
-    options = _options(launch.arguments)
-    if found.target == "vllm":
-        # Data-parallel groups outermost, then stages.
-        pp = int(options.get("--pipeline-parallel-size", 1))
-        groups = int(options.get("--data-parallel-size", 1))
-        size = len(ranks) // groups // pp
-        return [
-            [ranks[(group * pp + stage) * size + rank] for group in range(groups) for rank in range(size)]
-            for stage in range(pp)
-        ]
-    if found.target == "sglang":
-        pp = int(options.get("--pp-size", 1))
-    else:
-        pp = int(_config(found, launch)["pipeline_parallel_size"])
-    width = len(ranks) // pp
-    return [ranks[stage * width : (stage + 1) * width] for stage in range(pp)]
-
-
-def _world(found: Export, launch: Launch) -> int:
-    """Ranks of a server by its degrees alone."""
-    options = _options(launch.arguments)
-    if found.target == "vllm":
-        names = ("tensor-parallel", "pipeline-parallel", "data-parallel", "prefill-context-parallel")
-        sizes = [int(options.get(f"--{name}-size", 1)) for name in names]
-    elif found.target == "sglang":
-        sizes = [int(options.get(name, 1)) for name in ("--tp-size", "--pp-size")]
-    else:
-        config = _config(found, launch)
-        sizes = [config[f"{name}_parallel_size"] for name in ("tensor", "pipeline")]
-    world = 1
-    for size in sizes:
-        world *= size
-    return world
 
 
 def _phases(name: str) -> list[PhaseLayout]:
@@ -106,7 +40,7 @@ def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> 
     found = exported(name, target)
     assert not found.refused
     for server, phase in enumerate(_phases(name)):
-        assert _stages(found, server) == [list(stage.devices) for stage in phase.stages]
+        assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
 
 
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
@@ -114,7 +48,7 @@ def test_the_degrees_make_as_many_ranks_as_the_replica_has_devices(name: str, ta
     found = exported(name, target)
     for server, phase in enumerate(_phases(name)):
         launch = next(one for one in found.launches if one.server == server)
-        assert _world(found, launch) == len(phase.devices)
+        assert world(found, launch) == len(phase.devices)
 
 
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
@@ -125,7 +59,7 @@ def test_stages_have_the_layers_of_the_plan(name: str, target: str) -> None:
         layers = tuple(last - first + 1 for first, last in (stage.layers for stage in phase.stages))
         launch = next(one for one in found.launches if one.server == server)
         if target == "trtllm":
-            said = _config(found, launch).get("pp_partition")
+            said = config_of(found, launch).get("pp_partition")
         else:
             text = launch.environment.get(f"{target.upper()}_PP_LAYER_PARTITION")
             said = None if text is None else [int(count) for count in text.split(",")]
@@ -137,7 +71,7 @@ def test_stages_have_the_layers_of_the_plan(name: str, target: str) -> None:
 def test_every_flag_and_key_is_the_engines_own(name: str, target: str) -> None:
     found = exported(name, target)
     for launch in found.launches:
-        flags = set(_options(launch.arguments))
+        flags = set(options(launch.arguments))
         assert flags <= KNOWN[target], flags - KNOWN[target]
     keys = {key for file in found.files for key in yaml.safe_load(file.text)}
     assert keys <= KNOWN["trtllm yaml"], keys - KNOWN["trtllm yaml"]
@@ -234,9 +168,9 @@ def test_what_is_predicted_is_what_is_started_and_the_check_says_what_to_expect(
     serving = {"engine": "vllm", "max_batch": 48, "prefill_chunk_tokens": 4096}
     stated = {**plan.model_dump(mode="json"), "serving": serving}
     found = export(stated, "vllm")
-    options = _options(found.launches[0].arguments)
-    assert options["--max-num-seqs"] == "48" and options["--max-num-batched-tokens"] == "4096"
-    assert options["--gpu-memory-utilization"] == "0.9" and options["--max-model-len"] == "1152"
+    said = options(found.launches[0].arguments)
+    assert said["--max-num-seqs"] == "48" and said["--max-num-batched-tokens"] == "4096"
+    assert said["--gpu-memory-utilization"] == "0.9" and said["--max-model-len"] == "1152"
     estimate = shardwright.estimate(stated)
     assert found.benchmark == estimate.benchmark and found.benchmark is not None
     assert found.text is not None and f"# {found.benchmark.command}\n" in found.text

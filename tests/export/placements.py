@@ -1,0 +1,75 @@
+"""Which device computes which part, by the commands alone: as the engines document the order of their ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from shardwright.tools.export.result import Export, Launch
+
+
+def options(arguments: tuple[str, ...]) -> dict[str, str]:
+    """Flags with their values; a switch has an empty one."""
+    flags = [place for place, word in enumerate(arguments) if word.startswith("--")]
+    return {
+        arguments[place]: arguments[place + 1] if place + 1 < len(arguments) and place + 1 not in flags else ""
+        for place in flags
+    }
+
+
+def config_of(found: Export, launch: Launch) -> dict[str, Any]:
+    name = options(launch.arguments)["--config"]
+    return yaml.safe_load(next(file.text for file in found.files if file.name == name))
+
+
+def _ranks(found: Export, server: int) -> list[str]:
+    """The devices of a server in the order of its ranks, as its processes see them."""
+    launches = [launch for launch in found.launches if launch.server == server]
+    first = launches[0]
+    if found.target == "trtllm" and first.arguments[0] == "mpirun":
+        # All GPUs of each host.
+        hosts = [entry.split(":") for entry in first.arguments[2].split(",")]
+        return [f"{host[1:].lower()}.g{gpu}" for host, slots in hosts for gpu in range(int(slots))]
+    return [
+        f"{launch.node}.g{gpu}" for launch in launches for gpu in launch.environment["CUDA_VISIBLE_DEVICES"].split(",")
+    ]
+
+
+def stages(found: Export, server: int) -> list[list[str]]:
+    """The devices of each stage of a server, by the rank order that its engine documents."""
+    ranks = _ranks(found, server)
+    launch = next(one for one in found.launches if one.server == server)
+    said = options(launch.arguments)
+    if found.target == "vllm":
+        # Data-parallel groups outermost, then stages.
+        pp = int(said.get("--pipeline-parallel-size", 1))
+        groups = int(said.get("--data-parallel-size", 1))
+        size = len(ranks) // groups // pp
+        return [
+            [ranks[(group * pp + stage) * size + rank] for group in range(groups) for rank in range(size)]
+            for stage in range(pp)
+        ]
+    if found.target == "sglang":
+        pp = int(said.get("--pp-size", 1))
+    else:
+        pp = int(config_of(found, launch)["pipeline_parallel_size"])
+    width = len(ranks) // pp
+    return [ranks[stage * width : (stage + 1) * width] for stage in range(pp)]
+
+
+def world(found: Export, launch: Launch) -> int:
+    """Ranks of a server by its degrees alone."""
+    said = options(launch.arguments)
+    if found.target == "vllm":
+        names = ("tensor-parallel", "pipeline-parallel", "data-parallel", "prefill-context-parallel")
+        sizes = [int(said.get(f"--{name}-size", 1)) for name in names]
+    elif found.target == "sglang":
+        sizes = [int(said.get(name, 1)) for name in ("--tp-size", "--pp-size")]
+    else:
+        config = config_of(found, launch)
+        sizes = [config.get(f"{name}_parallel_size", 1) for name in ("tensor", "pipeline", "context")]
+    world = 1
+    for size in sizes:
+        world *= size
+    return world
