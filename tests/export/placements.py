@@ -10,7 +10,9 @@ from shardwright.tools.export.result import Export, Launch
 
 
 def options(arguments: tuple[str, ...]) -> dict[str, str]:
-    """Flags with their values; a switch has an empty one."""
+    """Flags of the engine with their values; a switch has an empty one."""
+    if arguments[0] == "mpirun":
+        arguments = arguments[arguments.index("trtllm-serve") :]
     flags = [place for place, word in enumerate(arguments) if word.startswith("--")]
     return {
         arguments[place]: arguments[place + 1] if place + 1 < len(arguments) and place + 1 not in flags else ""
@@ -28,9 +30,11 @@ def _ranks(found: Export, server: int) -> list[str]:
     launches = [launch for launch in found.launches if launch.server == server]
     first = launches[0]
     if found.target == "trtllm" and first.arguments[0] == "mpirun":
-        # All GPUs of each host.
-        hosts = [entry.split(":") for entry in first.arguments[2].split(",")]
-        return [f"{host[1:].lower()}.g{gpu}" for host, slots in hosts for gpu in range(int(slots))]
+        # The GPUs that are named, on each host.
+        hosts = first.arguments[first.arguments.index("-H") + 1].split(",")
+        gpus = first.environment["CUDA_VISIBLE_DEVICES"].split(",")
+        assert all(host.endswith(f":{len(gpus)}") for host in hosts)
+        return [f"{host[1:].partition(':')[0].lower()}.g{gpu}" for host in hosts for gpu in gpus]
     return [
         f"{launch.node}.g{gpu}" for launch in launches for gpu in launch.environment["CUDA_VISIBLE_DEVICES"].split(",")
     ]

@@ -145,6 +145,21 @@ def test_a_missing_address_or_an_unknown_node_is_said(tmp_path: Path) -> None:
     assert "no node n7" in error and not calls
 
 
+def test_a_node_that_others_start_needs_an_address_too(tmp_path: Path) -> None:
+    text = exported("phases and groups", "trtllm").text
+    assert text is not None and "Run nothing on n2" in text
+    error, calls = run_script(text, "n1", tmp_path, N0="10.0.0.1", N1="10.0.0.2")
+    assert "the address of node n2" in error and not calls
+
+
+def test_another_checkpoint_than_the_models_own_has_to_be_named(tmp_path: Path) -> None:
+    text = exported("another checkpoint", "trtllm").text
+    assert text is not None
+    error, calls = run_script(text, "n0", tmp_path)
+    assert "a checkpoint in nvfp4" in error and not calls
+    assert run_script(text, "n0", tmp_path, MODEL="/models/fp4")[1]
+
+
 @pytest.mark.parametrize("target", ENGINES)
 @pytest.mark.parametrize("name", ["x'; touch pwned; '", "$(touch pwned)", "a\ntouch pwned\n#", "`touch pwned`"])
 def test_a_models_name_is_neverrun_script(name: str, target: str, tmp_path: Path) -> None:
@@ -170,7 +185,7 @@ def test_what_is_predicted_is_what_is_started_and_the_check_says_what_to_expect(
     found = export(stated, "vllm")
     said = options(found.launches[0].arguments)
     assert said["--max-num-seqs"] == "48" and said["--max-num-batched-tokens"] == "4096"
-    assert said["--gpu-memory-utilization"] == "0.9" and said["--max-model-len"] == "1152"
+    assert said["--gpu-memory-utilization"] == "0.9" and said["--max-model-len"] == "1168"
     estimate = shardwright.estimate(stated)
     assert found.benchmark == estimate.benchmark and found.benchmark is not None
     assert found.text is not None and f"# {found.benchmark.command}\n" in found.text

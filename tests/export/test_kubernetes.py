@@ -92,6 +92,8 @@ def test_each_service_reaches_the_pods_that_answer() -> None:
     for name, engine in WRITTEN:
         objects = _objects(_exported(name, engine))
         for workload, service in zip(objects[::2], objects[1::2], strict=True):
+            # A LeaderWorkerSet makes a Service of its own name, through which its pods find their leader.
+            assert service["metadata"]["name"] != workload["metadata"]["name"]
             selector, leader = service["spec"]["selector"], _pods(workload)[0]
             assert service["spec"]["ports"][0]["targetPort"] == leader["ports"][0]["containerPort"]
             assert str(leader["ports"][0]["containerPort"]) in leader["args"][0]

@@ -139,6 +139,7 @@ def _written(read: ReadDocument, target: Target, missed: Sequence[str], write: C
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
         model=plan.model.name,
+        checkpoint_format=settings_of(layout, target.makes).checkpoint_format,
         image=target.image,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
         servers=servers_of(layout),
@@ -195,7 +196,7 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target) -> Iterator[str]:
 def _check(target: Target, benchmark: Benchmark | None) -> Iterator[str]:
     """How to see whether what runs is what was predicted."""
     if benchmark is not None:
-        yield "The check, sent to the way in (add --host and --port), and what it should print:"
+        yield "The check, sent to the way in (add --host and --port; --model is MODEL), and what it should print:"
         yield benchmark.command
         yield (
             f"mean TTFT {benchmark.ttft_ms:,.1f} ms, mean TPOT {benchmark.tpot_ms:,.2f} ms, output "

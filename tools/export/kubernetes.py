@@ -22,7 +22,13 @@ _LWS = "leaderworkerset.sigs.k8s.io"
 _STARTUP = {"periodSeconds": 10, "failureThreshold": 720}
 _NAMES = {"both": "serve", "prefill": "prefill", "decode": "decode"}
 
-_REMARK = "Kubernetes chooses nodes and GPUs: let pods of one group run on nodes with the links that were planned with"
+_REMARKS = (
+    "Kubernetes chooses nodes and GPUs: let pods of one group run on nodes with the links that were planned with, and "
+    "give them the cluster's RDMA devices, without which traffic between nodes goes over TCP",
+    "the secret hf-token (key token) opens gated models; each pod fetches the checkpoint anew unless a volume keeps it",
+)
+# The load of a checkpoint is no failed roll-out; nor are there spare GPUs to start new pods beside the old.
+_ROLLOUT = {"progressDeadlineSeconds": 7500, "strategy": {"type": "Recreate"}}
 
 
 def manifests(written: Written) -> str:
@@ -34,10 +40,15 @@ def manifests(written: Written) -> str:
     groups = dict(_groups(written.servers))
     objects = [one for name, places in groups.items() for one in _objects(written, name, places)]
     texts = [yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=10_000) for one in objects]
-    comments = "".join(f"{comment(line)}\n" for line in (*written.head, f"Mind: {_REMARK}"))
+    comments = "".join(f"{comment(line)}\n" for line in (*written.head, *(f"Mind: {remark}" for remark in _REMARKS)))
     firsts = {name: written.servers[places[0]] for name, places in groups.items()}
-    tail = tail_lines(written, [(server, f"http://{name}:{port_of(server)}") for name, server in firsts.items()])
+    tail = tail_lines(written, [(server, f"{_service(name)}:{port_of(server)}") for name, server in firsts.items()])
     return comments + "---\n".join(["", *texts]) + "".join(f"{comment(line)}\n" for line in tail)
+
+
+def _service(name: str) -> str:
+    """The name of a Service; a LeaderWorkerSet makes one of its own by its own name."""
+    return f"{name}-http"
 
 
 def _groups(servers: Sequence[Server]) -> Iterator[tuple[str, list[int]]]:
@@ -64,7 +75,7 @@ def _objects(written: Written, name: str, places: Sequence[int]) -> Iterator[dic
     if size == 1:
         labels = {"app": name}
         pod = {"metadata": {"labels": labels}, "spec": _pod(written, launches, files, port)}
-        spec = {"replicas": len(places), "selector": {"matchLabels": labels}, "template": pod}
+        spec = {"replicas": len(places), **_ROLLOUT, "selector": {"matchLabels": labels}, "template": pod}
         yield {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
     else:
         labels = {f"{_LWS}/name": name, f"{_LWS}/worker-index": "0"}
@@ -84,7 +95,7 @@ def _objects(written: Written, name: str, places: Sequence[int]) -> Iterator[dic
     yield {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name},
+        "metadata": {"name": _service(name)},
         "spec": {"selector": labels, "ports": ports},
     }
 
@@ -98,7 +109,8 @@ def _pod(written: Written, launches: Sequence[Launch], files: Sequence[ConfigFil
         "command": ["bash", "-c"],
         "args": [_script(launches, files)],
         "env": [
-            {"name": "MODEL", "value": written.model},
+            {"name": "MODEL", "value": _checkpoint(written)},
+            {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}},
             {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         ],
         "resources": {"limits": {written.gpu_resource: str(gpus)}},
@@ -114,19 +126,26 @@ def _pod(written: Written, launches: Sequence[Launch], files: Sequence[ConfigFil
     return {"containers": [container], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}
 
 
+def _checkpoint(written: Written) -> str:
+    """The checkpoint; in place of one that only the caller can name, what it has to be: no server starts with it."""
+    wanted = written.checkpoint_format
+    return written.model if wanted is None else f"A-CHECKPOINT-IN-{wanted.upper()}"
+
+
 def _script(launches: Sequence[Launch], files: Iterable[ConfigFile]) -> str:
     lines = ["set -euo pipefail", *file_lines(files)]
-    for launch in launches[1:]:
+    words = " ".join(word for one in launches for word in (*one.arguments, *one.environment.values()))
+    for place, launch in enumerate(launches):
         # A node other than the first is only named as the place where its own process is.
-        lines.append(f'{address_of(launch.node)[1:]}="$POD_IP"')
-    first = address_of(launches[0].node)[1:]
+        address = "$LWS_LEADER_ADDRESS" if place == 0 < len(launches) - 1 else "$POD_IP"
+        if address_of(launch.node) in words:
+            lines.append(f'{address_of(launch.node)[1:]}="{address}"')
     if len(launches) == 1:
-        lines += [f'{first}="$POD_IP"', f"exec {_command(launches[0], '')}"]
-        return "\n".join(lines) + "\n"
-    lines += [f'{first}="$LWS_LEADER_ADDRESS"', 'case "$LWS_WORKER_INDEX" in']
+        return "\n".join([*lines, f"exec {_command(launches[0], '')}", ""])
+    lines.append('case "$LWS_WORKER_INDEX" in')
     for place, launch in enumerate(launches):
         lines += [f"{place})", f"  exec {_command(launch, '  ')}", "  ;;"]
-    return "\n".join([*lines, "esac"]) + "\n"
+    return "\n".join([*lines, f'*) echo "a group has {len(launches)} pods" >&2; exit 2 ;;', "esac", ""])
 
 
 def _command(launch: Launch, indent: str) -> str:

@@ -5,14 +5,15 @@ Names of a plan are not trusted: they stand quoted, or in comments on one line. 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from .result import ConfigFile, Launch
-from .server import Server
-from .target import Written, address_of, port_of
+from .target import Way, Written, address_of, port_of
 
 _INDENT = "  "
+_ADDRESS = re.compile(r"\$N(\d+)")
 _END_OF_FILE = "END_OF_FILE"
 
 
@@ -28,8 +29,7 @@ def script(written: Written) -> str:
     which = ["Run on each node, with its name: bash SCRIPT n0"] if len(nodes) > 1 else []
     head = map(comment, (written.head[0], *which, *written.head[1:]))
     lines = ["#!/usr/bin/env bash", *head, "set -euo pipefail", ""]
-    lines += [comment("The checkpoint: a path, or a name on the Hugging Face Hub.")]
-    lines += [f'[ -n "${{MODEL:-}}" ] || MODEL={shlex.quote(written.model)}', *_addresses(nodes, launches), ""]
+    lines += [*_checkpoint(written), *_addresses(nodes, launches), ""]
     lines += [line for files in written.files for line in file_lines(files)]
     if len(nodes) == 1:
         lines += _node(launches, indent="")
@@ -39,15 +39,15 @@ def script(written: Written) -> str:
             lines += [f"{node})", *_node([launch for launch in launches if launch.node == node], indent=_INDENT)]
             lines.append(f"{_INDENT};;")
         lines += [f'*) echo "no node $1: one of {", ".join(nodes)}" >&2; exit 2 ;;', "esac"]
-    ways = [(one, f"http://{address_of(launches[0].node)}:{port_of(one)}") for one, launches in written.by_server()]
+    ways = [(one, f"{address_of(launches[0].node)[1:]}:{port_of(one)}") for one, launches in written.by_server()]
     return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
 
 
-def tail_lines(written: Written, ways: Sequence[tuple[Server, str]]) -> Iterator[str]:
+def tail_lines(written: Written, ways: Sequence[Way]) -> Iterator[str]:
     """What joins the servers, which answer at `ways`, where there are several; then the check."""
     if len(written.servers) > 1:
-        prefill = [way for server, way in ways if server.role == "prefill"]
-        yield from written.fronts(prefill, [way for server, way in ways if server.role != "prefill"])
+        prefill = [way for way in ways if way[0].role == "prefill"]
+        yield from written.fronts(prefill, [way for way in ways if way not in prefill])
     yield from written.check
 
 
@@ -57,16 +57,29 @@ def file_lines(files: Iterable[ConfigFile]) -> Iterator[str]:
         yield from (f"cat > {shlex.quote(file.name)} <<'{_END_OF_FILE}'", file.text.rstrip("\n"), _END_OF_FILE, "")
 
 
+def _checkpoint(written: Written) -> Iterator[str]:
+    """The variable that holds the checkpoint: the model's own, or one that only the caller can name."""
+    yield comment("The checkpoint: a path, or a name on the Hugging Face Hub.")
+    if written.checkpoint_format is None:
+        yield f'[ -n "${{MODEL:-}}" ] || MODEL={shlex.quote(written.model)}'
+    else:
+        yield f'MODEL="${{MODEL:?a checkpoint in {written.checkpoint_format} (a path, or a name on the Hub)}}"'
+
+
 def _addresses(nodes: Sequence[str], launches: Sequence[Launch]) -> list[str]:
-    """A variable with the address of each node that a command speaks of."""
+    """A variable with the address of each node that a command speaks of; which nodes others start."""
     words = [word for launch in launches for word in (*launch.arguments, *launch.environment.values())]
-    used = [node for node in nodes if any(f"${node.upper()}" in word for word in words)]
+    used = [f"n{place}" for place in sorted({int(place) for word in words for place in _ADDRESS.findall(word)})]
     if not used:
         return []
-    given = [f'{node.upper()}="${{{node.upper()}:?the address of node {node}}}"' for node in used]
-    if len(nodes) == 1:
-        given = [f'{used[0].upper()}="${{{used[0].upper()}:-127.0.0.1}}"']
-    return [comment("Addresses by which the nodes reach each other."), *given]
+    lines = [comment("Addresses by which the nodes reach each other.")]
+    if used == list(nodes) and len(nodes) == 1:
+        return [*lines, f'{used[0].upper()}="${{{used[0].upper()}:-127.0.0.1}}"']
+    lines += [f'{node.upper()}="${{{node.upper()}:?the address of node {node}}}"' for node in used]
+    others = [node for node in used if node not in nodes]
+    if others:
+        lines.append(comment(f"Run nothing on {', '.join(others)}: mpirun starts what runs there, over ssh."))
+    return lines
 
 
 def _node(launches: Sequence[Launch], indent: str) -> Iterator[str]:

@@ -8,6 +8,9 @@ from ..catalog.dtypes import DType
 from ..performance.layout import LoadedLayout
 from ..performance.setting import Setting
 
+# Engines keep a token or two of a request for themselves (SGLang takes two off its output), and a prompt that is read
+# back from text may have a few more.
+_SLACK_TOKENS = 16
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 
 
@@ -15,9 +18,9 @@ _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 class ServingSettings:
     """`max_sequences` and `token_budget` are of one scheduler (an attention group), `memory_share` of a GPU's memory.
 
-    `max_tokens` is the longest request, prompt and output. `kv_cache` is none where the cache has the format of the
-    activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and `checkpoint_format` what the
-    checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
+    `max_tokens` is the longest request, prompt and output, with some tokens to spare. `kv_cache` is none where the
+    cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
+    `checkpoint_format` what the checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
     """
 
     max_sequences: int
@@ -57,4 +60,4 @@ def _longest(setting: Setting) -> int:
     load = setting.workload
     tokens_in = max((load.input_tokens, *(load.input_tokens_range or ())))
     tokens_out = max((load.output_tokens, *(load.output_tokens_range or ())))
-    return min(tokens_in + tokens_out, setting.architecture.max_position_embeddings)
+    return min(tokens_in + tokens_out + _SLACK_TOKENS, setting.architecture.max_position_embeddings)

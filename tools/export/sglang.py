@@ -17,6 +17,7 @@ from .target import (
     CannotExportError,
     Commands,
     Target,
+    Way,
     above_one,
     address_of,
     handoff_port_of,
@@ -25,6 +26,7 @@ from .target import (
     options,
     port_of,
     spread_of,
+    urls,
     whole_stages,
 )
 
@@ -98,14 +100,15 @@ def _handoff(server: Server) -> list[str]:
     )
 
 
-def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
+def _fronts(prefill: Sequence[Way], decode: Sequence[Way]) -> tuple[str, ...]:
     if prefill:
+        words = [f"--prefill http://{address} {handoff_port_of(server)}" for server, address in prefill]
+        words += [f"--decode http://{address}" for _, address in decode]
         return (
-            "SGLang's router, which pairs them (its PD mode wants the bootstrap port of each prefill server as well):",
-            f"prefill servers: {' '.join(prefill)}",
-            f"decode servers: {' '.join(decode)}",
+            "SGLang's router (package sglang-router) pairs the servers:",
+            f"python3 -m sglang_router.launch_router --pd-disaggregation {' '.join(words)}",
         )
-    return ("SGLang's router, or any load balancer for HTTP, in front of the servers:", " ".join(decode))
+    return ("SGLang's router, or any load balancer for HTTP, in front of the servers:", urls(decode))
 
 
 TARGET = Target(
@@ -118,7 +121,8 @@ TARGET = Target(
         "experts": "each expert rank gets a run of experts in their order",
         "all-to-all": "without --moe-a2a-backend dispatch and combine are an all-gather and a reduce-scatter; "
         "deepep, where it is installed, sends each token to its experts alone",
-        "prefix cache": "prompts that share a beginning are served from its cache (--disable-radix-cache to stop)",
+        "prefix cache": "prompts that share a beginning are served from its cache (--disable-radix-cache to "
+        "stop), but on decode servers",
     },
     fronts=_fronts,
 )

@@ -10,7 +10,9 @@ from .result import ConfigFile, EngineTarget, Launch
 from .server import NodeShare, Server, shares
 from .settings import ServingSettings
 
-Fronts = Callable[[Sequence[str], Sequence[str]], tuple[str, ...]]
+# A server and where it answers, host and port.
+Way = tuple[Server, str]
+Fronts = Callable[[Sequence[Way], Sequence[Way]], tuple[str, ...]]
 MODEL = "$MODEL"
 # The first port of each kind; server k of a plan takes the k-th after it.
 HTTP_PORT = 8000
@@ -22,11 +24,14 @@ _PORTS_OF_A_SERVER = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a text is made of: `launches[i]` and `files` start `servers[i]`; `head` says what it is,
-    `check` how to see whether it runs as predicted, and `fronts` what joins servers at these addresses (those of
-    prefill, and all others)."""
+    """What a text is made of: `launches[i]` and `files[i]` start `servers[i]`.
+
+    `checkpoint_format`: what a checkpoint has to be in that is not the model's own. `head` says what the text is,
+    `check` how to see whether it runs as predicted, and `fronts` what joins servers: those of prefill, and all others.
+    """
 
     model: str
+    checkpoint_format: DType | None
     image: str
     gpu_resource: str
     servers: tuple[Server, ...]
@@ -131,6 +136,11 @@ def whole_stages(server: Server) -> None:
             f"replica {server.index}: attention uses {ranks} of the {server.width} devices of a stage; an engine's "
             "ranks compute all parts of a layer"
         )
+
+
+def urls(ways: Sequence[Way]) -> str:
+    """Where servers answer, as URLs."""
+    return " ".join(f"http://{address}" for _, address in ways)
 
 
 def options(*pairs: tuple[str, int | str | None]) -> list[str]:

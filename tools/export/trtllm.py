@@ -13,8 +13,22 @@ from ..engines.names import ENGINES
 from .result import ConfigFile
 from .server import Server
 from .settings import ServingSettings
-from .target import MODEL, CannotExportError, Commands, Target, address_of, launch, port_of, spread_of, whole_stages
+from .target import (
+    MODEL,
+    CannotExportError,
+    Commands,
+    Target,
+    Way,
+    address_of,
+    launch,
+    port_of,
+    spread_of,
+    urls,
+    whole_stages,
+)
 
+# Where the way in to servers of one phase answers; no server has this port.
+_FRONT_PORT = 7999
 _KV_DTYPES = {"fp8": "fp8", "nvfp4": "nvfp4"}
 
 
@@ -28,8 +42,14 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
         words += ["--server_role", "context" if server.role == "prefill" else "generation"]
     environment: dict[str, str] = {}
     if len(spread) > 1:
+        if len({share.gpus for share in spread}) > 1:
+            raise CannotExportError(
+                f"replica {server.index}: mpirun starts its ranks with one list of GPUs, and each node has another one"
+            )
         hosts = ",".join(f"{address_of(share.node)}:{len(share.gpus)}" for share in spread)
-        words = ["mpirun", "-H", hosts, "trtllm-llmapi-launch", *words]
+        # What is exported here reaches the other nodes only where it is named.
+        start = ["mpirun", "--allow-run-as-root", "-x", "CUDA_VISIBLE_DEVICES", "-H", hosts]
+        words = [*start, "trtllm-llmapi-launch", *words]
     config = yaml.safe_dump(_config(server, settings), sort_keys=False)
     return Commands((launch(server, spread[0], environment, words),), (ConfigFile(name=name, text=config),))
 
@@ -79,14 +99,19 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
     return config
 
 
-def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
+def _fronts(prefill: Sequence[Way], decode: Sequence[Way]) -> tuple[str, ...]:
     if prefill:
+        sides = {"context_servers": prefill, "generation_servers": decode}
+        lists = [f"{name}: {{num_instances: {len(ways)}, urls: [{_quoted(ways)}]}}" for name, ways in sides.items()]
         return (
-            "trtllm-serve disaggregated -c FILE, with the servers in FILE:",
-            f"context_servers: {{num_instances: {len(prefill)}, urls: [{', '.join(prefill)}]}}",
-            f"generation_servers: {{num_instances: {len(decode)}, urls: [{', '.join(decode)}]}}",
+            "trtllm-serve disaggregated -c FILE joins the servers, with these lines in FILE (addresses written out):",
+            *("hostname: 0.0.0.0", f"port: {_FRONT_PORT}", *lists),
         )
-    return ("any load balancer for HTTP in front of the servers, by requests in flight:", " ".join(decode))
+    return ("any load balancer for HTTP in front of the servers, by requests in flight:", urls(decode))
+
+
+def _quoted(ways: Sequence[Way]) -> str:
+    return ", ".join(f'"{address}"' for _, address in ways)
 
 
 TARGET = Target(

@@ -18,6 +18,7 @@ from .target import (
     CannotExportError,
     Commands,
     Target,
+    Way,
     above_one,
     address_of,
     handoff_port_of,
@@ -26,6 +27,7 @@ from .target import (
     options,
     port_of,
     spread_of,
+    urls,
     whole_stages,
 )
 
@@ -117,15 +119,15 @@ def _across_nodes(server: Server, spread: Sequence[NodeShare], place: int) -> li
     )
 
 
-def _fronts(prefill: Sequence[str], decode: Sequence[str]) -> tuple[str, ...]:
+def _fronts(prefill: Sequence[Way], decode: Sequence[Way]) -> tuple[str, ...]:
     if prefill:
         return (
             "a proxy that sends each request to a prefill server and then to a decode server: vLLM ships none for "
             "production; llm-d and Dynamo have one",
-            f"prefill servers: {' '.join(prefill)}",
-            f"decode servers: {' '.join(decode)}",
+            f"prefill servers: {urls(prefill)}",
+            f"decode servers: {urls(decode)}",
         )
-    return ("any load balancer for HTTP in front of the servers, by requests in flight:", " ".join(decode))
+    return ("any load balancer for HTTP in front of the servers, by requests in flight:", urls(decode))
 
 
 TARGET = Target(
