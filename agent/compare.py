@@ -23,6 +23,7 @@ from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
 from ..tools.plan.reader import is_json_text, read_document
 from ..tools.plan.shorthand import read_shorthand
+from ..tools.rules.legality import RELAXATION_OF
 from .stated_strategy import build_stated, read_block, read_strategy
 
 # A name that ends like this is a file's, whether there is one or not.
@@ -112,8 +113,7 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
 
 def _laid_out(strategy: Strategy, architecture: Architecture, plan: Plan) -> Plan:
     policy, phases = plan.policy, (strategy.prefill, strategy.decode)
-    named = {"attention_dp": "attention_dp", "tp_expert": "tp_in_expert", "kv_sp": "kv_sequence_decode"}
-    used = [name for field, name in named.items() if any((getattr(one, field) or 1) > 1 for one in phases)]
+    used = [name for degree, name in RELAXATION_OF.items() if any((getattr(one, degree) or 1) > 1 for one in phases)]
     if used:
         policy = PolicyBlock.model_validate(
             {**policy.model_dump(), "relaxations": tuple(dict.fromkeys((*policy.relaxations, *used)))}

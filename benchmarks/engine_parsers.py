@@ -37,20 +37,17 @@ Ask = Callable[[list[str]], None]
 
 def write(path: Path) -> None:
     """Write every command of the plans of `tests/cases/exports.json` with the config of its model."""
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-    from tests.export.plans import EXPORTED, exported, plan_named
+    from shardwright.tests.export.plans import askable, plan_named
 
     rows = [
         {
-            "id": f"{name} > {target} #{place}",
-            "engine": target,
+            "id": name,
+            "engine": name.rpartition(" > ")[2].partition(" ")[0],
             "environment": launch.environment,
             "arguments": launch.arguments,
-            "config": plan_named(name).model.config,
+            "config": plan_named(plan).model.config,
         }
-        for name, target in EXPORTED
-        if target != "trtllm"
-        for place, launch in enumerate(exported(name, target).launches)
+        for name, plan, launch in askable()
     ]
     path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 

@@ -42,8 +42,5 @@ def export_command(document: Path, target: str, output: Path | None, output_form
         else:
             write_stdout(found.text.rstrip("\n"))
 
-    if output is None:
-        report(frozenset())
-    else:
-        write_files({output: found.text}, report)
+    write_files({} if output is None else {output: found.text}, report)
     return found.exit_status

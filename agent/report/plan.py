@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...tools.engines.names import DEFAULT_ENGINE, engine_of
+from ...tools.engines.names import engine_or_usual
 from .asked import (
     assumption_section,
     constraint_lines,
@@ -200,7 +200,7 @@ def _next_section(plan: Plan, saved_as: Path | None) -> Section:
     if saved_as is None:
         return section("Next", "Add -o plan.json to keep the plan; then validate, estimate, expand or export it.")
     name = shlex.quote(str(saved_as))
-    engine = engine_of(None if plan.serving is None else plan.serving.engine) or DEFAULT_ENGINE
+    engine = engine_or_usual(None if plan.serving is None else plan.serving.engine)
     commands = (
         f"shardwright validate {name}",
         f"shardwright estimate {name}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import shardwright
 from shardwright.agent.compare import plan_of_words
 from shardwright.tools.export.export import export
-from shardwright.tools.export.result import Export
+from shardwright.tools.export.result import Export, Launch
 from shardwright.tools.plan.document import Plan
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "cases" / "exports.json").read_text(encoding="utf-8"))
@@ -22,6 +23,14 @@ EXPORTED = [(name, target) for name in CASES["plans"] for target in ENGINES if (
 
 # Programs that stand for the engines: each writes down how it was called.
 _PROGRAMS = ("vllm", "python3", "trtllm-serve", "mpirun")
+
+
+def askable() -> Iterator[tuple[str, str, Launch]]:
+    """The commands of engines whose own code can be asked for them: an id, the plan's name, and the command."""
+    for name, target in EXPORTED:
+        if target != "trtllm":
+            for place, launch in enumerate(exported(name, target).launches):
+                yield f"{name} > {target} #{place}", name, launch
 
 
 @cache

@@ -18,7 +18,7 @@ from shardwright.tools.plan.layout import PhaseLayout
 from shardwright.tools.plan.reader import read_document
 
 from .placements import config_of, options, stages, world
-from .plans import CASES, ENGINES, EXPORTED, REFUSED, exported, plan_named, run_script
+from .plans import CASES, ENGINES, EXPORTED, REFUSED, askable, exported, plan_named, run_script
 
 # The flags that each engine's own parser knows, of those that may be written (its documentation of that version).
 KNOWN: dict[str, set[str]] = {
@@ -83,13 +83,8 @@ def test_the_engines_own_code_has_accepted_every_command() -> None:
     accepted = {row["id"]: (row["environment"], row["arguments"]) for row in rows}
     # Context parallelism loads kernels that are there on a GPU alone: it cannot be asked.
     unasked = "--prefill-context-parallel-size"
-    written = {
-        f"{name} > {target} #{place}": (launch.environment, list(launch.arguments))
-        for name, target in EXPORTED
-        if target != "trtllm"
-        for place, launch in enumerate(exported(name, target).launches)
-        if unasked not in launch.arguments
-    }
+    commands = ((name, launch) for name, _, launch in askable() if unasked not in launch.arguments)
+    written = {name: (launch.environment, list(launch.arguments)) for name, launch in commands}
     assert written == accepted
 
 

@@ -51,6 +51,11 @@ def engine_of(text: str | None) -> EngineName | None:
     return found[0] if len(found) == 1 else None
 
 
+def engine_or_usual(*texts: str | None) -> EngineName:
+    """The engine with rules that the first of `texts` to name one names; the usual one where none does."""
+    return next((name for name in map(engine_of, texts) if name is not None), DEFAULT_ENGINE)
+
+
 def names_known(text: str | None) -> bool:
     """Whether `text` names one of the engines with rules, or what starts one of them."""
     return engine_of(text) is not None or FRONT in _letters(text)

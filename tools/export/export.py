@@ -7,13 +7,13 @@ an engine puts its ranks) is refused by the exporter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..autofix.autofix import autofix
 from ..engines.defaults import engine_relaxations
-from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_of
+from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..performance.estimate import estimate
 from ..performance.layout import LoadedLayout, layout_from_view
@@ -29,8 +29,8 @@ from . import sglang, trtllm, vllm
 from .kubernetes import manifests
 from .result import Export, TargetName
 from .script import script
-from .server import servers_of
-from .settings import settings_of
+from .server import Server, servers_of
+from .settings import ServingSettings, settings_of
 from .target import CannotExportError, Commands, Target, Written
 
 _ENGINES: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
@@ -48,7 +48,8 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
     Raises:
         InputError: there is no such target, or no plan can be read.
     """
-    name = next((one for one in TARGETS if one == to), None)
+    known: dict[str, TargetName] = {one: one for one in TARGETS}
+    name = known.get(to)
     if name is None:
         raise InputError(f"no target {to[:60]!r}: one of {', '.join(TARGETS)}")
     with collector_paused():
@@ -56,12 +57,17 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
         if read.plan is None:
             raise InputError(f"no plan document: {read.faults[0].message} (shardwright validate lists what is wrong)")
         given = read.plan
-        engine = None if given.serving is None else engine_of(given.serving.engine)
-        target = _ENGINES.get(name) or _ENGINES.get(engine or DEFAULT_ENGINE)
-        if target is None:
-            raise InputError(f"no commands of {engine} are known: name one of {', '.join(_ENGINES)}")
+        serving = None if given.serving is None else given.serving.engine
+        target = _ENGINES[engine_or_usual(serving) if name == "kubernetes" else name]
+        head = Export(
+            target=name,
+            engine=ENGINES[target.name].title,
+            engine_version=target.version,
+            content_hash=content_hash(given),
+            strategy=describe(given.strategy),
+        )
         found = _exported(_named(given, target), target, manifests if name == "kubernetes" else script)
-        return found.model_copy(update={"target": name, "content_hash": content_hash(given)})
+        return head.model_copy(update=found)
 
 
 def _named(plan: Plan, target: Target) -> dict[str, Any]:
@@ -76,36 +82,22 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
     return raw
 
 
-def _exported(raw: dict[str, Any], target: Target, write: Callable[[Written], str]) -> Export:
+def _exported(raw: dict[str, Any], target: Target, write: Callable[[Written], str]) -> dict[str, Any]:
+    """The fields of an export beside what heads it."""
     read = read_sound(raw)
     errors = [one for one in validate_read(read).violations if one.severity == "error"]
     # A limit that this engine does not hold keeps nobody from running the plan.
     missed = tuple(one.message for one in errors if one.rule == _MISSED_LIMIT)
     reasons = tuple(dict.fromkeys(f"{one.rule}: {one.message}" for one in errors if one.rule != _MISSED_LIMIT))
-    if reasons:
-        return _refused(raw, target, reasons, _nearest(raw, target))
-    try:
-        return _written(read, target, missed, write)
-    except CannotExportError as reason:
-        return _refused(raw, target, (str(reason),), None)
-
-
-def _refused(
-    raw: Mapping[str, Any], target: Target, reasons: Sequence[str], nearest: tuple[str, dict[str, Any]] | None
-) -> Export:
+    if not reasons:
+        try:
+            return _written(read, target, missed, write)
+        except CannotExportError as reason:
+            return {"refused": (str(reason),)}
     more = len(reasons) - _MOST_REASONS
-    shown = (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
-    strategy, plan = nearest or (None, None)
-    return Export(
-        target=target.name,
-        engine=ENGINES[target.name].title,
-        engine_version=target.version,
-        content_hash="",
-        strategy=describe(Plan.model_validate(raw).strategy),
-        refused=shown,
-        nearest=strategy,
-        nearest_plan=plan,
-    )
+    refused = (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
+    nearest, plan = _nearest(raw, target) or (None, None)
+    return {"refused": refused, "nearest": nearest, "nearest_plan": plan}
 
 
 def _nearest(raw: Mapping[str, Any], target: Target) -> tuple[str, dict[str, Any]] | None:
@@ -115,58 +107,55 @@ def _nearest(raw: Mapping[str, Any], target: Target) -> tuple[str, dict[str, Any
         return None
     read = read_sound(fixed.document)
     try:
-        _commands(layout_from_view(read.view), target)
+        layout = layout_from_view(read.view)
+        _commands(servers_of(layout), settings_of(layout, target.makes), target)
     except CannotExportError:
         return None
     return (describe(read.plan.strategy), fixed.document) if read.plan is not None else None
 
 
-def _commands(layout: LoadedLayout, target: Target) -> tuple[Commands, ...]:
-    settings = settings_of(layout, target.makes)
-    return tuple(target.commands(server, settings) for server in servers_of(layout))
+def _commands(servers: Iterable[Server], settings: ServingSettings, target: Target) -> tuple[Commands, ...]:
+    return tuple(target.commands(server, settings) for server in servers)
 
 
-def _written(read: ReadDocument, target: Target, missed: Sequence[str], write: Callable[[Written], str]) -> Export:
+def _written(
+    read: ReadDocument, target: Target, missed: Sequence[str], write: Callable[[Written], str]
+) -> dict[str, Any]:
     plan, layout = read.plan, layout_from_view(read.view)
     assert plan is not None  # it was validated
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
-    commands, accelerator = _commands(layout, target), layout.setting.hardware.accelerator
+    servers, settings = servers_of(layout), settings_of(layout, target.makes)
+    commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
     benchmark = estimate(read.view).benchmark
-    remarks = (*missed, *_remarks(plan, layout, target))
+    remarks = (*missed, *_remarks(plan, layout, target, settings))
     by_itself = tuple(_by_itself(layout, target))
-    title, strategy = ENGINES[target.name].title, describe(plan.strategy)
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
         model=plan.model.name,
-        checkpoint_format=settings_of(layout, target.makes).checkpoint_format,
+        checkpoint_format=settings.checkpoint_format,
         image=target.image,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
-        servers=servers_of(layout),
+        servers=servers,
         launches=tuple(one.launches for one in commands),
         files=tuple(one.files for one in commands),
         head=(
-            f"{title} {target.version}: {strategy} of {plan.model.name} on {plan.hardware.nodes} x "
-            f"{plan.hardware.gpus_per_node} {card}.",
+            f"{ENGINES[target.name].title} {target.version}: {describe(plan.strategy)} of {plan.model.name} on "
+            f"{plan.hardware.nodes} x {plan.hardware.gpus_per_node} {card}.",
             *(f"Mind: {remark}" for remark in remarks),
             *(f"By itself: {what}" for what in by_itself),
         ),
         check=tuple(_check(target, benchmark)),
         fronts=target.fronts,
     )
-    return Export(
-        target=target.name,
-        engine=title,
-        engine_version=target.version,
-        content_hash="",
-        strategy=strategy,
-        text=write(written),
-        launches=tuple(launch for one in written.launches for launch in one),
-        files=tuple(file for one in written.files for file in one),
-        by_itself=by_itself,
-        remarks=remarks,
-        benchmark=benchmark,
-    )
+    return {
+        "text": write(written),
+        "launches": tuple(launch for one in written.launches for launch in one),
+        "files": tuple(file for one in written.files for file in one),
+        "by_itself": by_itself,
+        "remarks": remarks,
+        "benchmark": benchmark,
+    }
 
 
 def _by_itself(layout: LoadedLayout, target: Target) -> Iterator[str]:
@@ -179,9 +168,8 @@ def _by_itself(layout: LoadedLayout, target: Target) -> Iterator[str]:
             yield what
 
 
-def _remarks(plan: Plan, layout: LoadedLayout, target: Target) -> Iterator[str]:
+def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
     """What a person has to see to before this runs as planned."""
-    settings = settings_of(layout, target.makes)
     version = None if plan.serving is None else plan.serving.engine_version
     if version is not None and version != target.version:
         yield f"the plan names version {version}; these flags are those of {target.version}"

@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 
 from .result import ConfigFile, Launch
-from .script import command_text, comment, file_lines, tail_lines
+from .script import command_text, comment, file_lines, nodes_named, tail_lines
 from .server import Server
-from .target import CannotExportError, Written, address_of, port_of
+from .target import CannotExportError, Written, port_of, variable_of
 
 _LWS = "leaderworkerset.sigs.k8s.io"
 # A server that loads a checkpoint of a terabyte is not given up before: checks of ten seconds for two hours.
@@ -134,12 +134,10 @@ def _checkpoint(written: Written) -> str:
 
 def _script(launches: Sequence[Launch], files: Iterable[ConfigFile]) -> str:
     lines = ["set -euo pipefail", *file_lines(files)]
-    words = " ".join(word for one in launches for word in (*one.arguments, *one.environment.values()))
-    for place, launch in enumerate(launches):
+    for node in nodes_named(launches):
         # A node other than the first is only named as the place where its own process is.
-        address = "$LWS_LEADER_ADDRESS" if place == 0 < len(launches) - 1 else "$POD_IP"
-        if address_of(launch.node) in words:
-            lines.append(f'{address_of(launch.node)[1:]}="{address}"')
+        is_leader = node == launches[0].node and len(launches) > 1
+        lines.append(f'{variable_of(node)}="{"$LWS_LEADER_ADDRESS" if is_leader else "$POD_IP"}"')
     if len(launches) == 1:
         return "\n".join([*lines, f"exec {_command(launches[0], '')}", ""])
     lines.append('case "$LWS_WORKER_INDEX" in')

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from .result import ConfigFile, Launch
-from .target import Way, Written, address_of, port_of
+from .target import Way, Written, port_of, variable_of
 
 _INDENT = "  "
 _ADDRESS = re.compile(r"\$N(\d+)")
@@ -39,7 +39,8 @@ def script(written: Written) -> str:
             lines += [f"{node})", *_node([launch for launch in launches if launch.node == node], indent=_INDENT)]
             lines.append(f"{_INDENT};;")
         lines += [f'*) echo "no node $1: one of {", ".join(nodes)}" >&2; exit 2 ;;', "esac"]
-    ways = [(one, f"{address_of(launches[0].node)[1:]}:{port_of(one)}") for one, launches in written.by_server()]
+    firsts = zip(written.servers, (one[0] for one in written.launches), strict=True)
+    ways = [(server, f"{variable_of(first.node)}:{port_of(server)}") for server, first in firsts]
     return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
 
 
@@ -68,18 +69,23 @@ def _checkpoint(written: Written) -> Iterator[str]:
 
 def _addresses(nodes: Sequence[str], launches: Sequence[Launch]) -> list[str]:
     """A variable with the address of each node that a command speaks of; which nodes others start."""
-    words = [word for launch in launches for word in (*launch.arguments, *launch.environment.values())]
-    used = [f"n{place}" for place in sorted({int(place) for word in words for place in _ADDRESS.findall(word)})]
+    used = nodes_named(launches)
     if not used:
         return []
     lines = [comment("Addresses by which the nodes reach each other.")]
     if used == list(nodes) and len(nodes) == 1:
-        return [*lines, f'{used[0].upper()}="${{{used[0].upper()}:-127.0.0.1}}"']
-    lines += [f'{node.upper()}="${{{node.upper()}:?the address of node {node}}}"' for node in used]
+        return [*lines, f'{variable_of(used[0])}="${{{variable_of(used[0])}:-127.0.0.1}}"']
+    lines += [f'{variable_of(node)}="${{{variable_of(node)}:?the address of node {node}}}"' for node in used]
     others = [node for node in used if node not in nodes]
     if others:
         lines.append(comment(f"Run nothing on {', '.join(others)}: mpirun starts what runs there, over ssh."))
     return lines
+
+
+def nodes_named(launches: Iterable[Launch]) -> list[str]:
+    """The nodes whose addresses commands speak of, in the order of their numbers."""
+    words = [word for launch in launches for word in (*launch.arguments, *launch.environment.values())]
+    return [f"n{place}" for place in sorted({int(place) for word in words for place in _ADDRESS.findall(word)})]
 
 
 def _node(launches: Sequence[Launch], indent: str) -> Iterator[str]:

@@ -6,16 +6,14 @@ together, so that prefill says all but the split of the cache in decode.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import chain
 
 from ..errors import InputError
 from ..performance.layout import LoadedLayout
+from ..plan.elements import parse_device
 from ..plan.layout import ReplicaLayout
 from .result import Role
-
-_DEVICE = re.compile(r"n(\d+)\.g(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +111,13 @@ def shares(devices: tuple[str, ...]) -> tuple[NodeShare, ...] | None:
     by_node: dict[str, list[int]] = {}
     last = ""
     for device in devices:
-        match = _DEVICE.fullmatch(device)
-        if match is None:
+        place = parse_device(device)
+        if place is None:
             raise InputError(f"device {device!r} is no n<node>.g<gpu>")
-        node = f"n{match[1]}"
+        node = f"n{place[0]}"
         if node != last and node in by_node:
             return None
-        by_node.setdefault(node, []).append(int(match[2]))
+        by_node.setdefault(node, []).append(place[1])
         last = node
     if len({len(gpus) for gpus in by_node.values()}) > 1:
         return None

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..engines.names import ENGINES
+from ..catalog.dtypes import DType
 from .result import Launch
 from .server import NodeShare, Server
 from .settings import ServingSettings
 from .target import (
+    DTYPES,
     MODEL,
-    CannotExportError,
     Commands,
     Target,
     Way,
     above_one,
     address_of,
+    cache_format,
+    cut_variable,
     handoff_port_of,
     launch,
     master_port_of,
+    no_ulysses,
     options,
     port_of,
     spread_of,
@@ -30,22 +33,18 @@ from .target import (
     whole_stages,
 )
 
-_KV_DTYPES = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4", "mxfp8": "mxfp8"}
+_KV_DTYPES: dict[DType, str] = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4", "mxfp8": "mxfp8"}
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
     whole_stages(server)
-    if server.sequence_kind == "ulysses":
-        raise CannotExportError(f"replica {server.index}: SGLang has no Ulysses sequence parallelism")
-    spread = spread_of(server, server.stage_major(), "SGLang", "stage by stage")
+    no_ulysses(server, "sglang")
+    spread = spread_of(server, server.stage_major(), "sglang", "stage by stage")
     return Commands(tuple(_launches(server, settings, spread)))
 
 
 def _launches(server: Server, settings: ServingSettings, spread: Sequence[NodeShare]) -> Iterator[Launch]:
-    engine = ENGINES["sglang"]
-    environment: dict[str, str] = {}
-    if server.layers != engine.default_cut(sum(server.layers), server.pp):
-        environment["SGLANG_PP_LAYER_PARTITION"] = ",".join(map(str, server.layers))
+    environment = cut_variable(server, "sglang")
     for place, share in enumerate(spread):
         words = ["python3", "-m", "sglang.launch_server", "--model-path", MODEL]
         words += [*_degrees(server, settings), *_serving(server, settings), *_handoff(server)]
@@ -75,17 +74,14 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
 
 
 def _serving(server: Server, settings: ServingSettings) -> list[str]:
-    cache = settings.kv_cache
-    if cache is not None and cache not in _KV_DTYPES:
-        raise CannotExportError(f"SGLang has no KV cache in {cache} (it has {', '.join(_KV_DTYPES)} beside 16 bits)")
     return options(
         # It divides both by the attention groups.
         ("--max-running-requests", settings.max_sequences * server.groups),
         ("--chunked-prefill-size", settings.token_budget * server.groups),
         ("--context-length", settings.max_tokens),
         ("--mem-fraction-static", f"{settings.memory_share:g}"),
-        ("--kv-cache-dtype", None if cache is None else _KV_DTYPES[cache]),
-        ("--dtype", {"bf16": "bfloat16", "fp16": "float16"}.get(settings.dtype or "")),
+        ("--kv-cache-dtype", cache_format(settings, "sglang", _KV_DTYPES)),
+        ("--dtype", DTYPES.get(settings.dtype)),
         ("--quantization", settings.quantisation),
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..catalog.dtypes import DType
+from ..engines.names import ENGINES
 from .result import ConfigFile, EngineTarget, Launch
 from .server import NodeShare, Server, shares
 from .settings import ServingSettings
@@ -14,6 +16,8 @@ from .settings import ServingSettings
 Way = tuple[Server, str]
 Fronts = Callable[[Sequence[Way], Sequence[Way]], tuple[str, ...]]
 MODEL = "$MODEL"
+# 16-bit formats as engines call them.
+DTYPES: Mapping[DType | None, str] = {"bf16": "bfloat16", "fp16": "float16"}
 # The first port of each kind; server k of a plan takes the k-th after it.
 HTTP_PORT = 8000
 MASTER_PORT = 29_500
@@ -40,10 +44,6 @@ class Written:
     head: tuple[str, ...]
     check: tuple[str, ...]
     fronts: Fronts
-
-    def by_server(self) -> Iterator[tuple[Server, tuple[Launch, ...]]]:
-        """Each server with what starts it."""
-        return zip(self.servers, self.launches, strict=True)
 
 
 class CannotExportError(Exception):
@@ -77,9 +77,14 @@ class Target:
     fronts: Fronts
 
 
+def variable_of(node: str) -> str:
+    """The name of the variable that holds the address of a node."""
+    return node.upper()
+
+
 def address_of(node: str) -> str:
-    """The variable that holds the address of a node."""
-    return f"${node.upper()}"
+    """The address of a node, as a command says it."""
+    return f"${variable_of(node)}"
 
 
 def port_of(server: Server) -> int:
@@ -109,7 +114,7 @@ def launch(server: Server, share: NodeShare, environment: Mapping[str, str], arg
     )
 
 
-def spread_of(server: Server, ranks: tuple[str, ...], title: str, how: str) -> Sequence[NodeShare]:
+def spread_of(server: Server, ranks: tuple[str, ...], engine: EngineTarget, how: str) -> Sequence[NodeShare]:
     """The devices of `ranks`, in the order of the engine's ranks, node by node.
 
     Raises:
@@ -118,10 +123,49 @@ def spread_of(server: Server, ranks: tuple[str, ...], title: str, how: str) -> S
     spread = shares(ranks)
     if spread is None:
         raise CannotExportError(
-            f"replica {server.index}: {title} puts its ranks on nodes {how}, as many on each; the plan places them "
-            "otherwise"
+            f"replica {server.index}: {ENGINES[engine].title} puts its ranks on nodes {how}, as many on each; the plan "
+            "places them otherwise"
         )
     return spread
+
+
+def cut_variable(server: Server, engine: EngineTarget) -> dict[str, str]:
+    """The environment that makes an engine cut stages as the plan does; empty where it does so by itself."""
+    cut = own_cut(server, engine)
+    if cut is None:
+        return {}
+    # As a shell would read the engine's setting: NAME="1,2".
+    name, _, value = "".join(shlex.split(ENGINES[engine].cut_setting.format(",".join(map(str, cut))))).partition("=")
+    return {name: value}
+
+
+def own_cut(server: Server, engine: EngineTarget) -> tuple[int, ...] | None:
+    """The layers of the stages where the engine would cut them otherwise."""
+    default = ENGINES[engine].default_cut(sum(server.layers), server.pp)
+    return None if server.layers == default else server.layers
+
+
+def cache_format(settings: ServingSettings, engine: EngineTarget, formats: Mapping[DType, str]) -> str | None:
+    """The KV cache's format by the engine's name, `formats` being those that it has beside 16 bits.
+
+    Raises:
+        CannotExportError: it has no such format.
+    """
+    cache = settings.kv_cache
+    if cache is not None and cache not in formats:
+        known = ", ".join(formats)
+        raise CannotExportError(f"{ENGINES[engine].title} has no KV cache in {cache} (it has {known} beside 16 bits)")
+    return None if cache is None else formats[cache]
+
+
+def no_ulysses(server: Server, engine: EngineTarget) -> None:
+    """Check that no prompt is cut over heads, which the engine has no setting for.
+
+    Raises:
+        CannotExportError: one is.
+    """
+    if server.sequence_kind == "ulysses":
+        raise CannotExportError(f"replica {server.index}: {ENGINES[engine].title} has no Ulysses sequence parallelism")
 
 
 def whole_stages(server: Server) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from ..engines.names import ENGINES
+from ..catalog.dtypes import DType
 from .result import ConfigFile
 from .server import Server
 from .settings import ServingSettings
@@ -20,7 +20,9 @@ from .target import (
     Target,
     Way,
     address_of,
+    cache_format,
     launch,
+    own_cut,
     port_of,
     spread_of,
     urls,
@@ -29,18 +31,17 @@ from .target import (
 
 # Where the way in to servers of one phase answers; no server has this port.
 _FRONT_PORT = 7999
-_KV_DTYPES = {"fp8": "fp8", "nvfp4": "nvfp4"}
+_KV_DTYPES: dict[DType, str] = {"fp8": "fp8", "nvfp4": "nvfp4"}
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
     whole_stages(server)
     _refuse_sequence_splits(server)
-    spread = spread_of(server, server.stage_major(), "TensorRT-LLM", "stage by stage")
+    spread = spread_of(server, server.stage_major(), "trtllm", "stage by stage")
     name = f"trtllm_{server.index}.yaml"
     words = ["trtllm-serve", MODEL, "--config", name, "--host", "0.0.0.0", "--port", str(port_of(server))]
     if server.role != "both":
         words += ["--server_role", "context" if server.role == "prefill" else "generation"]
-    environment: dict[str, str] = {}
     if len(spread) > 1:
         if len({share.gpus for share in spread}) > 1:
             raise CannotExportError(
@@ -51,7 +52,7 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
         start = ["mpirun", "--allow-run-as-root", "-x", "CUDA_VISIBLE_DEVICES", "-H", hosts]
         words = [*start, "trtllm-llmapi-launch", *words]
     config = yaml.safe_dump(_config(server, settings), sort_keys=False)
-    return Commands((launch(server, spread[0], environment, words),), (ConfigFile(name=name, text=config),))
+    return Commands((launch(server, spread[0], {}, words),), (ConfigFile(name=name, text=config),))
 
 
 def _refuse_sequence_splits(server: Server) -> None:
@@ -69,10 +70,8 @@ def _refuse_sequence_splits(server: Server) -> None:
 
 def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
     cache: dict[str, object] = {"free_gpu_memory_fraction": settings.memory_share}
-    if settings.kv_cache is not None:
-        if settings.kv_cache not in _KV_DTYPES:
-            raise CannotExportError(f"TensorRT-LLM has no KV cache in {settings.kv_cache}")
-        cache["dtype"] = _KV_DTYPES[settings.kv_cache]
+    if (dtype := cache_format(settings, "trtllm", _KV_DTYPES)) is not None:
+        cache["dtype"] = dtype
     config: dict[str, object] = {
         "backend": "pytorch",
         "tensor_parallel_size": server.groups * server.tp,
@@ -91,8 +90,8 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
         config |= {"moe_expert_parallel_size": server.ep, "moe_tensor_parallel_size": server.tp_expert}
     if server.redundant_experts:
         raise CannotExportError("how TensorRT-LLM is told the number of redundant experts is not known here")
-    if server.layers != ENGINES["trtllm"].default_cut(sum(server.layers), server.pp):
-        config["pp_partition"] = list(server.layers)
+    if (cut := own_cut(server, "trtllm")) is not None:
+        config["pp_partition"] = list(cut)
     if server.role != "both":
         config["cache_transceiver_config"] = {"backend": "NIXL", "max_tokens_in_buffer": settings.max_tokens}
         config["disable_overlap_scheduler"] = server.role == "prefill"

@@ -9,21 +9,23 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ..catalog.dtypes import DType
-from ..engines.names import ENGINES
 from .result import Launch, Role
 from .server import NodeShare, Server
 from .settings import ServingSettings
 from .target import (
+    DTYPES,
     MODEL,
-    CannotExportError,
     Commands,
     Target,
     Way,
     above_one,
     address_of,
+    cache_format,
+    cut_variable,
     handoff_port_of,
     launch,
     master_port_of,
+    no_ulysses,
     options,
     port_of,
     spread_of,
@@ -31,7 +33,7 @@ from .target import (
     whole_stages,
 )
 
-_KV_DTYPES = {"fp8": "fp8", "nvfp4": "nvfp4"}
+_KV_DTYPES: dict[DType, str] = {"fp8": "fp8", "nvfp4": "nvfp4"}
 # Formats that it makes of a 16-bit checkpoint, by its names.
 _ONLINE: dict[DType, str] = {"fp8": "fp8_per_tensor"}
 _KV_ROLES: dict[Role, str] = {"prefill": "kv_producer", "decode": "kv_consumer"}
@@ -39,17 +41,13 @@ _KV_ROLES: dict[Role, str] = {"prefill": "kv_producer", "decode": "kv_consumer"}
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
     whole_stages(server)
-    if server.sequence_kind == "ulysses":
-        raise CannotExportError(f"replica {server.index}: vLLM has no Ulysses sequence parallelism")
-    spread = spread_of(server, server.group_major(), "vLLM", "group by group and within a group stage by stage")
+    no_ulysses(server, "vllm")
+    spread = spread_of(server, server.group_major(), "vllm", "group by group and within a group stage by stage")
     return Commands(tuple(_launches(server, settings, spread)))
 
 
 def _launches(server: Server, settings: ServingSettings, spread: Sequence[NodeShare]) -> Iterator[Launch]:
-    engine = ENGINES["vllm"]
-    environment: dict[str, str] = {}
-    if server.layers != engine.default_cut(sum(server.layers), server.pp):
-        environment["VLLM_PP_LAYER_PARTITION"] = ",".join(map(str, server.layers))
+    environment = cut_variable(server, "vllm")
     for place, share in enumerate(spread):
         own = dict(environment)
         if server.role != "both":
@@ -78,16 +76,13 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
 
 
 def _serving(settings: ServingSettings) -> list[str]:
-    cache = settings.kv_cache
-    if cache is not None and cache not in _KV_DTYPES:
-        raise CannotExportError(f"vLLM has no KV cache in {cache} (it has {', '.join(_KV_DTYPES)} beside 16 bits)")
     return options(
         ("--max-num-seqs", settings.max_sequences),
         ("--max-num-batched-tokens", settings.token_budget),
         ("--max-model-len", settings.max_tokens),
         ("--gpu-memory-utilization", f"{settings.memory_share:g}"),
-        ("--kv-cache-dtype", None if cache is None else _KV_DTYPES[cache]),
-        ("--dtype", {"bf16": "bfloat16", "fp16": "float16"}.get(settings.dtype or "")),
+        ("--kv-cache-dtype", cache_format(settings, "vllm", _KV_DTYPES)),
+        ("--dtype", DTYPES.get(settings.dtype)),
         ("--quantization", None if settings.quantisation is None else _ONLINE[settings.quantisation]),
     )
 

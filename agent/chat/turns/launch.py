@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ....tools.engines.names import DEFAULT_ENGINE, engine_of
+from ....tools.engines.names import engine_or_usual
 from ....tools.export.export import export
 from ....tools.plan.document import Plan, ServingBlock
 from ...report.export import render_export
@@ -69,7 +69,7 @@ def launch_text(plan: Plan, text: str, width: int) -> str:
     front = _NO_EXPORTER.search(text)
     unwritten = f"For {front[0]} nothing is written yet; its containers run this:\n" if front else ""
     serving = None if plan.serving is None else plan.serving.engine
-    engine = engine_of(text) or engine_of(serving) or DEFAULT_ENGINE
+    engine = engine_or_usual(text, serving)
     if _KUBERNETES.search(text):
         plan = plan.model_copy(
             update={"serving": (plan.serving or ServingBlock()).model_copy(update={"engine": engine})}

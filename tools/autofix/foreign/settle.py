@@ -14,6 +14,7 @@ from ...catalog.models import find_model
 from ...errors import ShardwrightError
 from ...plan.document import PHASES, PhaseStrategy
 from ...plan.placement import phase_width
+from ...rules.legality import RELAXATION_OF
 from .facts import Facts
 from .graph import Setting
 from .notes import Notes
@@ -22,7 +23,6 @@ _USUAL_NODE = 8
 _DEGREES = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "tp_expert", "kv_sp", "stage_layers")
 # Degrees that say how many devices a stage has.
 _WIDE = ("pp", "sp", "ep", "tp", "tp_ffn")
-_NEEDS = {"attention_dp": "attention_dp", "tp_expert": "tp_in_expert", "kv_sp": "kv_sequence_decode"}
 
 
 def settle_model(facts: Facts, notes: Notes) -> tuple[dict[str, Any] | None, Architecture | None]:
@@ -81,7 +81,7 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
         # A figure of a phase that is in dispute is not replaced by that of both.
         scopes = {name: phase if facts.has(f"{phase}.{name}") else "any" for name in _DEGREES}
         degrees = {name: facts.get(f"{scope}.{name}") for name, scope in scopes.items()}
-        absent = [name for name, value in degrees.items() if value is None or (name in _NEEDS and value == 1)]
+        absent = [name for name, value in degrees.items() if value is None or (name in RELAXATION_OF and value == 1)]
         for name in absent:
             del degrees[name]
         says_less = facts.get("attention_only") or facts.get("enable_dp_attention")
@@ -194,7 +194,7 @@ def state_as_is(facts: Facts, strategy: dict[str, Any]) -> None:
 def relaxations(facts: Facts, strategy: dict[str, Any]) -> list[str]:
     """The relaxations that were named, and those that stated degrees ask for by what they are."""
     named = list(facts.get("relaxations") or [])
-    used = [_NEEDS[name] for phase in PHASES for name in strategy.get(phase, {}) if name in _NEEDS]
+    used = [RELAXATION_OF[name] for phase in PHASES for name in strategy.get(phase, {}) if name in RELAXATION_OF]
     return list(dict.fromkeys([*named, *used]))
 
 
