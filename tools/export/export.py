@@ -15,6 +15,7 @@ from ..autofix.autofix import autofix
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
+from ..importing.launch import request_line
 from ..performance.estimate import estimate
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..plan.canonical import content_hash
@@ -145,7 +146,7 @@ def _written(
             *(f"Mind: {remark}" for remark in remarks),
             *(f"By itself: {what}" for what in by_itself),
         ),
-        check=tuple(_check(target, benchmark)),
+        check=(*_check(target, benchmark), request_line(plan)),
         fronts=target.fronts,
     )
     return {
