@@ -10,6 +10,7 @@ import pytest
 
 import shardwright
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.request import read_request
 from shardwright.tools.performance.layout import layout_from_view
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.reader import read_document
@@ -68,3 +69,13 @@ def test_arguments_win_over_the_text() -> None:
     plan = shardwright.import_plan(text, hardware="1x8:h100-sxm", model="Qwen/Qwen3-14B", input_tokens=500).plan
     assert plan.model.name == "Qwen/Qwen3-14B"
     assert (plan.workload.input_tokens, plan.workload.output_tokens) == (500, 9)
+
+
+@pytest.mark.parametrize("name", _CASES["in_requests"])
+def test_a_command_in_a_request_says_what_it_starts_and_no_more(name: str) -> None:
+    case = _CASES["in_requests"][name]
+    said = read_request(case["text"])
+    assert said.model_dump(include=set(case["said"])) == case["said"]
+    stated = {} if said.strategy is None else said.strategy.prefill.model_dump(exclude_none=True)
+    assert stated == case["degrees"]
+    assert said.readings and " read as " in said.readings[0]

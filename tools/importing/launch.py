@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
 from ..plan.document import Phase, Plan
@@ -24,12 +22,11 @@ from .manifest import is_manifest, read_manifest
 from .process import Process
 from .sglang import DIALECT as _SGLANG
 from .shell import MOST_CHARS, Script, read_script
+from .signs import may_launch
 from .trtllm import DIALECT as _TRTLLM
 from .vllm import DIALECT as _VLLM
 
 DIALECTS: Mapping[EngineName, Dialect] = {"vllm": _VLLM, "sglang": _SGLANG, "trtllm": _TRTLLM}
-# Without one of these letters no text starts an engine.
-_SIGNS = re.compile(r"vllm|sglang|trtllm|tensor_parallel_size")
 _REQUEST = "For shardwright import: "
 _BLOCKS = ("hardware", "workload", "precision", "policy")
 _MOST_COMMANDS = 1_000
@@ -115,7 +112,7 @@ def read_launch(text: str) -> Launch:
 
 def is_launch(text: str) -> bool:
     """Whether `text` starts an engine."""
-    return len(text) <= MOST_CHARS and _SIGNS.search(text) is not None and bool(_started(text)[0].processes)
+    return len(text) <= MOST_CHARS and may_launch(text) and bool(_started(text)[0].processes)
 
 
 def _started(text: str) -> tuple[Script, dict[str, Any]]:
@@ -138,6 +135,8 @@ def _command(process: Process, dialect: Dialect, script: Script, options: Mappin
 
 
 def _options(text: str) -> dict[str, Any]:
+    import yaml
+
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError):

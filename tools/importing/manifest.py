@@ -6,17 +6,16 @@ labels say what it is for.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import yaml
-
 from ..checkpoint import checkpoint
 from ..plan.elements import as_int, as_list, as_mapping, as_str
-from ..shapes import is_list, is_object
+from ..shapes import is_list, is_nested, is_object
 from .process import Process, engine_words, image_version
 from .shell import Script, read_script
 
@@ -62,6 +61,8 @@ def is_manifest(text: str) -> bool:
 
 def read_manifest(text: str) -> Manifest | None:
     """What the YAML documents of `text` start; `None` where it is no YAML."""
+
+    import yaml
 
     class Loader(yaml.SafeLoader):
         """The safe loader with a checkpoint at each token."""
@@ -197,8 +198,8 @@ def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
     model = as_str(loading.get("model_source")) or as_str(loading.get("model_id")) or ""
     words = [model] if model else []
     for name, setting in as_mapping(value.get("engine_kwargs")).items():
-        text = yaml.safe_dump(setting, default_flow_style=True, width=10_000).strip().removesuffix("\n...")
-        words.append(f"--{name.replace('_', '-')}={text}")
+        text = json.dumps(setting, default=str) if is_nested(setting) else str(setting)
+        words.append(f"--{name}={text}")
     deployed = as_mapping(value.get("deployment_config"))
     copies = as_int(deployed.get("num_replicas")) or as_int(
         as_mapping(deployed.get("autoscaling_config")).get("min_replicas")

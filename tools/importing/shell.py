@@ -14,6 +14,7 @@ from itertools import islice
 
 from .blocks import code_of
 from .process import Process, engine_words, image_version, is_load_generator
+from .signs import may_launch
 
 MOST_CHARS = 300_000
 _MOST_WORDS = 2_000
@@ -26,8 +27,6 @@ _ENDS = frozenset({";", "&", "&&", "||", "|", ";;", "(", ")", "|&", ";&"})
 _STARTERS = frozenset({"exec", "nohup", "sudo", "time", "env", "export", "then", "do", "else", "{", "!", "$", ">", "-"})
 _REDIRECTS = frozenset({">", ">>", "<", "&>", ">&", "&>>"})
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
-# Without one of them no line starts an engine.
-_SIGNS = ("vllm", "sglang", "trtllm", "tensorrt_llm")
 _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
 
 
@@ -51,7 +50,7 @@ def read_script(text: str, around: Process | None = None, environment: Mapping[s
 
 def _is_command(line: str) -> bool:
     """Whether a line starts an engine, or begins to."""
-    if line.lstrip().startswith("#") or not any(sign in line for sign in _SIGNS):
+    if line.lstrip().startswith("#") or not may_launch(line):
         return False
     return engine_words([*_words(line.rstrip().removesuffix("\\")), "--"]) is not None
 
