@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,22 @@ from shardwright.tools.export.result import Export
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "kubernetes_schema.json").read_text(encoding="utf-8")
 )
+_FORMS = {
+    kind: jsonschema.Draft202012Validator({"$defs": SCHEMA["$defs"], **form})
+    for kind, form in SCHEMA.items()
+    if kind != "$defs"
+}
 
 
 def objects_of(found: Export) -> list[dict[str, Any]]:
     """The objects of an export, each of the known form."""
     assert found.text is not None
-    objects: list[dict[str, Any]] = list(yaml.safe_load_all(found.text))
+    return _objects(found.text)
+
+
+@cache
+def _objects(text: str) -> list[dict[str, Any]]:
+    objects: list[dict[str, Any]] = list(yaml.safe_load_all(text))
     for one in objects:
-        jsonschema.validate(one, {"$defs": SCHEMA["$defs"], **SCHEMA[one["kind"]]})
+        _FORMS[one["kind"]].validate(one)
     return objects

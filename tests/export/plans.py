@@ -20,9 +20,11 @@ from shardwright.tools.plan.reader import read_document
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "cases" / "exports.json").read_text(encoding="utf-8"))
 ENGINES = ("vllm", "sglang", "trtllm")
-FORMS = ("kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d")
 REFUSED = [(name, target) for name, targets in CASES["refused"].items() for target in targets]
 EXPORTED = [(name, target) for name in CASES["plans"] for target in ENGINES if (name, target) not in REFUSED]
+BY_MPIRUN = [(name, "trtllm") for name in CASES["by_mpirun"]]
+WITHOUT_MPIRUN = [row for row in EXPORTED if row not in BY_MPIRUN]
+OF_VLLM = [row for row in EXPORTED if row[1] == "vllm"]
 
 # Programs that stand for the engines: each writes down how it was called.
 _PROGRAMS = ("vllm", "python3", "trtllm-serve", "mpirun")
@@ -58,11 +60,6 @@ def exported(name: str, target: str) -> Export:
 def formed(name: str, engine: str, form: str) -> Export:
     """The plan of a row in a form, as one that names the engine."""
     return export({**plan_named(name).model_dump(mode="json"), "serving": {"engine": engine}}, form)
-
-
-def written(form: str, *engines: str) -> list[tuple[str, str]]:
-    """The plans and engines of which the form has a text."""
-    return [(name, engine) for name, engine in EXPORTED if engine in engines and not formed(name, engine, form).refused]
 
 
 def hostile(model: str, name: str = "tensor") -> Plan:

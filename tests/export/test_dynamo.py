@@ -13,9 +13,7 @@ from shardwright.tools.export.result import Export
 
 from .manifests import objects_of
 from .placements import MEETING, options
-from .plans import ENGINES, formed, hostile, plan_named, written
-
-WRITTEN = written("dynamo", *ENGINES)
+from .plans import EXPORTED, formed, hostile, plan_named
 
 
 def _components(found: Export) -> list[dict[str, Any]]:
@@ -30,7 +28,7 @@ def _main(component: dict[str, Any]) -> dict[str, Any]:
     return container
 
 
-@pytest.mark.parametrize(("name", "engine"), WRITTEN)
+@pytest.mark.parametrize(("name", "engine"), EXPORTED)
 def test_the_workers_have_all_gpus_of_the_plan_and_the_flags_of_its_commands(name: str, engine: str) -> None:
     found = formed(name, engine, "dynamo")
     gpus, servers = 0, 0

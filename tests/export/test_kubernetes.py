@@ -11,7 +11,7 @@ from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export
 
 from .manifests import objects_of
-from .plans import ENGINES, formed, hostile, plan_named, run_script, written
+from .plans import BY_MPIRUN, OF_VLLM, WITHOUT_MPIRUN, formed, hostile, plan_named, run_script
 
 _LEADER, _OWN = "leader.svc", "10.0.0.9"
 _VARIABLES = {"MODEL": "/models/m", "POD_IP": _OWN, "LWS_LEADER_ADDRESS": _LEADER}
@@ -42,13 +42,8 @@ def _engines(workload: dict[str, Any]) -> list[dict[str, Any]]:
     return [template["spec"]["containers"][0] for template in _pods(workload)]
 
 
-# What TensorRT-LLM starts by mpirun has no object.
-WRITTEN = written("kubernetes", *ENGINES)
-LLM_D = written("llm-d", "vllm")
-
-
 @pytest.mark.parametrize(
-    ("name", "engine", "form"), [(*row, "kubernetes") for row in WRITTEN] + [(*row, "llm-d") for row in LLM_D]
+    ("name", "engine", "form"), [(*row, "kubernetes") for row in WITHOUT_MPIRUN] + [(*row, "llm-d") for row in OF_VLLM]
 )
 def test_every_object_is_of_the_known_form_and_the_pods_have_all_gpus(name: str, engine: str, form: str) -> None:
     found, gpus = formed(name, engine, form), 0
@@ -84,7 +79,7 @@ def test_the_pods_run_the_commands_of_the_script(name: str, engine: str, tmp_pat
 
 
 def test_each_service_reaches_the_pods_that_answer() -> None:
-    for name, engine in WRITTEN:
+    for name, engine in WITHOUT_MPIRUN:
         found = formed(name, engine, "kubernetes")
         services = {one["metadata"]["name"]: one["spec"] for one in objects_of(found) if one["kind"] == "Service"}
         for kind, workload in _workloads(found):
@@ -96,12 +91,12 @@ def test_each_service_reaches_the_pods_that_answer() -> None:
             if kind == "Deployment":
                 assert _pods(workload)[0]["metadata"]["labels"] == selector
                 continue
-            assert selector.pop("leaderworkerset.sigs.k8s.io/worker-index") == "0"
+            leads = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
             if kind == "DisaggregatedSet":
-                names = {"disaggregatedset.x-k8s.io/name": "servers"}
+                names = {"disaggregatedset.x-k8s.io/name": "servers", **leads}
                 assert selector == {**names, "disaggregatedset.x-k8s.io/role": workload["name"]}
             else:
-                assert selector == {"leaderworkerset.sigs.k8s.io/name": workload["name"]}
+                assert selector == {"leaderworkerset.sigs.k8s.io/name": workload["name"], **leads}
         assert not services
 
 
@@ -119,9 +114,11 @@ def test_servers_of_two_phases_are_roles_of_one_set_which_stop_before_new_ones_s
         assert rollout == {"maxSurge": 0, "maxUnavailable": one["spec"]["replicas"]}
 
 
-def test_what_starts_by_mpirun_is_refused() -> None:
-    found = formed("tensor over nodes", "trtllm", "kubernetes")
-    assert found.text is None and "mpirun" in found.refused[0]
+@pytest.mark.parametrize(("name", "engine"), BY_MPIRUN)
+@pytest.mark.parametrize("form", ["kubernetes", "docker-compose"])
+def test_what_starts_by_mpirun_is_refused(name: str, engine: str, form: str) -> None:
+    found = formed(name, engine, form)
+    assert found.text is None and "starts on several nodes by mpirun" in found.refused[0]
 
 
 @pytest.mark.parametrize("form", ["kubernetes", "llm-d"])
@@ -134,7 +131,7 @@ def test_a_models_name_stays_a_value(form: str) -> None:
     assert _engines(deployment)[0]["env"][0] == {"name": "MODEL", "value": name.replace("$", "$$")}
 
 
-@pytest.mark.parametrize(("name", "_engine"), LLM_D)
+@pytest.mark.parametrize(("name", "_engine"), OF_VLLM)
 def test_llm_d_finds_every_server_on_the_port_of_its_pool(name: str, _engine: str) -> None:
     found, plain = formed(name, "vllm", "llm-d"), formed(name, "vllm", "kubernetes")
     assert not any(one["kind"] == "Service" for one in objects_of(found))

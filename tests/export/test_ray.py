@@ -14,12 +14,12 @@ from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export
 
 from .placements import MEETING, options
-from .plans import formed, hostile, plan_named, written
+from .plans import OF_VLLM, formed, hostile, plan_named
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "ray_schema.json").read_text(encoding="utf-8")
 )
-WRITTEN = written("ray", "vllm")
+WRITTEN = [row for row in OF_VLLM if row[0] != "sequence cut"]
 
 
 def _application(found: Export) -> dict[str, Any]:

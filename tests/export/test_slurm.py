@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pytest
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export
 
-from .plans import ENGINES, devices_of, formed, hostile, written
+from .plans import EXPORTED, devices_of, formed, hostile
 
-WRITTEN = written("slurm", *ENGINES)
+_SLEEP = shutil.which("sleep")
 # What stands for srun: it tells the address of a node; any other step it writes down, and ends when all have begun.
 _SRUN = """#!/bin/bash
 if [ "${*: -2}" = "hostname -I" ]; then
@@ -29,7 +30,13 @@ def _run(text: str, folder: Path, *, srun: str = _SRUN, **environment: str) -> t
     """The status of the script, what it says, and the steps that it starts."""
     nodes = next(line for line in text.splitlines() if line.startswith("#SBATCH --nodes="))
     hosts = "\\n".join(f"host{place}" for place in range(int(nodes.partition("=")[2])))
-    for name, program in (("srun", srun), ("scontrol", f"#!/bin/sh\nprintf '{hosts}\\n'\n")):
+    programs = {
+        "srun": srun,
+        "scontrol": f"#!/bin/sh\nprintf '{hosts}\\n'\n",
+        # It looks after its servers at once.
+        "sleep": f"#!/bin/sh\nexec {_SLEEP} 0.02\n",
+    }
+    for name, program in programs.items():
         (folder / name).write_text(program)
         (folder / name).chmod(0o755)
     calls = folder / "calls"
@@ -53,7 +60,7 @@ def _text(found: Export) -> str:
     return found.text
 
 
-@pytest.mark.parametrize(("name", "engine"), WRITTEN)
+@pytest.mark.parametrize(("name", "engine"), EXPORTED)
 def test_the_steps_run_the_commands_of_the_script_on_each_gpu_of_the_plan(
     name: str, engine: str, tmp_path: Path
 ) -> None:
@@ -97,7 +104,7 @@ def test_the_job_has_the_nodes_and_the_gpus_that_the_plan_counts_by() -> None:
 
 
 def test_the_first_server_that_ends_ends_all_with_its_status(tmp_path: Path) -> None:
-    srun = '#!/bin/bash\ncase " $* " in *CUDA_VISIBLE_DEVICES=2,3*) exit 3 ;; esac\nexec sleep 300\n'
+    srun = f'#!/bin/bash\ncase " $* " in *CUDA_VISIBLE_DEVICES=2,3*) exit 3 ;; esac\nexec {_SLEEP} 300\n'
     status, _, _ = _run(_text(formed("replicas on a node", "vllm", "slurm")), tmp_path, srun=srun)
     assert status == 3
 

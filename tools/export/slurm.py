@@ -24,7 +24,15 @@ _ADDRESS_OF = (
     "# The first address of a node; another one is taken where its variable is set.",
     """address() { srun --overlap --nodes=1 --ntasks=1 --nodelist="${nodes[$1]}" hostname -I | awk '{print $1}'; }""",
 )
-_ENDS = "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT"
+_BEGIN = ("servers=()", """trap 'kill "${servers[@]}" 2>/dev/null || true; wait' EXIT""")
+# Not `wait -n`, which some versions of bash let wait for the next one where one has ended before.
+_END = (
+    "# The first server that ends ends the job, with its status.",
+    "while true; do",
+    '  for server in "${servers[@]}"; do kill -0 "$server" 2>/dev/null || { wait "$server"; exit; }; done',
+    "  sleep 5",
+    "done",
+)
 
 
 def batch_script(written: Written) -> str:
@@ -48,11 +56,11 @@ def batch_script(written: Written) -> str:
     if named:
         variables = ((variable_of(node), nodes.index(node)) for node in named)
         lines += [*_ADDRESS_OF, *(f'{name}="${{{name}:-$(address {place})}}"' for name, place in variables)]
-    lines += ["", *(line for files in written.files for line in file_lines(files)), _ENDS]
+    lines += ["", *(line for files in written.files for line in file_lines(files)), *_BEGIN]
     by_server = {server.index: server for server in written.servers}
     for launch in launches:
         lines += _step(by_server[launch.server], launch, nodes, written.engine == "trtllm")
-    lines += ["# The first server that ends ends the job.", "wait -n"]
+    lines += _END
     ways = [(server, f"{variable_of(server.nodes[0])}:{port_of(server)}") for server in written.servers]
     return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
 
@@ -87,3 +95,4 @@ def _step(server: Server, launch: Launch, nodes: Sequence[str], is_joined: bool)
     yield role_line(launch)
     yield f'"${{step[@]}}" {" ".join(options)} --nodelist="{names}" \\'
     yield f"{INDENT}env {command} &"
+    yield "servers+=($!)"
