@@ -27,16 +27,32 @@ from ..plan.performance import Benchmark
 from ..plan.reader import ReadDocument, read_document, read_sound
 from ..validate import validate_read
 from . import sglang, trtllm, vllm
+from .compose import compose_file
+from .dynamo import graph
 from .kubernetes import manifests
+from .llm_d import stack
+from .ray import application
 from .result import Export, TargetName
 from .script import script
 from .server import Server, servers_of
 from .settings import ServingSettings, settings_of
+from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
 
 _ENGINES: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
-# What a plan may be exported to: an engine's own script, or objects that run the engine of the plan.
-TARGETS: tuple[TargetName, ...] = ("vllm", "sglang", "trtllm", "kubernetes")
+# The forms other than an engine's own script, which run the engine of the plan.
+_FORMS: Mapping[str, Callable[[Written], str]] = {
+    "kubernetes": manifests,
+    "docker-compose": compose_file,
+    "slurm": batch_script,
+    "dynamo": graph,
+    "ray": application,
+    "llm-d": stack,
+}
+TARGETS: tuple[TargetName, ...] = (
+    *("vllm", "sglang", "trtllm"),
+    *("kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"),
+)
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 
@@ -44,7 +60,7 @@ _MISSED_LIMIT = "PE010"
 def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
     """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the target `to`.
 
-    The target is an engine, or `kubernetes`: then the engine is the plan's, or vLLM where it names none.
+    The target is an engine, or a form that runs one: then the engine is the plan's, or vLLM where it names none.
 
     Raises:
         InputError: there is no such target, or no plan can be read.
@@ -59,7 +75,7 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
             raise InputError(f"no plan document: {read.faults[0].message} (shardwright validate lists what is wrong)")
         given = read.plan
         serving = None if given.serving is None else given.serving.engine
-        target = _ENGINES[engine_or_usual(serving) if name == "kubernetes" else name]
+        target = _ENGINES[engine_or_usual(serving) if name in _FORMS else name]
         head = Export(
             target=name,
             engine=ENGINES[target.name].title,
@@ -67,7 +83,7 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
             content_hash=content_hash(given),
             strategy=describe(given.strategy),
         )
-        found = _exported(_named(given, target), target, manifests if name == "kubernetes" else script)
+        found = _exported(_named(given, target), target, _FORMS.get(name, script))
         return head.model_copy(update=found)
 
 
@@ -133,7 +149,10 @@ def _written(
     by_itself = tuple(_by_itself(layout, target))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
+        engine=target.name,
+        engine_version=target.version,
         model=plan.model.name,
+        gpus_per_node=plan.hardware.gpus_per_node,
         checkpoint_format=settings.checkpoint_format,
         image=target.image,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",

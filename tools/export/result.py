@@ -7,7 +7,7 @@ from typing import Any, Literal
 from ..plan.performance import Benchmark, Frozen, Sparse
 
 EngineTarget = Literal["vllm", "sglang", "trtllm"]
-TargetName = Literal["vllm", "sglang", "trtllm", "kubernetes"]
+TargetName = Literal["vllm", "sglang", "trtllm", "kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"]
 Role = Literal["both", "prefill", "decode"]
 
 

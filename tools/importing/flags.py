@@ -192,7 +192,9 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
             value = "true"
         if value.startswith("{") and (parsed := _json(value)) is not None:
             yield name, "true", shown
-            yield from ((inner, text, shown) for inner, text, _ in _flattened(f"{name}.", parsed, _MOST_DEPTH))
+            # An object of all options stands for a file of them.
+            before = "" if vocabulary.names.get(name) == "options" else f"{name}."
+            yield from ((inner, text, shown) for inner, text, _ in _flattened(before, parsed, _MOST_DEPTH))
         else:
             yield name, value, shown
 

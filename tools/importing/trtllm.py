@@ -11,6 +11,7 @@ from .group import Dialect, Group, Scheduling, layers_of
 
 _NAMES = {
     "model": "model", "config": "config", "extra-llm-api-options": "config", "extra-engine-args": "config",
+    "override-engine-args": "options",
     "model-path": "model", "tensor-parallel-size": "tp", "tp-size": "tp", "pipeline-parallel-size": "pp",
     "pp-size": "pp", "context-parallel-size": "context", "cp-size": "context", "cp-config.cp-type": "sequence_kind",
     "moe-expert-parallel-size": "ep", "ep-size": "ep", "expert-parallel-size": "ep",
