@@ -18,6 +18,9 @@ from shardwright.tools.plan.reader import read_document
 _CASES: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "launches.json").read_text(encoding="utf-8")
 )
+_PUBLIC: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "cases" / "public_launches.json").read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("name", _CASES["read"])
@@ -79,3 +82,15 @@ def test_a_command_in_a_request_says_what_it_starts_and_no_more(name: str) -> No
     stated = {} if said.strategy is None else said.strategy.prefill.model_dump(exclude_none=True)
     assert stated == case["degrees"]
     assert said.readings and " read as " in said.readings[0]
+
+
+@pytest.mark.parametrize("row", _PUBLIC, ids=lambda row: row["source"][:60])
+def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -> None:
+    """Commands of public recipes, manifests and issues, in normal form, each with where it stands."""
+    stated: Any = {"model": row["model"]} if "model" in row else {}
+    found = shardwright.import_plan(row["text"], hardware="16x8:h200-sxm", **stated)
+    assert describe(found.plan.strategy, has_split_ffn=False) == row["strategy"]
+    assert found.plan.strategy.gpu_count == row["gpus"]
+    assert sorted(found.not_understood) == row["not_understood"]
+    assert sorted(found.unplanned) == row["unplanned"]
+    assert found.estimate is not None

@@ -23,7 +23,7 @@ _FOLDER = "/launch"
 _LOAD_TIME = "2h"
 # As containers of these engines are run: locked memory for RDMA, and a larger stack.
 _ULIMITS = {"memlock": -1, "stack": 67_108_864}
-_CACHE = "/root/.cache/huggingface"
+_CACHE = "/cache/huggingface"
 
 
 def compose_file(written: Written) -> str:
@@ -104,6 +104,7 @@ def _service(
     environment |= {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": ",".join(str(seen.index(gpu)) for gpu in ranks),
+        "HF_HOME": _CACHE,
         "HF_TOKEN": "${HF_TOKEN:-}",
     }
     gpus = {"driver": "nvidia", "device_ids": [str(gpu) for gpu in seen], "capabilities": ["gpu"]}

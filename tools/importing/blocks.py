@@ -32,7 +32,7 @@ def code_of(text: str, is_command: Callable[[str], bool]) -> Code:
     found = Code()
     lines = text.replace("\r\n", "\n").split("\n", _MOST_LINES)[:_MOST_LINES]
     blocks: list[tuple[str, list[str]]] = []
-    for above, block in _fenced(lines):
+    for above, block in fenced(lines):
         name = _FILE_NAME.search(above)
         if name is not None and not any(map(is_command, block)):
             found.put(name[0], block)
@@ -44,7 +44,7 @@ def code_of(text: str, is_command: Callable[[str], bool]) -> Code:
     return found
 
 
-def _fenced(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+def fenced(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Fenced blocks, each with the last line above it that is not empty."""
     above = ""
     block: list[str] | None = None

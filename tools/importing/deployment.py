@@ -96,7 +96,12 @@ def _servers(launch: Launch, architecture: Architecture) -> Iterator[_Server]:
 
 
 def _copies(server: _Server) -> int:
-    return server.group.servers * server.commands[0].process.copies
+    """How many servers a command starts: replicas of a manifest may be the nodes of one."""
+    command = server.commands[0]
+    copies, nodes = command.process.copies, command.flags.text("nodes") or "1"
+    if command.process.nodes is None and nodes.isdecimal() and int(nodes) > 1 and copies % int(nodes) == 0:
+        copies //= int(nodes)
+    return server.group.servers * copies
 
 
 def _alike(servers: Sequence[_Server]) -> None:

@@ -16,9 +16,10 @@ from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
 from ..plan.document import Phase, Plan
 from ..shapes import is_object
+from .blocks import fenced
 from .flags import Flags, read_flags
 from .group import Dialect
-from .manifest import is_manifest, read_manifest
+from .manifest import Manifest, is_manifest, read_manifest
 from .process import Process
 from .sglang import DIALECT as _SGLANG
 from .shell import MOST_CHARS, Script, read_script
@@ -27,6 +28,7 @@ from .trtllm import DIALECT as _TRTLLM
 from .vllm import DIALECT as _VLLM
 
 DIALECTS: Mapping[EngineName, Dialect] = {"vllm": _VLLM, "sglang": _SGLANG, "trtllm": _TRTLLM}
+_SET = re.compile(r"^(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=[\"']?([^\s\"'#]{0,200})", re.MULTILINE)
 _REQUEST = "For shardwright import: "
 _BLOCKS = ("hardware", "workload", "precision", "policy")
 _MOST_COMMANDS = 1_000
@@ -118,12 +120,22 @@ def is_launch(text: str) -> bool:
 def _started(text: str) -> tuple[Script, dict[str, Any]]:
     """What a text starts, and the options of a file that stands for itself."""
     manifest = read_manifest(text) if is_manifest(text) else None
+    if manifest is None:
+        manifest = _in_fences(text)
     script = read_script(text) if manifest is None else manifest.script
     options = {} if manifest is None or not manifest.options else manifest.options[0]
     if not script.processes and options:
         script.processes.append(Process(engine="trtllm", words=()))
     del script.processes[_MOST_COMMANDS:]
     return script, options
+
+
+def _in_fences(text: str) -> Manifest | None:
+    """The first manifest in a fenced block that starts something; lines of other blocks set its variables."""
+    blocks = ["\n".join(lines) for _, lines in fenced(text.split("\n"))] if is_manifest(text) else []
+    set_beside = dict(_SET.findall("\n".join(block for block in blocks if not is_manifest(block))))
+    found = (read_manifest(block, set_beside) for block in blocks if is_manifest(block))
+    return next((one for one in found if one is not None and one.script.processes), None)
 
 
 def _command(process: Process, dialect: Dialect, script: Script, options: Mapping[str, Any]) -> Command:

@@ -11,18 +11,21 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from ..checkpoint import checkpoint
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from ..shapes import is_list, is_nested, is_object
+from .kserve import of_kserve
 from .process import Process, engine_words, image_version
-from .shell import Script, read_script
+from .shell import Script, filled, read_script
 
 MOST_CHARS = 400_000
 _MOST_VALUES = 50_000
 _MOST_DEPTH = 40
 _MOST_DOCUMENTS = 100
+_OF_POD = re.compile(r"\$\((\w{1,60})\)")
 _MANIFEST = re.compile(
     r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs)[ \t]*:", re.M
 )
@@ -38,10 +41,15 @@ _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 
 @dataclass(slots=True)
 class Manifest:
-    """What documents come to: what their containers start, and those that are files of options."""
+    """What documents come to: what their containers start, and those that are files of options.
+
+    `variables` are set beside them, and `contents` the texts of files by the names of compose files for them.
+    """
 
     script: Script = field(default_factory=Script)
     options: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+    contents: dict[str, str] = field(default_factory=dict[str, str])
     values: int = 0
 
 
@@ -59,9 +67,19 @@ def is_manifest(text: str) -> bool:
     return len(text) <= MOST_CHARS and _MANIFEST.search(text) is not None
 
 
-def read_manifest(text: str) -> Manifest | None:
-    """What the YAML documents of `text` start; `None` where it is no YAML."""
+def read_manifest(text: str, variables: Mapping[str, str] | None = None) -> Manifest | None:
+    """What the YAML documents of `text` start, `variables` being set beside them; `None` where it is no YAML."""
+    documents = _documents(text)
+    if documents is None:
+        return None
+    found = Manifest(variables=dict(variables or {}))
+    found.script.comments += [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
+    for document in documents:
+        _walk(document, _Around(), found, _MOST_DEPTH)
+    return found
 
+
+def _documents(text: str) -> list[Any] | None:
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -72,25 +90,29 @@ def read_manifest(text: str) -> Manifest | None:
             return super().fetch_more_tokens()
 
     try:
-        documents: list[Any] = list(yaml.load_all(_TEMPLATE.sub(r"$\1", text), Loader))
+        return list(islice(yaml.load_all(_TEMPLATE.sub(r"$\1", text), Loader), _MOST_DOCUMENTS))
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
-    found = Manifest()
-    found.script.comments += [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
-    for document in documents[:_MOST_DOCUMENTS]:
-        _walk(document, _Around(), found, _MOST_DEPTH)
-    return found
 
 
 def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
     found.values += 1
     if found.values > _MOST_VALUES or depth <= 0:
         return
-    if is_list(value):
+    if isinstance(value, str):
+        # A manifest in a text of another.
+        for document in (_documents(value) or ()) if "\n" in value and is_manifest(value) else ():
+            _walk(document, around, found, depth - 1)
+    elif is_list(value):
         for one in value:
             _walk(one, around, found, depth - 1)
     elif is_object(value):
         around = _said(value, around)
+        for name, one in as_mapping(value.get("configs")).items():
+            found.contents[name] = as_str(as_mapping(one).get("content")) or ""
+        if (processes := of_kserve(value)) is not None:
+            found.script.processes += processes
+            return
         if as_str(value.get("kind")) == "ConfigMap":
             found.script.files.update(
                 (name, text) for name, text in as_mapping(value.get("data")).items() if isinstance(text, str)
@@ -134,6 +156,9 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
     words = [*([image] if image else []), *_words(value.get("entrypoint")), *_words(value.get("command"))]
     words += _words(value.get("args"))
     environment = _environment(value)
+    for one in map(as_mapping, as_list(value.get("configs"))):
+        name, target = as_str(one.get("source")) or "", as_str(one.get("target")) or ""
+        found.script.files[target.rsplit("/", 1)[-1]] = found.contents.get(name, "")
     process = Process(
         engine="vllm", words=(), environment=environment, hint=around.hint, copies=around.copies, nodes=around.nodes
     )
@@ -148,8 +173,9 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
         found.script.loads += inner.loads
     elif started is not None:
         engine, rest, version = started
-        filled = tuple(_filled(word, environment) for word in rest)
-        found.script.processes.append(replace(process, engine=engine, words=filled, version=version))
+        # Kubernetes writes $(NAME) where a shell has ${NAME}.
+        plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**found.variables, **environment}) for word in rest)
+        found.script.processes.append(replace(process, engine=engine, words=plain, version=version))
 
 
 def _words(value: object) -> list[str]:
@@ -161,15 +187,6 @@ def _words(value: object) -> list[str]:
     return [str(one) for one in as_list(value) if isinstance(one, str | int | float)]
 
 
-def _filled(word: str, environment: Mapping[str, str]) -> str:
-    """Kubernetes' `$(NAME)` and a shell's `${NAME}` with what the container's variables say."""
-    return re.sub(
-        r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))",
-        lambda match: environment.get(match[1] or match[2] or match[3], match[0]),
-        word,
-    )
-
-
 def _environment(value: Mapping[str, Any]) -> dict[str, str]:
     """Variables of a container, as Kubernetes lists them (`env`) or compose does (`environment`)."""
     stated: dict[str, str] = {}
@@ -178,8 +195,7 @@ def _environment(value: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(entry.get("value"), str | int | float):
             stated[str(entry.get("name"))] = str(entry["value"])
     own = value.get("environment")
-    if is_object(own):
-        stated |= {str(name): str(text) for name, text in own.items() if isinstance(text, str | int | float)}
+    stated |= _plain(own)
     for line in as_list(own):
         name, _, text = str(line).partition("=")
         stated[name] = text
@@ -190,6 +206,11 @@ def _environment(value: Mapping[str, Any]) -> dict[str, str]:
     if ids:
         stated.setdefault("CUDA_VISIBLE_DEVICES", ",".join(ids))
     return stated
+
+
+def _plain(value: object) -> dict[str, str]:
+    """Variables that an object names."""
+    return {str(name): str(text) for name, text in as_mapping(value).items() if isinstance(text, str | int | float)}
 
 
 def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
@@ -205,5 +226,11 @@ def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
         as_mapping(deployed.get("autoscaling_config")).get("min_replicas")
     )
     found.script.processes.append(
-        Process(engine="vllm", words=tuple(words), hint=around.hint, copies=max(1, copies or around.copies))
+        Process(
+            engine="vllm",
+            words=tuple(words),
+            environment=_plain(as_mapping(value.get("runtime_env")).get("env_vars")),
+            hint=around.hint,
+            copies=max(1, copies or around.copies),
+        )
     )
