@@ -20,7 +20,7 @@ from .astra_sim import COMMAND, PREFIX, dimensions, input_files, rank_order
 from .result import FolderFile
 from .target import CannotExportError
 from .trace_format import SCHEMA_VERSION, trace_bytes
-from .traces import Traces
+from .traces import Traces, spread_pairs
 
 README = "README.txt"
 _PASSES: Mapping[Phase, str] = {"prefill": "pass over a prompt", "decode": "step of a batch"}
@@ -48,10 +48,11 @@ local-mem-bw is so high that reductions take no time of their own: what was pred
 
 Not in the traces: the host's time between passes, which shardwright estimate adds; and where the
 phases are apart, what decode ranks copy of the KV cache among themselves. There prefill has the ranks
-of both phases, and ends with each replica sending the cache of one prompt.
+of both phases, and each replica sends the cache of one prompt, a stage when it is done with its pass.
 
 ASTRA-sim differs where it runs a collective in its own way: over some of the ranks always as a ring, in
 which an all-to-all is passed on from rank to rank; over all ranks of several domains level by level.
+Without congestion a rank receives any number of messages at once.
 """
 
 
@@ -97,14 +98,16 @@ def _send_cache(layout: LoadedLayout, traces: Traces) -> float:
     for number, replica in enumerate(layout.prefill_replicas):
         source, target = replica.prefill, layout.decode_replicas[number % len(layout.decode_replicas)].decode
         assert source is not None and target is not None
-        ends = min(cache_ends(source), cache_ends(target))
         between = group_of((*source.devices, *target.devices), setting.hardware).spans_domains
-        seconds = send_seconds(setting, ends, between_domains=between)
-        ranks = [rank_of[device] for device in _cache_devices(source)]
-        senders = {rank: traces.ranks[rank].last for rank in ranks}
+        senders = [rank_of[device] for device in _cache_devices(source)]
         receivers = [rank_of[device] for device in _cache_devices(target)]
-        traces.send(f"r{number}.kv_cache.send", size_bytes / ends, seconds, senders, receivers)
-        longest_s = max(longest_s, seconds)
+        parts = max(len(senders), len(receivers))
+        needs = {rank: traces.ranks[rank].last for rank in senders}
+        seconds = send_seconds(setting, parts, between_domains=between)
+        pairs = spread_pairs(senders, receivers, parts)
+        traces.send(f"r{number}.kv_cache.send", pairs, size_bytes / parts, seconds, needs)
+        ends = min(cache_ends(source), cache_ends(target))
+        longest_s = max(longest_s, send_seconds(setting, ends, between_domains=between))
     return longest_s * 1e3
 
 

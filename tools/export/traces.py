@@ -7,7 +7,7 @@ or a send and its receive do. What takes no time is left out, and what waits for
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..performance.execution_model import ExecutionDAG, ExecutionNode
@@ -109,9 +109,10 @@ class Traces:
         """What stands for `node` on each of its ranks, which wait for `needs`."""
         if node.op == "SendRecv":
             # Those that have computed what is sent send it: the others are of the next stage.
-            senders = {rank: ids for rank, ids in needs.items() if ids}
-            receivers = [rank for rank in needs if rank not in senders]
-            return self.send(node.id, node.comm_bytes, node.ms * 1e-3, senders, receivers)
+            senders = [rank for rank, ids in needs.items() if ids]
+            receivers = [rank for rank, ids in needs.items() if not ids]
+            pairs = spread_pairs(senders, receivers, min(len(senders), len(receivers)))
+            return {**needs, **self.send(node.id, pairs, node.comm_bytes, node.ms * 1e-3, needs)}
         if node.is_collective and len(needs) > 1:
             return self._collective(node, needs)
         return {rank: self.ranks[rank].compute(node, ids) for rank, ids in needs.items()}
@@ -131,22 +132,22 @@ class Traces:
         }
 
     def send(
-        self, name: str, size_bytes: float, seconds: float, senders: Mapping[int, _Ids], receivers: Sequence[int]
+        self, name: str, pairs: Iterable[tuple[int, int]], size_bytes: float, seconds: float, needs: Mapping[int, _Ids]
     ) -> Mapping[int, _Ids]:
-        """`size_bytes` from each sender to a receiver, as many pairs as there are of the fewer, evenly spread."""
-        found: dict[int, _Ids] = dict(senders)
-        for sender, receiver in _pairs(tuple(senders), receivers):
+        """`size_bytes` from the first to the second of each pair, when what the sender `needs` is there."""
+        found: defaultdict[int, _Ids] = defaultdict(tuple)
+        for sender, receiver in pairs:
             tag = self._sends[sender, receiver]
             self._sends[sender, receiver] += 1
             ends = {"comm_size": max(1, round(size_bytes)), "comm_src": sender, "comm_dst": receiver, "comm_tag": tag}
-            found[sender] = self.ranks[sender].communicate(NodeType.SEND, name, senders[sender], seconds, ends)
-            found[receiver] = self.ranks[receiver].communicate(NodeType.RECV, name, (), seconds, ends)
+            found[sender] += self.ranks[sender].communicate(NodeType.SEND, name, needs[sender], seconds, ends)
+            found[receiver] += self.ranks[receiver].communicate(NodeType.RECV, name, (), seconds, ends)
             self.exchanges.append(Exchange((sender, receiver), 1, size_bytes, seconds))
         return found
 
 
-def _pairs(senders: Sequence[int], receivers: Sequence[int]) -> list[tuple[int, int]]:
-    count = min(len(senders), len(receivers))
+def spread_pairs(senders: Sequence[int], receivers: Sequence[int], count: int) -> list[tuple[int, int]]:
+    """So many pairs of a sender and a receiver, each side evenly spread over them, in its order."""
     return [
         (senders[place * len(senders) // count], receivers[place * len(receivers) // count]) for place in range(count)
     ]
