@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .agent.evaluation.solver import Solver
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
+    from .agent.import_api import Imported, import_plan
     from .agent.loop.budget import Limits, Prices
     from .agent.loop.planner import AgentOptions
     from .agent.mix import plan_mix
@@ -55,6 +56,7 @@ __all__ = [
     "Explanation",
     "Export",
     "FixResult",
+    "Imported",
     "InputError",
     "Limits",
     "Message",
@@ -80,6 +82,7 @@ __all__ = [
     "evaluate",
     "explain",
     "export",
+    "import_plan",
     "plan",
     "plan_mix",
     "search",
@@ -98,6 +101,7 @@ _HOMES = {
     "Explanation": ".agent.explain",
     "Export": ".tools.export.result",
     "FixResult": ".tools.autofix.result",
+    "Imported": ".agent.import_api",
     "InputError": ".tools.errors",
     "Limits": ".agent.loop.budget",
     "Message": ".agent.model.messages",
@@ -122,6 +126,7 @@ _HOMES = {
     "evaluate": ".agent.evaluation.evaluate",
     "explain": ".agent.explain",
     "export": ".tools.export.export",
+    "import_plan": ".agent.import_api",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
     "search": ".agent.search_api",

@@ -1,12 +1,13 @@
-"""Two deployments side by side: two plans, or a plan and what runs today, said in words.
+"""Two deployments side by side: two plans, or a plan and what runs today, said in words or as launch commands.
 
-Words ("TP8", "DP2 of PP2 × TP4", "2 prefill of TP4 + 1 decode of TP8") are placed under the plan's own model, hardware
-and load, and judged as they stand. A word that is no part of a strategy is refused, not passed over.
+Words ("TP8", "DP2 of PP2 × TP4", "2 prefill of TP4 + 1 decode of TP8") and commands ("vllm serve … -tp 8") are placed
+under the plan's own model, hardware and load where they name none, and judged as they stand. A word that is no part of
+a strategy is refused, not passed over.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
@@ -17,6 +18,7 @@ from ..tools.comparison.result import Comparison
 from ..tools.comparison.side import Document
 from ..tools.errors import InputError
 from ..tools.files import shown_path
+from ..tools.importing.launch import is_launch, read_launch
 from ..tools.language import whole_strategy
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.builder import BuildRequest
@@ -24,6 +26,7 @@ from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
 from ..tools.plan.reader import is_json_text, read_document
 from ..tools.plan.shorthand import read_shorthand
 from ..tools.rules.legality import RELAXATION_OF
+from .import_api import imported
 from .stated_strategy import build_stated, read_block, read_strategy
 
 # A name that ends like this is a file's, whether there is one or not.
@@ -32,7 +35,7 @@ _FILES = (".json", ".yaml", ".yml", ".txt", ".md")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A parallel strategy in words, told apart from the path of a file."""
+    """A parallel strategy in words, or launch commands, told apart from the path of a file."""
 
     text: str
 
@@ -82,7 +85,7 @@ def is_words(text: str) -> bool:
 
 
 def plan_of_words(text: str, plan: Plan) -> Plan:
-    """The strategy that `text` states, laid out under the model, hardware and load of `plan`.
+    """The strategy that `text` states, or the commands that it is, under the model, hardware and load of `plan`.
 
     Degrees that are left out are what a serving engine would take. A relaxation that the words name by its degree is
     in force.
@@ -90,6 +93,10 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     Raises:
         InputError: the words name no strategy, or one that no document can hold.
     """
+    if is_launch(text):
+        asked = plan.model_dump(mode="json", include={"hardware", "workload", "precision"}, exclude_none=True)
+        launch = read_launch(text)
+        return imported(replace(launch, planned=launch.planned or {"model": plan.model.name, **asked}), None).plan
     architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
     try:
         strategy = read_strategy(strategy_of_words(text), architecture, plan.hardware)

@@ -146,9 +146,12 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
     follows = architecture.has_split_ffn and is_legal
     tp_ffn = degree("tp_ffn") or (tp if follows else 1)
     ep = degree("ep") or (width if architecture.is_moe else 1)
+    # Experts in fewer groups than there are devices are cut over the others, as engines do.
+    tp_expert = width // ep if architecture.is_moe and width % ep == 0 and ep < width else None
     return PhaseStrategy(
-        pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas
-    )
+        pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas,
+        tp_expert=tp_expert,
+    )  # fmt: skip
 
 
 def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> StatedStrategyVerdict:

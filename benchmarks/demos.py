@@ -85,7 +85,7 @@ def demos() -> Iterator[Demo]:
 def made(demo: Demo, path: Path) -> None:
     """Run a demonstration and write its transcript to `path`."""
     model = ScriptedModel(demo.steps, name=f"scripted: the {demo.engineer} engineer")
-    options = AgentOptions(mode="tools", transcript=path)
+    options = AgentOptions(mode="tools", transcript=path, reader="rules")
     Agent(Counted(model), options=options).run(REQUESTS[demo.request])
     model.assert_complete()
 

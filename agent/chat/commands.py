@@ -25,7 +25,10 @@ from .turns.work import Work
 _MOST_LOGGED = 100_000
 
 # Named where a path is meant, these are no file names.
-_TARGETS = ("vllm", "sglang", "trtllm", "dynamo", "kubernetes", "chakra")
+_TARGETS = (
+    *("vllm", "sglang", "trtllm", "kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"),
+    "chakra",
+)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from .outcome import Outcome
 from .turns.change import begin, change
 from .turns.compare import compare_with
 from .turns.explain import explain_words
+from .turns.launch import launch
 from .turns.show import show_estimate, show_plan, show_request, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -81,6 +82,9 @@ def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> 
         found = why_not_words(work, arguments.words) if arguments.words.strip() else why(work)
         return answered(found or why(work), "")
 
+    def start(_: Bench, arguments: WordsArguments) -> Answer:
+        return answered(launch(work, arguments.words), "")
+
     def teach(_: Bench, arguments: WordsArguments) -> Answer:
         return answered(explain_words(work, arguments.words), "")
 
@@ -97,7 +101,18 @@ def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> 
         Tool("replan", "Plan for a request, or change the current request and plan again.", ReplanArguments, replan),
         Tool("what_if", "Plan a change on the side; the current plan stays.", WordsArguments, suppose),
         Tool("why", "Why this plan; with words (TP16, PP) why not that one.", WordsArguments, reasons),
-        Tool("compare", "The current plan beside a strategy such as TP4 PP2.", WordsArguments, set_beside),
+        Tool(
+            "compare",
+            "The current plan beside TP4 PP2, or a launch command.",
+            WordsArguments,
+            set_beside,
+        ),
+        Tool(
+            "launch",
+            "What starts the plan, for the engine in the words.",
+            WordsArguments,
+            start,
+        ),
         Tool("explain", "A rule, a topic or a question, from the knowledge base.", WordsArguments, teach),
         Tool("show", "The plan, the request, the estimate or the validation.", ShowArguments, show),
         LOOK_UP_MODEL,

@@ -28,6 +28,7 @@ from .explain import explain_command
 from .exporting import export_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
+from .importing import import_command
 from .planning import plan_command
 from .process import interrupts, unwritten
 from .replay import replay_command
@@ -81,6 +82,7 @@ for _command in (
     expand_command,
     compare_command,
     export_command,
+    import_command,
     sweep_command,
     eval_command,
     fidelity_command,

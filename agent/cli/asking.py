@@ -48,8 +48,8 @@ _FIELDS = {
     "usd_per_gpu_hour": "usd_per_gpu_hour",
     "rules": "rules",
 }
-_OPTIONS = (
-    click.argument("request", nargs=-1, type=TEXT),
+# What a deployment is of, on which hardware, for which load and limits, in which formats.
+_SETTING = (
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
     click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm."),
     click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
@@ -66,6 +66,9 @@ _OPTIONS = (
     ),
     click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache."),
     click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
+)
+# How it is to be split.
+_CHOICES = (
     click.option(
         "--constraint",
         type=TEXT,
@@ -91,14 +94,27 @@ _OPTIONS = (
         multiple=True,
         help="Deployment brief (Markdown, YAML, JSON); may be repeated.",
     ),
+)
+_FIGURES = (
     click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens."),
     own_calibration,
+    online_option,
 )
 
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     """REQUEST and the options that say what to plan, as parameters of `command`; `asked` reads them."""
-    for option in (online_option, *reversed(_OPTIONS)):
+    request = click.argument("request", nargs=-1, type=TEXT)
+    return _with(command, request, *_SETTING, *_CHOICES, *_FIGURES)
+
+
+def says_setting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what is deployed, not how it is split, as parameters of `command`."""
+    return _with(command, *_SETTING, *_FIGURES)
+
+
+def _with(command: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .documents import DOCUMENT, title_of, typed_plan
+from ..report.text import value_text
+from .documents import DOCUMENT, read_plan_text, title_of, typed_plan, typed_text
 from .flags import PRICE, TEXT, output_format, own_calibration, take_stdin
 from .online_flag import online_option
 from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
@@ -15,6 +16,9 @@ from .streams import STANDARD, may_style, named_path, text_width, write_json, wr
 if TYPE_CHECKING:
     from ...tools.plan.document import Plan
     from ..compare import Words
+
+
+_MOST_TITLE = 60
 
 
 @click.command("compare", short_help="Two plans, or a plan and what runs today, side by side.")
@@ -27,13 +31,15 @@ if TYPE_CHECKING:
 def compare_command(
     document: Path, other: str, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str
 ) -> int:
-    """Set the plan document FILE (A) beside OTHER (B): another plan document, or a strategy in words.
+    """Set the plan document FILE (A) beside OTHER (B): another plan, a strategy in words, or launch commands.
 
-    Words are laid out under A's model, hardware and load. Exit 1 where one of the two is not valid.
+    Words and commands are laid out under A's model, hardware and load where they name none. Exit 1 where one of the two
+    is not valid.
 
     \b
       shardwright compare today.json plan.json
       shardwright compare plan.json "DP2 of TP4"
+      shardwright compare plan.json "vllm serve Qwen/Qwen3-32B -tp 8"
     """
     if other == STANDARD:
         take_stdin("OTHER", click.get_current_context())
@@ -41,7 +47,7 @@ def compare_command(
     second = _other(other)
     from ..compare import compare
 
-    titles = (title_of(document), title_of(Path(STANDARD)) if other == STANDARD else other)
+    titles = (title_of(document), title_of(Path(STANDARD)) if other == STANDARD else value_text(other, _MOST_TITLE))
     found = compare(first, second, titles=titles, calibration=calibration, usd_per_gpu_hour=usd_per_gpu_hour)
     if output_format == "json":
         write_json(found)
@@ -55,4 +61,10 @@ def compare_command(
 def _other(text: str) -> Plan | Words:
     from ..compare import Words, is_words
 
-    return Words(text) if text != STANDARD and is_words(text) else typed_plan(named_path(text))
+    if text != STANDARD and is_words(text):
+        return Words(text)
+    path = named_path(text)
+    written = read_plan_text(path)
+    from ...tools.importing.launch import is_launch
+
+    return Words(written) if is_launch(written) else typed_text(written, path)

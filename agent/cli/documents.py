@@ -36,9 +36,13 @@ def read_plan(path: Path) -> ReadDocument:
     Raises:
         InputError: there is no JSON object in it.
     """
+    return _document(read_plan_text(path), path)
+
+
+def _document(text: str, path: Path) -> ReadDocument:
     from ...tools.plan.reader import read_text
 
-    document = read_text(read_plan_text(path))
+    document = read_text(text)
     if document.raw is None:
         raise InputError(f"{title_of(path)}: {'; '.join(fault.message for fault in document.faults)}")
     return document
@@ -131,6 +135,15 @@ def typed_plan(path: Path) -> Plan:
         InputError: it is not; the first fault is named.
     """
     return _typed(read_plan(path), path)
+
+
+def typed_text(text: str, path: Path) -> Plan:
+    """The document `text`, read from `path`, which must be of the format.
+
+    Raises:
+        InputError: it is not; the first fault is named.
+    """
+    return _typed(_document(text, path), path)
 
 
 def _typed(document: ReadDocument, path: Path) -> Plan:

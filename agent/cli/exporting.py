@@ -1,4 +1,4 @@
-"""`export`: a plan document as the launch commands of a serving engine."""
+"""`export`: a plan document as what starts its servers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from .documents import DOCUMENT, title_of, typed_plan
 from .flags import FILE, output_format
 from .streams import check_places, is_standard, may_style, text_width, write_files, write_json, write_stdout
 
+_TARGETS = "vllm, sglang, trtllm, kubernetes, docker-compose, slurm, dynamo, ray, llm-d or chakra."
 
-@click.command("export", short_help="The launch commands of a plan document.")
+
+@click.command("export", short_help="What starts the servers of a plan document.")
 @DOCUMENT
-@click.option("--to", "target", required=True, metavar="TARGET", help="vllm, sglang, trtllm, kubernetes or chakra.")
-@click.option("-o", "--output", type=FILE, help="Write the script to this file; chakra's traces to this new folder.")
+@click.option("--to", "target", required=True, metavar="TARGET", help=_TARGETS)
+@click.option("-o", "--output", type=FILE, help="Write the text to this file; chakra's traces to this new folder.")
 @output_format
 def export_command(document: Path, target: str, output: Path | None, output_format: str) -> int:
     """Write what starts the servers of the plan document FILE; exit 1 where the engine cannot run it.
 
-    An engine's target is a script, to be run on each node; kubernetes runs the plan's own engine, or else vLLM. chakra
-    is a folder of execution traces for ASTRA-sim, which need no engine.
+    An engine's target is a script, to be run on each node. The others run the plan's own engine, or else vLLM: Docker
+    Compose a service a command, Slurm a batch job, Kubernetes Deployments and sets of pods, llm-d the same behind its
+    router; Dynamo a DynamoGraphDeployment, Ray an application of Ray Serve. chakra is a folder of execution traces for
+    the simulator ASTRA-sim and needs no engine.
 
     What the engine cannot be told is refused with the reason and the nearest plan that it can run.
 

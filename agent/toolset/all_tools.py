@@ -8,6 +8,7 @@ from .build_dag import BUILD_DAG
 from .compare_dags import COMPARE_DAGS
 from .estimate_dag import ESTIMATE_DAG
 from .explain_rule import EXPLAIN_RULE
+from .export_dag import EXPORT_DAG
 from .fix_dag import FIX_DAG
 from .look_up_accelerator import LOOK_UP_ACCELERATOR
 from .look_up_knowledge import LOOK_UP_KNOWLEDGE
@@ -27,6 +28,7 @@ ALL_TOOLS: tuple[Tool[Any], ...] = (
     VALIDATE_DAG,
     PATCH_DAG,
     FIX_DAG,
+    EXPORT_DAG,
     EXPLAIN_RULE,
     LOOK_UP_KNOWLEDGE,
     LOOK_UP_MODEL,

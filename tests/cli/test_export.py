@@ -53,5 +53,5 @@ def test_json_is_the_result_and_nothing_else(plan: Path, capsys: pytest.CaptureF
 
 
 def test_an_unknown_target_is_status_2(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(plan), "--to", "docker"]) == 2
+    assert run(["export", str(plan), "--to", "helm"]) == 2
     assert "one of vllm, sglang, trtllm" in capsys.readouterr().err

@@ -8,6 +8,13 @@ import yaml
 
 from shardwright.tools.export.result import Export, Launch
 
+# The flags by which the processes of a server find each other, and callers the server: what starts them may say it.
+MEETING = {
+    *("--host", "--port", "--headless", "--nnodes", "--node-rank", "--master-addr", "--master-port"),
+    *("--dist-init-addr", "--data-parallel-size-local", "--data-parallel-start-rank"),
+    *("--data-parallel-address", "--data-parallel-rpc-port"),
+}
+
 
 def options(arguments: tuple[str, ...]) -> dict[str, str]:
     """Flags of the engine with their values; a switch has an empty one."""

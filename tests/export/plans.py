@@ -14,12 +14,17 @@ import shardwright
 from shardwright.agent.compare import plan_of_words
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export, Launch
+from shardwright.tools.performance.layout import layout_from_view
 from shardwright.tools.plan.document import Plan
+from shardwright.tools.plan.reader import read_document
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "cases" / "exports.json").read_text(encoding="utf-8"))
 ENGINES = ("vllm", "sglang", "trtllm")
 REFUSED = [(name, target) for name, targets in CASES["refused"].items() for target in targets]
 EXPORTED = [(name, target) for name in CASES["plans"] for target in ENGINES if (name, target) not in REFUSED]
+BY_MPIRUN = [(name, "trtllm") for name in CASES["by_mpirun"]]
+WITHOUT_MPIRUN = [row for row in EXPORTED if row not in BY_MPIRUN]
+OF_VLLM = [row for row in EXPORTED if row[1] == "vllm"]
 
 # Programs that stand for the engines: each writes down how it was called.
 _PROGRAMS = ("vllm", "python3", "trtllm-serve", "mpirun")
@@ -49,6 +54,24 @@ def plan_named(name: str) -> Plan:
 def exported(name: str, target: str) -> Export:
     """The plan of a row, exported."""
     return export(plan_named(name), target)
+
+
+@cache
+def formed(name: str, engine: str, form: str) -> Export:
+    """The plan of a row in a form, as one that names the engine."""
+    return export({**plan_named(name).model_dump(mode="json"), "serving": {"engine": engine}}, form)
+
+
+def hostile(model: str, name: str = "tensor") -> Plan:
+    """The plan of a row with a model of this name."""
+    plan = plan_named(name)
+    return plan.model_copy(update={"model": plan.model.model_copy(update={"name": model})})
+
+
+def devices_of(name: str) -> set[str]:
+    """The devices of the plan of a row."""
+    layout = layout_from_view(read_document(plan_named(name)).view)
+    return {device for replica in layout.replicas for stage in replica.phases[0].stages for device in stage.devices}
 
 
 def run_script(script: str, node: str, folder: Path, **environment: str) -> tuple[str, list[list[str]]]:

@@ -204,5 +204,5 @@ def test_another_engine_takes_the_place_of_the_one_that_is_named() -> None:
 def test_what_is_no_plan_or_no_target_is_one_line(source: Any) -> None:
     with pytest.raises(InputError, match="no plan document"):
         export(source, "vllm")
-    with pytest.raises(InputError, match="one of vllm, sglang, trtllm, kubernetes"):
-        export(plan_named("tensor"), "docker")
+    with pytest.raises(InputError, match="one of vllm, sglang, trtllm, kubernetes, docker-compose"):
+        export(plan_named("tensor"), "helm")

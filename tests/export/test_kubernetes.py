@@ -1,117 +1,159 @@
-"""`export --to kubernetes`: objects of the known form, whose pods run the commands of the launch script."""
+"""`export --to kubernetes` and `--to llm-d`: objects of the known form, whose pods run the commands of the script."""
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import yaml
 
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export
 
-from .plans import EXPORTED, plan_named, run_script
+from .manifests import objects_of
+from .plans import BY_MPIRUN, OF_VLLM, WITHOUT_MPIRUN, formed, hostile, plan_named, run_script
 
-# The fields of these objects, strict: of the LeaderWorkerSet's definition (v0.10) and of Kubernetes 1.33, as far as
-# they are written.
-SCHEMA: dict[str, Any] = json.loads(
-    (Path(__file__).parents[1] / "cases" / "kubernetes_schema.json").read_text(encoding="utf-8")
-)
-_VARIABLES = {"MODEL": "/models/m", "POD_IP": "10.0.0.9", "LWS_LEADER_ADDRESS": "leader.svc"}
+_LEADER, _OWN = "leader.svc", "10.0.0.9"
+_VARIABLES = {"MODEL": "/models/m", "POD_IP": _OWN, "LWS_LEADER_ADDRESS": _LEADER}
 
 
-@cache
-def _exported(name: str, engine: str) -> Export:
-    return export({**plan_named(name).model_dump(mode="json"), "serving": {"engine": engine}}, "kubernetes")
-
-
-def _objects(found: Export) -> list[dict[str, Any]]:
-    assert found.text is not None
-    return list(yaml.safe_load_all(found.text))
+def _workloads(found: Export) -> list[tuple[str, dict[str, Any]]]:
+    """What makes pods, with the kind of what it stands in: an object, or a role of one."""
+    workloads: list[tuple[str, dict[str, Any]]] = []
+    for one in objects_of(found):
+        if one["kind"] == "DisaggregatedSet":
+            workloads += [(one["kind"], role) for role in one["spec"]["roles"]]
+        elif one["kind"] != "Service":
+            workloads.append((one["kind"], {"name": one["metadata"]["name"], "spec": one["spec"]}))
+    return workloads
 
 
 def _pods(workload: dict[str, Any]) -> list[dict[str, Any]]:
-    """The containers of the pods of one group, first the leader's."""
+    """The templates of the pods of one group, first the leader's."""
     spec = workload["spec"]
-    if workload["kind"] == "Deployment":
-        return [spec["template"]["spec"]["containers"][0]]
+    if "template" in spec:
+        return [spec["template"]]
     group = spec["leaderWorkerTemplate"]
-    worker = group["workerTemplate"]["spec"]["containers"][0]
-    return [group["leaderTemplate"]["spec"]["containers"][0], *[worker] * (group["size"] - 1)]
+    leader = group.get("leaderTemplate", group["workerTemplate"])
+    return [leader, *[group["workerTemplate"]] * (group["size"] - 1)]
 
 
-def _workloads(found: Export) -> list[dict[str, Any]]:
-    return [one for one in _objects(found) if one["kind"] != "Service"]
+def _engines(workload: dict[str, Any]) -> list[dict[str, Any]]:
+    return [template["spec"]["containers"][0] for template in _pods(workload)]
 
 
-# What TensorRT-LLM starts by mpirun has no object.
-WRITTEN = [(name, engine) for name, engine in EXPORTED if not _exported(name, engine).refused]
-
-
-@pytest.mark.parametrize(("name", "engine"), WRITTEN)
-def test_every_object_is_of_the_known_form(name: str, engine: str) -> None:
-    for one in _objects(_exported(name, engine)):
-        jsonschema.validate(one, {"$defs": SCHEMA["$defs"], **SCHEMA[one["kind"]]})
-
-
-@pytest.mark.parametrize(("name", "engine"), WRITTEN)
-def test_the_pods_have_all_gpus_of_the_plan(name: str, engine: str) -> None:
-    gpus = 0
-    for workload in _workloads(_exported(name, engine)):
-        each = [int(pod["resources"]["limits"]["nvidia.com/gpu"]) for pod in _pods(workload)]
+@pytest.mark.parametrize(
+    ("name", "engine", "form"), [(*row, "kubernetes") for row in WITHOUT_MPIRUN] + [(*row, "llm-d") for row in OF_VLLM]
+)
+def test_every_object_is_of_the_known_form_and_the_pods_have_all_gpus(name: str, engine: str, form: str) -> None:
+    found, gpus = formed(name, engine, form), 0
+    for _, workload in _workloads(found):
+        each = [int(pod["resources"]["limits"]["nvidia.com/gpu"]) for pod in _engines(workload)]
         gpus += workload["spec"]["replicas"] * sum(each)
     assert gpus == plan_named(name).strategy.gpu_count
 
 
-@pytest.mark.parametrize(
-    ("name", "engine"), [(n, e) for n, e in WRITTEN if n in ("stages on nodes", "phases and groups")]
-)
-def test_the_pods_run_the_commands_of_the_script(name: str, engine: str, tmp_path: Path) -> None:
-    found = _exported(name, engine)
+def _said(found: Export, folder: Path) -> list[list[str]]:
+    """The calls that the pods of one group of each kind make."""
     said: list[list[str]] = []
-    for workload in _workloads(found):
-        for place, pod in enumerate(_pods(workload)):
-            error, calls = run_script(pod["args"][0], "", tmp_path, LWS_WORKER_INDEX=str(place), **_VARIABLES)
+    for _, workload in _workloads(found):
+        for place, pod in enumerate(_engines(workload)):
+            error, calls = run_script(pod["args"][0], "", folder, LWS_WORKER_INDEX=str(place), **_VARIABLES)
             assert error == ""
             said += [call[1:] for call in calls]
+    return said
+
+
+@pytest.mark.parametrize("name", ["stages on nodes", "phases and groups"])
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_the_pods_run_the_commands_of_the_script(name: str, engine: str, tmp_path: Path) -> None:
+    found = formed(name, engine, "kubernetes")
     expected: list[list[str]] = []
     for launch in found.launches:
         leader = next(one.node for one in found.launches if one.server == launch.server)
-        alone = len([one for one in found.launches if one.server == launch.server]) == 1
+        # The leader itself binds to an address, for which no name will do.
+        address = _OWN if launch.node == leader else _LEADER
         words = [word.replace("$MODEL", _VARIABLES["MODEL"]) for word in launch.arguments]
-        address = _VARIABLES["POD_IP"] if alone else _VARIABLES["LWS_LEADER_ADDRESS"]
         expected.append([word.replace(f"${leader.upper()}", address) for word in words])
-    assert sorted(said) == sorted(expected)
+    assert sorted(_said(found, tmp_path)) == sorted(expected)
 
 
 def test_each_service_reaches_the_pods_that_answer() -> None:
-    for name, engine in WRITTEN:
-        objects = _objects(_exported(name, engine))
-        for workload, service in zip(objects[::2], objects[1::2], strict=True):
+    for name, engine in WITHOUT_MPIRUN:
+        found = formed(name, engine, "kubernetes")
+        services = {one["metadata"]["name"]: one["spec"] for one in objects_of(found) if one["kind"] == "Service"}
+        for kind, workload in _workloads(found):
             # A LeaderWorkerSet makes a Service of its own name, through which its pods find their leader.
-            assert service["metadata"]["name"] != workload["metadata"]["name"]
-            selector, leader = service["spec"]["selector"], _pods(workload)[0]
-            assert service["spec"]["ports"][0]["targetPort"] == leader["ports"][0]["containerPort"]
+            service = services.pop(f"{workload['name']}-http")
+            selector, leader = service["selector"], _engines(workload)[0]
+            assert service["ports"][0]["targetPort"] == leader["ports"][0]["containerPort"]
             assert str(leader["ports"][0]["containerPort"]) in leader["args"][0]
-            if workload["kind"] == "Deployment":
-                assert workload["spec"]["template"]["metadata"]["labels"] == selector
+            if kind == "Deployment":
+                assert _pods(workload)[0]["metadata"]["labels"] == selector
+                continue
+            leads = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
+            if kind == "DisaggregatedSet":
+                names = {"disaggregatedset.x-k8s.io/name": "servers", **leads}
+                assert selector == {**names, "disaggregatedset.x-k8s.io/role": workload["name"]}
             else:
-                assert selector["leaderworkerset.sigs.k8s.io/name"] == workload["metadata"]["name"]
+                assert selector == {"leaderworkerset.sigs.k8s.io/name": workload["name"], **leads}
+        assert not services
 
 
-def test_what_starts_by_mpirun_is_refused() -> None:
-    found = _exported("tensor over nodes", "trtllm")
-    assert found.text is None and "mpirun" in found.refused[0]
+def test_servers_of_two_phases_are_roles_of_one_set_which_stop_before_new_ones_start() -> None:
+    found = formed("phases and groups", "vllm", "kubernetes")
+    assert found.text is not None and "LeaderWorkerSet 0.9 or later" in found.text
+    workloads = _workloads(found)
+    assert [(kind, one["name"]) for kind, one in workloads] == [
+        ("DisaggregatedSet", "prefill"),
+        ("DisaggregatedSet", "decode"),
+    ]
+    assert [one["spec"]["leaderWorkerTemplate"]["size"] for _, one in workloads] == [1, 2]
+    for _, one in workloads:
+        rollout = one["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
+        assert rollout == {"maxSurge": 0, "maxUnavailable": one["spec"]["replicas"]}
 
 
-def test_a_models_name_stays_a_value() -> None:
-    plan = plan_named("tensor")
-    name = "a: [b\n---\nkind: Pod"
-    hostile = plan.model_copy(update={"model": plan.model.model_copy(update={"name": name})})
-    deployment, service = _objects(export(hostile, "kubernetes"))
-    assert (deployment["kind"], service["kind"]) == ("Deployment", "Service")
-    assert _pods(deployment)[0]["env"][0] == {"name": "MODEL", "value": name}
+@pytest.mark.parametrize(("name", "engine"), BY_MPIRUN)
+@pytest.mark.parametrize("form", ["kubernetes", "docker-compose"])
+def test_what_starts_by_mpirun_is_refused(name: str, engine: str, form: str) -> None:
+    found = formed(name, engine, form)
+    assert found.text is None and "starts on several nodes by mpirun" in found.refused[0]
+
+
+@pytest.mark.parametrize("form", ["kubernetes", "llm-d"])
+def test_a_models_name_stays_a_value(form: str) -> None:
+    name = "a: [b\n---\nkind: Pod $$(HF_TOKEN)"
+    kinds = [one["kind"] for one in objects_of(export(hostile(name), form))]
+    assert kinds == (["Deployment", "Service"] if form == "kubernetes" else ["Deployment"])
+    ((_, deployment),) = _workloads(export(hostile(name), form))
+    # Kubernetes makes one `$` of two, and of `$(NAME)` the variable.
+    assert _engines(deployment)[0]["env"][0] == {"name": "MODEL", "value": name.replace("$", "$$")}
+
+
+@pytest.mark.parametrize(("name", "_engine"), OF_VLLM)
+def test_llm_d_finds_every_server_on_the_port_of_its_pool(name: str, _engine: str) -> None:
+    found, plain = formed(name, "vllm", "llm-d"), formed(name, "vllm", "kubernetes")
+    assert not any(one["kind"] == "Service" for one in objects_of(found))
+    for (_, workload), (_, known) in zip(_workloads(found), _workloads(plain), strict=True):
+        role = workload["name"].partition("-")[0]
+        leader, *workers = _pods(workload)
+        labels = leader["metadata"]["labels"]
+        assert labels["llm-d.ai/guide"] == ("optimized-baseline" if role == "serve" else "pd-disaggregation")
+        assert labels.get("llm-d.ai/role", "serve") == role
+        assert not any("metadata" in worker for worker in workers)
+        proxies = leader["spec"].get("initContainers", [])
+        entrance = (proxies or leader["spec"]["containers"])[0]
+        assert entrance["ports"] == [{"containerPort": 8000}] and bool(proxies) is (role == "decode")
+        own = _engines(workload)[0]["ports"][0]["containerPort"]
+        assert own == (8200 if proxies else 8000)
+        # But for the port, and how long idle connections live, the commands are those of the plan.
+        said = _engines(workload)[0]["args"][0].replace(" \\\n    VLLM_HTTP_TIMEOUT_KEEP_ALIVE=120", "")
+        said = said.replace(" \\\n  VLLM_HTTP_TIMEOUT_KEEP_ALIVE=120", "")
+        port = _engines(known)[0]["ports"][0]["containerPort"]
+        assert said.replace(f"--port {own}", f"--port {port}") == _engines(known)[0]["args"][0]
+
+
+@pytest.mark.parametrize("engine", ["sglang", "trtllm"])
+def test_llm_d_refuses_other_engines(engine: str) -> None:
+    assert f"runs vLLM here, not {engine}" in formed("tensor", engine, "llm-d").refused[0]

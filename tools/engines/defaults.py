@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..catalog.architecture import Architecture
-from .names import names_known
+from .names import ENGINES, engine_name, names_known
 
 if TYPE_CHECKING:
     from ..plan.document import Relaxation
@@ -36,4 +36,5 @@ def possible_relaxations(engine: str | None, architecture: Architecture) -> dict
         found["kv_sequence_decode"] = _CACHE
     if found and architecture.is_moe:
         found |= {"attention_dp": _GROUPS, "redundant_experts": _COPIES}
-    return found
+    name = engine_name(engine)
+    return found if name is None else {one: why for one, why in found.items() if one not in ENGINES[name].lacks}

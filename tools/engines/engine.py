@@ -28,7 +28,7 @@ from .release import Release, release_of
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
     from ..catalog.dtypes import DType
-    from ..plan.document import Phase
+    from ..plan.document import Phase, Relaxation
 
 # Sizes of groups for which engines have all-reduce kernels of their own beside NCCL's.
 OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
@@ -50,6 +50,8 @@ class Engine(ABC):
     slices_groups: bool = True
     splits_dense_sequence: bool = True
     fills_nodes_alike: bool = False
+    # Relaxations that it has no setting for, or none that is known here.
+    lacks: frozenset[Relaxation] = frozenset()
     first_pipelined: Mapping[Phase, Release] = field(default_factory=dict["Phase", Release])
     # The setting that makes it cut stages otherwise than it does by itself.
     cut_setting: str = ""

@@ -10,6 +10,7 @@ from .memory import GIB, Batch, MemoryUse
 from .release import Release, release_of
 
 if TYPE_CHECKING:
+    from ..catalog.attention.spec import AttentionSpec
     from ..catalog.dtypes import DType
 
 # As for vLLM, of 18 runs (DeepSeek-R1 and
@@ -49,6 +50,10 @@ class TensorRTLLM(Engine):
         """The remainder goes to the first stages."""
         return 0
 
+    def refuses_cache_split(self, spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
+        """Its Helix parallelism goes along the sequence in prefill too; no setting is known for decode alone."""
+        return f"the KV cache is in {kv_sp} parts along the sequence in decode alone"
+
     def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
         """Those of 2024 reduced with NCCL: kernels of their own were an option of the build."""
         if self.gives_heads_one_block(generation):
@@ -75,6 +80,7 @@ ENGINE = TensorRTLLM(
     title="TensorRT-LLM",
     spellings=("tensorrtllm", "tensorrt", "trtllm"),
     most_group_ranks=1,
+    lacks=frozenset({"kv_sequence_decode", "redundant_experts"}),
     cut_setting="pp_partition: [{}]",
     kernel_tables="trtllm",
     shared_read_heads=SHARED_READ_HEADS,

@@ -120,6 +120,7 @@ ENGINE = _VLLM(
     deals_out_experts=True,
     slices_groups=False,
     splits_dense_sequence=False,
+    fills_nodes_alike=True,
     cut_setting='VLLM_PP_LAYER_PARTITION="{}"',
     kernel_tables="vllm",
     reduces_pairs_over_pcie=True,

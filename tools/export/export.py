@@ -15,6 +15,7 @@ from ..autofix.autofix import autofix
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
+from ..importing.launch import request_line
 from ..performance.estimate import estimate
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..plan.canonical import content_hash
@@ -27,17 +28,35 @@ from ..plan.reader import ReadDocument, read_document, read_sound
 from ..validate import validate_read
 from . import sglang, trtllm, vllm
 from .chakra import chakra_folder
+from .compose import compose_file
+from .dynamo import graph
 from .kubernetes import manifests
+from .llm_d import stack
+from .ray import application
 from .result import Export, TargetName
 from .script import script
 from .server import Server, servers_of
 from .settings import ServingSettings, settings_of
+from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
 from .trace_format import SCHEMA_VERSION
 
 _ENGINES: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
-# What a plan may be exported to: an engine's own script, objects that run the engine of the plan, or its traces.
-TARGETS: tuple[TargetName, ...] = ("vllm", "sglang", "trtllm", "kubernetes", "chakra")
+# The forms other than an engine's own script, which run the engine of the plan.
+_FORMS: Mapping[str, Callable[[Written], str]] = {
+    "kubernetes": manifests,
+    "docker-compose": compose_file,
+    "slurm": batch_script,
+    "dynamo": graph,
+    "ray": application,
+    "llm-d": stack,
+}
+# What a plan may be exported to as a text; TRACES are a folder of files, which no engine runs.
+TARGETS: tuple[TargetName, ...] = (
+    *("vllm", "sglang", "trtllm"),
+    *("kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"),
+)
+TRACES: TargetName = "chakra"
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 
@@ -45,25 +64,25 @@ _MISSED_LIMIT = "PE010"
 def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
     """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the target `to`.
 
-    The target is an engine, or `kubernetes`: then the engine is the plan's, or vLLM where it names none. Or it is
-    `chakra`: execution traces, which need no engine.
+    The target is an engine, or a form that runs one: then the engine is the plan's, or vLLM where it names none. Or it
+    is `chakra`: execution traces, which need no engine.
 
     Raises:
         InputError: there is no such target, or no plan can be read.
     """
-    known: dict[str, TargetName] = {one: one for one in TARGETS}
+    known: dict[str, TargetName] = {one: one for one in (*TARGETS, TRACES)}
     name = known.get(to)
     if name is None:
-        raise InputError(f"no target {to[:60]!r}: one of {', '.join(TARGETS)}")
+        raise InputError(f"no target {to[:60]!r}: one of {', '.join(known)}")
     with collector_paused():
         read = read_document(document)
         if read.plan is None:
             raise InputError(f"no plan document: {read.faults[0].message} (shardwright validate lists what is wrong)")
         given = read.plan
-        if name == "chakra":
+        if name == TRACES:
             return _traced(given)
         serving = None if given.serving is None else given.serving.engine
-        target = _ENGINES[engine_or_usual(serving) if name == "kubernetes" else name]
+        target = _ENGINES[engine_or_usual(serving) if name in _FORMS else name]
         head = Export(
             target=name,
             engine=ENGINES[target.name].title,
@@ -71,7 +90,7 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
             content_hash=content_hash(given),
             strategy=describe(given.strategy),
         )
-        found = _exported(_named(given, target), target, manifests if name == "kubernetes" else script)
+        found = _exported(_named(given, target), target, _FORMS.get(name, script))
         return head.model_copy(update=found)
 
 
@@ -82,7 +101,7 @@ def _traced(plan: Plan) -> Export:
     missed, reasons = _judged(read)
     strategy = describe(plan.strategy)
     head = Export(
-        target="chakra",
+        target=TRACES,
         engine="Chakra",
         engine_version=SCHEMA_VERSION,
         content_hash=content_hash(plan),
@@ -168,7 +187,10 @@ def _written(
     by_itself = tuple(_by_itself(layout, target))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
+        engine=target.name,
+        engine_version=target.version,
         model=plan.model.name,
+        gpus_per_node=plan.hardware.gpus_per_node,
         checkpoint_format=settings.checkpoint_format,
         image=target.image,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
@@ -181,7 +203,7 @@ def _written(
             *(f"Mind: {remark}" for remark in remarks),
             *(f"By itself: {what}" for what in by_itself),
         ),
-        check=tuple(_check(target, benchmark)),
+        check=(*_check(target, benchmark), request_line(plan)),
         fronts=target.fronts,
     )
     return {

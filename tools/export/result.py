@@ -10,7 +10,9 @@ from pydantic import PlainSerializer
 from ..plan.performance import Benchmark, Frozen, Sparse
 
 EngineTarget = Literal["vllm", "sglang", "trtllm"]
-TargetName = Literal["vllm", "sglang", "trtllm", "kubernetes", "chakra"]
+TargetName = Literal[
+    "vllm", "sglang", "trtllm", "kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d", "chakra"
+]
 Role = Literal["both", "prefill", "decode"]
 
 

@@ -57,6 +57,11 @@ class Server:
         """Devices of a stage."""
         return len(self.stages[0])
 
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes of its devices, in the order of its stages."""
+        return tuple(dict.fromkeys(device.partition(".")[0] for device in self.stage_major()))
+
     def stage_major(self) -> tuple[str, ...]:
         """All devices, stage after stage."""
         return tuple(chain.from_iterable(self.stages))

@@ -61,11 +61,6 @@ def _refuse_sequence_splits(server: Server) -> None:
             f"replica {server.index}: TensorRT-LLM has no sequence parallelism that gathers keys and values (sp "
             f"{server.context}); it has Ulysses"
         )
-    if server.cache_parts > 1:
-        raise CannotExportError(
-            f"replica {server.index}: no setting of TensorRT-LLM is known that cuts the KV cache in decode alone "
-            f"(kv_sp {server.cache_parts})"
-        )
 
 
 def _config(server: Server, settings: ServingSettings) -> dict[str, object]:

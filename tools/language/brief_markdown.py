@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..importing.signs import with_commands_in_words
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
@@ -63,7 +64,7 @@ def read_markdown(name: str, text: str) -> Source:
         sources.append(read_yaml(name, match.group(1)))
         offset = text[: match.end()].count("\n")
         text = text[match.end() :]
-    sources.append(_Reader(name, offset).read(plain_lines(text)))
+    sources.append(_Reader(name, offset).read(plain_lines(with_commands_in_words(text)[0])))
     return join_sources(sources)
 
 

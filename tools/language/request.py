@@ -11,6 +11,7 @@ import re
 
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError, expect
+from ..importing.signs import with_commands_in_words
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
@@ -98,11 +99,12 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
+    text, launches = with_commands_in_words(text)
     older, newer = quoted_apart(text)
     if older:
         *texts, notes = with_later_figures(normalise(older), normalise(newer))
         merged = merge_said([*map(read_words, texts)])
-        return merged.model_copy(update={"readings": (*merged.readings, *notes)})
+        return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     mended, taken_back = with_corrected_figures(mended)
@@ -110,7 +112,7 @@ def read_words(text: str) -> Said:
     claims = Claims(text=page.original)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
-    for note in taken_back:
+    for note in (*launches, *taken_back):
         claims.reading(note)
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")

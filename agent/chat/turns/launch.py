@@ -16,8 +16,8 @@ from .work import Work
 _NO_PLAN = "There is no plan yet whose commands could be written: say what to serve, and on what."
 _SECTION = "accelerator.engines"
 _ENGINE = (
-    r"(?:vllm|sglang|trt-?llm|tensorrt-?llm|trtllm-\w{1,20}|lmdeploy|dynamo|nim|tgi|kubernetes|k8s|docker|engine|server)"
-    r"(?![a-z])"
+    r"(?:vllm|sglang|trt-?llm|tensorrt-?llm|trtllm-\w{1,20}|lmdeploy|dynamo|nim|tgi|kubernetes|k8s|docker|slurm|ray|llm-d|"
+    r"engine|server)(?![a-z])"
 )
 _COMMAND = (
     r"(?:commands?|command\s?lines?|cli|flags?|arg(?:ument)?s|yaml|"
@@ -37,9 +37,16 @@ _LAUNCH = re.compile(
     r"|(?:启动|运行|部署)(?:命令|参数|脚本)|命令行|导出(?:到|为|成)",
     re.I | re.S,
 )
-_KUBERNETES = re.compile(r"(?<![a-z])(?:kubernetes|k8s)(?![a-z])", re.I)
+# What runs an engine, by what it is called; what runs on another of them stands before that one.
+_FORMS = tuple(
+    (re.compile(rf"(?<![a-z])(?:{names})(?![a-z])", re.I), form)
+    for names, form in (
+        *(("dynamo", "dynamo"), ("llm-d", "llm-d"), ("ray", "ray"), ("slurm", "slurm")),
+        *(("docker", "docker-compose"), ("kubernetes|k8s", "kubernetes")),
+    )
+)
 # What no exporter writes for.
-_NO_EXPORTER = re.compile(r"(?<![a-z])(?:docker|dynamo|lmdeploy|nim|tgi)(?![a-z])", re.I)
+_NO_EXPORTER = re.compile(r"(?<![a-z])(?:lmdeploy|nim|tgi)(?![a-z])", re.I)
 # What an option means, or what an engine refuses, is a question for the knowledge base alone.
 _MEANT = re.compile(
     r"(?<![a-z])(?:means?|explain|refuses?|supports?|what\s(?:does|do)|why|if)(?![a-z])|什么意思|支持|如果", re.I
@@ -65,15 +72,15 @@ def launch(work: Work, text: str) -> Outcome:
 
 
 def launch_text(plan: Plan, text: str, width: int) -> str:
-    """What starts `plan` on the engine that `text` names, or why that engine cannot."""
+    """What starts `plan` on the engine and in the form that `text` names, or why that cannot be."""
     front = _NO_EXPORTER.search(text)
     unwritten = f"For {front[0]} nothing is written yet; its containers run this:\n" if front else ""
     serving = None if plan.serving is None else plan.serving.engine
     engine = engine_or_usual(text, serving)
-    if _KUBERNETES.search(text):
+    target = next((form for names, form in _FORMS if names.search(text)), None)
+    if target is not None:
         plan = plan.model_copy(
             update={"serving": (plan.serving or ServingBlock()).model_copy(update={"engine": engine})}
         )
-        engine = "kubernetes"
-    found = export(plan, engine)
+    found = export(plan, target or engine)
     return unwritten + (found.text or render_export(found, title="this plan", width=width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, get_args
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from shardwright.agent.loop.feedback import Level
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.tool import Bench, Tool
+from shardwright.tools.export.export import export
 from shardwright.tools.validate import validate
 
 from ..loop.questions import OPEN, SMALL, STATED
@@ -36,6 +38,7 @@ def test_a_field_that_a_tool_does_not_have_is_refused(tool: Tool[Any]) -> None:
         ("validate_dag", {"handle": GOOD}),
         ("patch_dag", {"handle": GOOD, "edits": [{"op": "remove", "node": "r0"}]}),
         ("fix_dag", {"handle": GOOD}),
+        ("export_dag", {"handle": GOOD}),
     ],
 )
 def test_a_fault_of_ours_is_no_fault_of_the_call(tool: str, arguments: dict[str, Any]) -> None:
@@ -220,6 +223,20 @@ def test_an_invalid_document_is_compared_and_said_to_be_invalid() -> None:
 
 def test_the_built_in_answer_is_no_document_to_compare_with() -> None:
     refused(asked(bench(), "compare_dags", first=GOOD, second="reference"), "no document 'reference'")
+
+
+def test_the_commands_of_a_document_are_those_of_its_export() -> None:
+    at = bench()
+    found = told(asked(at, "export_dag", handle=GOOD, engine="sglang"))
+    (launch,) = export(at.desk.get(GOOD), "sglang").launches
+    assert [shlex.split(one)[1:] for one in found["commands"]] == [
+        [*(f"{name}={value}" for name, value in launch.environment.items()), *launch.arguments]
+    ]
+
+
+def test_what_an_engine_cannot_run_is_told_with_the_reason() -> None:
+    answer = asked(bench(), "export_dag", handle=ILLEGAL, engine="vllm")
+    assert answer.trouble == "infeasible" and told(answer)["refused"]
 
 
 def test_a_strategy_a_document_and_a_handle_are_accepted_where_they_are_valid() -> None:

@@ -1,15 +1,18 @@
-"""Flags of engines' command lines and settings of shells, as an object; two commands may be the two sides of one plan.
-
-A command that says that it is the prefill or the decode server of disaggregated serving is a side: by a flag, by the
-role in its KV transfer, or by the comment above it. Of commands that say no such thing the first counts.
-"""
+"""Launch commands as the strategy that they start; flags without a command, and settings of shells, as an object."""
 
 from __future__ import annotations
 
 import re
+from itertools import chain, islice
 from typing import Any
 
-from .lexicon import DEGREE_NAMES, PHASE_WORDS, concept_of
+from ...catalog.models import find_model
+from ...errors import InputError
+from ...importing.deployment import deployment_of
+from ...importing.group import stated_of
+from ...importing.launch import DIALECTS, is_launch, read_launch
+from ...plan.document import PHASES
+from ...plan.placement import is_disaggregated
 
 _FLAG = re.compile(
     r"(?<![\w-])--([a-z][a-z0-9_-]{1,60})(?:[ \t]*=[ \t]*|[ \t]+(?!--))?(\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'"
@@ -31,21 +34,6 @@ _ENGINES = {
     "sglang": re.compile(r"\bsglang[ .]"),
     "trtllm": re.compile(r"\btrtllm-"),
 }
-_LAUNCH = re.compile(
-    r"(?:\bvllm[ \t]+serve\b|\b(?:vllm|sglang|trtllm|dynamo)[\w.]{0,60}[.](?:launch_server|api_server)\b"
-    r"|\bdynamo[.](?:vllm|sglang|trtllm)\b|\btrtllm-serve\b)"
-)
-_SIDES = {
-    "prefill": re.compile(
-        r"--disaggregation-mode[= \t]+[\"']?(?:prefill|context)|kv_producer|--is-prefill-worker\b|--prefill-worker\b"
-    ),
-    "decode": re.compile(
-        r"--disaggregation-mode[= \t]+[\"']?(?:decode|generation)|kv_consumer|--is-decode-worker\b|--decode-worker\b"
-    ),
-}
-_NAMED = {phase: re.compile(rf"(?:{words})", re.IGNORECASE) for phase, words in PHASE_WORDS.items()}
-_VISIBLE = re.compile(r"\b(?:CUDA|HIP|ROCR|ASCEND_RT)_VISIBLE_DEVICES=[\"']?([\d,]{1,2000})")
-_MOST_COMMANDS = 64
 
 
 def command_flags(text: str) -> list[tuple[str, str]]:
@@ -75,51 +63,35 @@ def flags_in(text: str) -> dict[str, Any]:
     return flags
 
 
-def sides_in(text: str) -> dict[str, Any] | None:
-    """The commands of `text` by the side that each says it is; `None` where not all do, or not both sides are there."""
-    joined = text.replace("\\\n", " ")
-    starts = [match.start() for match in _LAUNCH.finditer(joined)][:_MOST_COMMANDS]
-    if len(starts) < 2:
+def launched_in(text: str) -> dict[str, Any] | None:
+    """The strategy that the launch commands of `text` start, in the words of plans; `None` where that is not known.
+
+    It is not where no engine is started, servers of a phase differ, or the model, on which it depends, is not known.
+    """
+    if not is_launch(text):
         return None
-    sides: dict[str, list[dict[str, Any]]] = {}
-    for start, next_start in zip(starts, [*starts[1:], len(joined)], strict=True):
-        begin = joined.rfind("\n", 0, start) + 1
-        command = joined[begin:next_start].partition("\n")[0]
-        side = _side_of(command, joined[joined.rfind("\n", 0, max(0, begin - 1)) + 1 : begin])
-        if side is None:
-            return None
-        flags = flags_in(command)
-        if devices := _VISIBLE.search(command):
-            flags["devices"] = devices[1]
-            flags.pop("cuda_visible_devices", None)
-        sides.setdefault(side, []).append(flags)
-    return _as_sides(sides) if len(sides) == 2 else None
-
-
-def _side_of(command: str, before: str) -> str | None:
-    """The side that a command is: what it says itself counts before the line above it."""
-    for patterns, words in ((_SIDES, command), (_NAMED, before)):
-        phases = [phase for phase, pattern in patterns.items() if pattern.search(words)]
-        if len(phases) == 1:
-            return phases[0]
-    return None
-
-
-def _as_sides(sides: dict[str, list[dict[str, Any]]]) -> dict[str, Any] | None:
-    """One object with a server of each side, and how many of it there are; `None` where those of a side differ."""
-    servers: dict[str, Any] = {}
-    used: list[str] = []
-    for side, commands in sides.items():
-        names = {name for command in commands for name in command if concept_of(name) in DEGREE_NAMES}
-        if any(command.get(name) != commands[0].get(name) for command in commands for name in names):
-            return None
-        devices = [device for command in commands for device in command.get("devices", "").split(",") if device]
-        used += devices
-        servers[f"{side} workers"] = {**commands[0], "replicas": len(commands), "devices": ",".join(devices)}
-    if len(set(used)) < len(used):
-        used = []  # numbers of different machines
-    for server in servers.values():
-        if not used or not server["devices"]:
-            del server["devices"]
-    models = {str(command["model"]) for commands in sides.values() for command in commands if "model" in command}
-    return {**servers, **({"model": models.pop()} if len(models) == 1 else {})}
+    try:
+        launch = read_launch(text)
+        found = deployment_of(launch, find_model(launch.model or "").architecture())
+        stated = stated_of(launch.commands[0].flags)
+    except InputError:
+        return None
+    if not launch.commands[0].process.words:  # a file of options, which says more than its commands would
+        return None
+    strategy, read = found.strategy, DIALECTS[launch.engine].vocabulary.names
+    beside = {name: value for name, value in flags_in(text).items() if name.replace("_", "-") not in read}
+    settings = {
+        "memory_utilization": stated.memory_share,
+        "weights": stated.weights,
+        "kv_cache": stated.kv_cache,
+        "activations": stated.activations,
+    }
+    phases = {phase: getattr(strategy, phase).model_dump(exclude_none=True) for phase in PHASES}
+    if is_disaggregated(strategy):
+        groups = iter(found.devices)
+        placed = {phase: list(chain(*islice(groups, own["replicas"]))) for phase, own in phases.items()}
+        sides = {f"{phase} workers": {**own, "devices": placed[phase]} for phase, own in phases.items()}
+    else:
+        sides = {"strategy": {"dp": strategy.dp, **phases}}
+    plain = {name: value for name, value in settings.items() if value is not None}
+    return {**beside, **plain, "model": launch.model, "engine": launch.engine, **sides}

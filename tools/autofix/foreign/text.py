@@ -17,7 +17,7 @@ from ...shapes import is_list, is_nested, is_object
 from ...strict_json import parse, parse_each
 from ...strict_values import JsonError, cleaned
 from .choice import note_choice, note_commands, proposes, recommended_part, score
-from .flags import command_flags, flags_in, sides_in
+from .flags import command_flags, flags_in, launched_in
 from .notes import Notes, shortened
 from .tables import csv_of, table_of
 from .tolerant import OBJECT_CALL, TooDeepError, parse_tolerant
@@ -91,16 +91,16 @@ def _best(text: str, notes: Notes) -> Extract:
             proposals.append(candidate.value)
     beginning = text[:MOST_PROSE]
     best = max(reversed(candidates), key=lambda candidate: score(candidate.value), default=Extract(None))
-    sides = sides_in(beginning)
-    flags = sides or flags_in(beginning)
-    if score(best.value) < score(flags):
+    launched = launched_in(beginning)
+    flags = launched or flags_in(beginning)
+    if launched is not None or score(best.value) < score(flags):
         best = Extract(flags, prose=beginning)
     if score(best.value) == 0:
         return Extract(None, prose=beginning)
     for repair in best.repairs:
         notes.read(repair, "/")
     note_choice(proposals, best.value, notes)
-    if best.value == flags and sides is None:
+    if best.value == flags and launched is None:
         note_commands(command_flags(beginning), notes)
     return best
 

@@ -1,6 +1,6 @@
-"""EN013: SGLang starts as many processes of a replica on each of its nodes.
+"""EN013: vLLM and SGLang start as many processes of a replica on each of its nodes.
 
-It needs a plan that names SGLang and reads the devices of the stages alone.
+It needs a plan that names one of them and reads the devices of the stages alone.
 """
 
 from __future__ import annotations
@@ -62,16 +62,17 @@ _BASE = "dense-pp3-two-nodes"
 RULE = Rule(
     id="EN013",
     name="uneven nodes",
-    requirement="In a plan that names SGLang, a replica on several nodes has as many devices on each of them.",
+    requirement="In a plan that names vLLM or SGLang, a replica on several nodes has as many devices on each of them.",
     rationale=(
-        "SGLang divides tp x pp by the number of nodes and starts that many processes on each: three stages over two "
-        "nodes are refused at the start, and where the product divides, it uses other devices than the plan names."
+        "They divide the ranks of a replica by the number of nodes and start that many processes on each: three stages "
+        "over two nodes are refused at the start, and where the product divides, other devices are used than the plan "
+        "names."
     ),
-    source="SGLang arg_groups/validation_hook.py ((tp x pp) % nnodes == 0)",
+    source="SGLang arg_groups/validation_hook.py ((tp x pp) % nnodes == 0); vLLM engine/arg_utils.py (nnodes)",
     fix="re-plan",
     remedy="choose a number of stages that its nodes divide, or keep the replica on one node",
     check=check,
     pipeline_faults=_uneven,
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
+    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "trtllm"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
 )

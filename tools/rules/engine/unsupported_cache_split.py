@@ -1,6 +1,6 @@
-"""EN007: vLLM cuts the KV cache along the sequence only over ranks that would hold copies of the same KV heads.
+"""EN007: vLLM cuts the KV cache along the sequence only over copies of the same KV heads, TensorRT-LLM not at all.
 
-It needs a plan that names vLLM and `kv_sequence_decode`; MLA, whose latent every rank has, is free of it.
+It needs a plan that names one of them and `kv_sequence_decode`; MLA, whose latent every rank has, is free of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ def _split(case: Case) -> Iterator[Fault]:
         return
     reason = engine.refuses_cache_split(case.attention, case.degrees.tp, kv_sp)
     if reason is not None:
-        expected = "at most tp × kv_sp / KV heads, and a divisor of the query heads of each KV head"
+        has_none = "kv_sequence_decode" in engine.lacks
+        expected = (
+            "1" if has_none else "at most tp × kv_sp / KV heads, and a divisor of the query heads of each KV head"
+        )
         yield Fault("refused-split", f"{reason}, which {engine.title} refuses", kv_sp, expected)
 
 
@@ -29,7 +32,7 @@ RULE = Rule(
     name="unsupported cache split",
     requirement=(
         "In a plan that names vLLM, kv_sp cuts copies: tp × kv_sp exceeds the KV heads, kv_sp is at most tp × kv_sp / "
-        "KV heads and divides the query heads of each KV head (not MLA)."
+        "KV heads and divides the query heads of each KV head (not MLA). One that names TensorRT-LLM has no kv_sp."
     ),
     rationale=(
         "vLLM's decode context parallelism takes its ranks from the tensor group and gives each rank with the same KV "

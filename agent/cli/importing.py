@@ -1,0 +1,83 @@
+"""`import`: what runs today, as a command line or a manifest, as a plan document with its findings and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...tools.errors import InputError
+from .asking import said_of_options, says_setting
+from .documents import read_plan_text
+from .flags import FILE, TEXT, output_format
+from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
+
+# A name that ends like this is a file's, whether there is one or not.
+_FILES = (".sh", ".bash", ".yaml", ".yml", ".txt", ".md", ".sbatch", ".slurm", ".conf")
+
+
+@click.command("import", short_help="What runs today, a command or a manifest, as a plan.")
+@click.argument("source", nargs=-1, required=True, type=TEXT, metavar="COMMAND|FILE...")
+@says_setting
+@click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
+@output_format
+def import_command(
+    source: tuple[str, ...], output: Path | None, output_format: str, calibration: Path | None, **options: Any
+) -> int:
+    """Read what starts an engine: a command in quotes, or files (scripts, manifests, options of TensorRT-LLM).
+
+    vLLM, SGLang and TensorRT-LLM; Kubernetes, docker-compose, Dynamo, Ray Serve. The plan is judged and estimated as
+    it runs; exit 1 where it breaks a rule. --hardware and the load say what no command does.
+
+    \b
+      shardwright import "vllm serve Qwen/Qwen3-32B -tp 4" --hardware 1x4:h100-sxm -o today.json
+      shardwright import launch.sh
+    """
+    files = [Path(one) for one in source if _is_file(one)]
+    check_places({"-o": output}, files)
+    text = _text(source)
+    from ...tools.importing.launch import read_launch
+    from ..import_api import imported
+
+    found = imported(read_launch(text), said_of_options(options), calibration)
+
+    def report(unwritten: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(found)
+        else:
+            from ..report.importing import render_import
+
+            saved_as = None if output in unwritten else output
+            write_stdout(render_import(found, width=text_width(), bold=may_style(), saved_as=saved_as))
+
+    write_files({} if output is None else {output: found.plan.model_dump_json(indent=2) + "\n"}, report)
+    return found.exit_status
+
+
+def _is_file(text: str) -> bool:
+    if text == STANDARD:
+        return True
+    if "\n" in text or len(text) > 1000:
+        return False
+    try:
+        return Path(text).is_file() or (text.lower().endswith(_FILES) and " " not in text.strip())
+    except (OSError, ValueError):
+        return False
+
+
+def _text(source: tuple[str, ...]) -> str:
+    """The command, or the files one after the other, each below its name.
+
+    Raises:
+        InputError: a file cannot be read, or files and words are mixed.
+    """
+    if not any(map(_is_file, source)):
+        return " ".join(source)
+    other = next((one for one in source if not _is_file(one)), None)
+    if other is not None:
+        raise InputError(f"{other[:80]!r} is no file: give a command in quotes, or files")
+    texts = [read_plan_text(Path(one)) for one in source]
+    if len(texts) == 1:
+        return texts[0]
+    return "\n".join(f"# {Path(one).name}\n{text}" for one, text in zip(source, texts, strict=True))

@@ -1,0 +1,272 @@
+"""What runs today as a plan: launch commands or a manifest, completed, laid out, judged and estimated as they stand.
+
+Nothing is mended: a deployment that breaks a rule is shown with its findings, for `fix` to repair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from ..tools.calibration.custom import CustomCalibration, own_calibration
+from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.config import read_architecture
+from ..tools.catalog.models import find_model
+from ..tools.engines.defaults import engine_relaxations
+from ..tools.errors import InputError
+from ..tools.export.server import servers_of
+from ..tools.importing.deployment import Deployment, deployment_of
+from ..tools.importing.group import stated_of
+from ..tools.importing.launch import Launch, read_launch
+from ..tools.language.said import Said
+from ..tools.performance.layout import LoadedLayout, layout_from_view
+from ..tools.plan.builder import BuildRequest
+from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
+from ..tools.plan.elements import as_mapping, as_str
+from ..tools.plan.performance import PerformanceEstimate, Sparse
+from ..tools.plan.reader import read_document
+from ..tools.rules.base import Violation
+from .intent.complete import complete
+from .intent.intent import Assumption, Intent
+from .judged import judged
+from .proposer import hardware_block
+from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated_strategy import build_stated
+
+_USUAL_NODE = 8
+# A checkpoint in the cache of the Hugging Face Hub.
+_CACHED = re.compile(r"(?:^|/)models--([\w.-]{1,100}?)--([\w.-]{1,100}?)(?:/|$)")
+_SIXTEEN_BIT = (None, "bf16", "fp16")
+_OF_POLICY = ("relaxations", "memory_utilization", "constraints")
+
+
+class Imported(Sparse):
+    """What runs as a plan: `valid` where it keeps every rule, with the findings where not.
+
+    `servers` groups of `engine` processes are started. `not_understood` are flags that mean nothing here; `unplanned`
+    is what the engine was told that no estimate of ours knows; `remarks` what a person has to know.
+    """
+
+    plan: Plan
+    valid: bool
+    engine: str
+    engine_version: str | None = None
+    servers: int
+    findings: tuple[Violation, ...] = ()
+    estimate: PerformanceEstimate | None = None
+    why_not_estimated: str | None = None
+    assumptions: tuple[Assumption, ...] = ()
+    readings: tuple[str, ...] = ()
+    not_understood: tuple[str, ...] = ()
+    unplanned: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def exit_status(self) -> int:
+        """0: the deployment keeps every rule; 1: it does not."""
+        return 0 if self.valid else 1
+
+
+def import_plan(
+    source: str,
+    *,
+    model: ModelArgument | None = None,
+    hardware: HardwareArgument | None = None,
+    workload: WorkloadArgument | None = None,
+    **stated: Unpack[Arguments],
+) -> Imported:
+    """The plan that `source` runs: a launch command, a script, a manifest, or TensorRT-LLM's file of options, as text.
+
+    Arguments say what no command does, as for `plan`: the GPUs, the load, limits. They win over what a text says.
+
+    Raises:
+        InputError: nothing that starts an engine, servers of several engines or models, an unknown model; a figure is
+            left to a variable; nothing says on which GPUs it runs. The message says what to add.
+        TypeError: an argument that there is not.
+    """
+    return imported(read_launch(source), said_of_arguments(model, hardware, workload, stated))
+
+
+def imported(launch: Launch, said: Said | None, calibration: CustomCalibration | str | Path | None = None) -> Imported:
+    """The plan that `launch` runs under what was `said`, timed by a `calibration` of one's own where there is one.
+
+    Raises:
+        InputError: as `import_plan`.
+    """
+    statements = [*_statements(launch), *([] if said is None else [said])]
+    named = next((one for one in reversed(statements) if one.model or one.model_config_object), None)
+    if named is None:
+        raise InputError("no model: the commands leave it to a variable; say which (--model NAME)")
+    if not any(one.accelerator or one.accelerator_object for one in statements):
+        raise InputError("nothing says on which GPUs it runs: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm")
+    intent = complete(*statements).model_copy(update={"calibration": own_calibration(calibration)})
+    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    deployment = deployment_of(launch, architecture)
+    request = _request(intent, launch, deployment)
+    plan = build_stated(request, architecture)
+    plan = _settled(plan, request, deployment, architecture)
+    report, figures, why_not = None, None, None
+    try:
+        report, figures = judged(plan, intent.usd_per_gpu_hour, intent.calibration)
+    except InputError as error:
+        why_not = str(error)
+    flags = [one.flags for one in launch.commands]
+    return Imported(
+        plan=plan,
+        valid=report is not None and report.valid,
+        engine=launch.engine,
+        engine_version=launch.version,
+        servers=plan.strategy.dp,
+        findings=() if report is None else report.violations,
+        estimate=figures,
+        why_not_estimated=why_not,
+        assumptions=intent.assumptions,
+        readings=intent.readings,
+        not_understood=tuple(dict.fromkeys(name for one in flags for name in one.unknown)),
+        unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
+    )
+
+
+def _statements(launch: Launch) -> Iterator[Said]:
+    """What the text says beside degrees, what counts more later: what it was planned for, the load, the commands."""
+    flags = launch.commands[0].flags
+    stated, model = stated_of(flags), None if launch.model is None else _known_name(launch.model)
+    planned = dict(launch.planned)
+    if planned and model is not None and not _is_known(model):
+        model = None  # a checkpoint of the model that it was planned for
+    if planned:
+        yield _planned(planned, is_its_model=model in (None, planned.get("model")), kv_cache=stated.kv_cache)
+    if launch.load:
+        yield Said.model_validate(dict(launch.load))
+    said: dict[str, Any] = {
+        "model": model,
+        "weights": stated.weights,
+        "kv_cache": stated.kv_cache,
+        "activations": stated.activations,
+        "memory_utilization": stated.memory_share,
+        "engine": launch.engine,
+        "engine_version": None if planned else launch.version,
+    }
+    yield Said.model_validate({name: value for name, value in said.items() if value is not None})
+
+
+def _planned(planned: Mapping[str, Any], *, is_its_model: bool, kv_cache: str | None) -> Said:
+    """What an export says that it was made for; of number formats only what no command would say otherwise.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    formats = dict(as_mapping(planned.get("precision")))
+    if not is_its_model:
+        formats = {}
+    elif kv_cache is None and formats.get("kv_cache") not in _SIXTEEN_BIT:
+        formats.pop("kv_cache", None)
+    policy = as_mapping(planned.get("policy"))
+    arguments: dict[str, Any] = {"precision": formats or None, **{name: policy.get(name) for name in _OF_POLICY}}
+    said = said_of_arguments(
+        as_str(planned.get("model")),
+        as_mapping(planned.get("hardware")) or None,
+        as_mapping(planned.get("workload")) or None,
+        Arguments(**{name: value for name, value in arguments.items() if value is not None}),
+    )
+    return said or Said()
+
+
+def _known_name(written: str) -> str:
+    """The model by a name that the catalogue knows: a path of a checkpoint ends in one as a rule."""
+    cached = _CACHED.search(written)
+    if cached is not None:
+        written = f"{cached[1]}/{cached[2]}"
+    parts = written.rstrip("/").split("/")
+    return next(filter(_is_known, (written, "/".join(parts[-2:]), parts[-1])), written)
+
+
+def _is_known(name: str) -> bool:
+    try:
+        return find_model(name) is not None
+    except InputError:
+        return False
+
+
+def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildRequest:
+    """All that is known, as the plan's builder takes it."""
+    hardware = _hardware(intent, deployment)
+    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    brought = engine_relaxations(launch.engine, architecture)
+    policy = intent.policy
+    own = as_mapping(launch.planned.get("policy")).get("relaxations")
+    if own is not None:
+        # Of an export the policy is known: what the engine brings need not be named in it.
+        kept = {*own, *(name for name in deployment.relaxations if name not in brought)}
+        policy = policy.model_copy(update={"relaxations": tuple(sorted(kept))})
+    else:
+        policy = policy.model_copy(
+            update={"relaxations": tuple(sorted({*policy.relaxations, *deployment.relaxations}))}
+        )
+    serving = ServingBlock(engine=launch.engine, engine_version=None if launch.planned else launch.version)
+    return BuildRequest(
+        model=ModelBlock(name=intent.model.name, config=intent.model.config),
+        hardware=hardware,
+        workload=intent.workload,
+        precision=intent.precision,
+        strategy=deployment.strategy,
+        policy=policy,
+        serving=serving,
+        redundant_experts=deployment.redundant_experts,
+    )
+
+
+def _hardware(intent: Intent, deployment: Deployment) -> HardwareBlock:
+    """The cluster that was said; of one without a number of nodes as many as are used."""
+    assert intent.hardware is not None  # an accelerator was said
+    used, size = deployment.strategy.gpu_count, intent.hardware.gpus_per_node or _USUAL_NODE
+    return hardware_block(intent.hardware, intent.hardware.nodes or -(-used // size))
+
+
+def _settled(plan: Plan, request: BuildRequest, deployment: Deployment, architecture: Architecture) -> Plan:
+    """The plan with what the commands set otherwise than the engine would: its batches, and the GPUs of its servers."""
+    read = read_document(plan)
+    try:
+        layout = layout_from_view(read.view)
+        serving, names = _serving(layout, deployment), _named_devices(layout, deployment)
+    except InputError:  # the rules say what is wrong with it
+        return plan
+    finally:
+        read.view.release()
+    if serving and request.serving is not None:
+        plan = build_stated(replace(request, serving=request.serving.model_copy(update=serving)), architecture)
+    if names:
+        raw = plan.model_dump(mode="json")
+        for node in raw["nodes"]:
+            if "devices" in node:
+                node["devices"] = [names.get(device, device) for device in node["devices"]]
+        plan = Plan.model_validate(raw)
+    return plan
+
+
+def _serving(layout: LoadedLayout, deployment: Deployment) -> dict[str, Any]:
+    """The settings of the commands that are not those of a plan that states none."""
+    stated, usual = deployment.scheduling, layout.setting
+    found: dict[str, Any] = {}
+    tokens = stated.token_budget or usual.token_budget
+    if tokens != usual.token_budget:
+        found["prefill_chunk_tokens"] = tokens
+    if stated.max_sequences not in (None, min(usual.max_sequences, tokens)):
+        found["max_batch"] = stated.max_sequences
+    if stated.overlaps:
+        found["overlap"] = "two_batch"
+    return found
+
+
+def _named_devices(layout: LoadedLayout, deployment: Deployment) -> dict[str, str]:
+    """The GPU that the commands name for each that the plan's own placement has, where they differ."""
+    servers = servers_of(layout)
+    if len(servers) != len(deployment.devices):
+        return {}
+    by_group = deployment.engine == "vllm"
+    placed = [device for one in servers for device in (one.group_major() if by_group else one.stage_major())]
+    named = [device for one in deployment.devices for device in one]
+    return dict(zip(placed, named, strict=True)) if placed != named and len(placed) == len(named) else {}

@@ -1,0 +1,62 @@
+"""The report of `import`: the plan that runs, what was not understood first, its findings and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...tools.engines.names import ENGINES
+from ...tools.plan.describe import describe
+from .asked import assumption_section, constraint_lines, hardware_text, workload_text
+from .estimate import confidence, estimate_sections
+from .layout import layout_section
+from .plan import figures_text
+from .text import Bullets, count_text, render, section
+from .validation import violation_blocks
+
+if TYPE_CHECKING:
+    from ..import_api import Imported
+
+
+def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
+    """The report of `import COMMAND`."""
+    sections = [section("", *_head(found)), section("What to know", Bullets(found.remarks))]
+    if found.findings:
+        sections.append(section("Findings", *violation_blocks(found.findings)))
+    sections.append(layout_section(found.plan))
+    if found.estimate is not None:
+        sections += [*estimate_sections(found.estimate, width), confidence(found.estimate)]
+    sections.append(assumption_section(found, {}))
+    following = (
+        "shardwright fix FILE mends it" if not found.valid else "shardwright compare FILE PLAN sets another beside it"
+    )
+    sections.append(section("", None if saved_as is None else f"Saved as {saved_as}; {following}."))
+    return render(sections, width=width, bold=bold)
+
+
+def _head(found: Imported) -> Iterator[str]:
+    plan = found.plan
+    engine = " ".join(filter(None, (ENGINES[found.engine].title, found.engine_version)))
+    state = "Runs" if found.valid else "NOT valid as it runs"
+    yield (
+        f"{state}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
+        f"{count_text(found.servers, 'server')} of {engine}"
+    )
+    if found.not_understood:
+        yield f"Not understood: {', '.join(found.not_understood)}"
+    if found.unplanned:
+        yield f"Not in the estimate: {', '.join(found.unplanned)}"
+    yield workload_text(plan.workload)
+    precision = plan.precision
+    used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
+    of = f" of {owned}" if owned != used else ""
+    yield (
+        f"Uses {count_text(used, 'GPU')}{of}; weights {precision.weights}, KV cache {precision.kv_cache}, activations "
+        f"{precision.activations}"
+    )
+    yield from constraint_lines(plan.policy)
+    if found.estimate is not None:
+        yield figures_text(found.estimate)
+    elif found.why_not_estimated is not None:
+        yield f"Not estimated: {found.why_not_estimated}"

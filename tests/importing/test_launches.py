@@ -1,0 +1,96 @@
+"""Launch commands and manifests in the forms that people write: what runs, or why it is not known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardwright
+from shardwright.tools.errors import InputError
+from shardwright.tools.language.request import read_request
+from shardwright.tools.performance.layout import layout_from_view
+from shardwright.tools.plan.describe import describe
+from shardwright.tools.plan.reader import read_document
+
+_CASES: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "cases" / "launches.json").read_text(encoding="utf-8")
+)
+_PUBLIC: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "cases" / "public_launches.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("name", _CASES["read"])
+def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
+    case = _CASES["read"][name]
+    found = shardwright.import_plan(case["text"], hardware=case.get("hardware", "1x8:h100-sxm"))
+    plan = found.plan
+    assert describe(plan.strategy, has_split_ffn=False) == case["strategy"]
+    assert plan.strategy.gpu_count == case["gpus"]
+    assert found.engine_version == case.get("version")
+    assert [*found.not_understood] == case.get("not_understood", [])
+    assert sorted(found.unplanned) == case.get("unplanned", [])
+    for block, fields in (("serving", case.get("serving", {})), ("workload", case.get("workload", {}))):
+        assert getattr(plan, block).model_dump(include=set(fields)) == fields
+    assert plan.precision.kv_cache == case.get("kv_cache", "bf16")
+    assert found.valid and found.estimate is not None
+
+
+@pytest.mark.parametrize("name", _CASES["refused"])
+def test_what_is_not_known_is_named(name: str) -> None:
+    text, reason = _CASES["refused"][name]
+    with pytest.raises(InputError, match=reason.replace("$", r"\$")):
+        shardwright.import_plan(text, hardware="1x8:h100-sxm")
+
+
+def test_the_gpus_have_to_be_said() -> None:
+    with pytest.raises(InputError, match="--hardware"):
+        shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 2")
+
+
+def test_the_gpus_that_commands_name_are_those_of_the_plan() -> None:
+    text = "\n".join(
+        f"CUDA_VISIBLE_DEVICES={gpus} vllm serve Qwen/Qwen3-32B -tp 2 --port 80{place}"
+        for place, gpus in enumerate(("6,7", "2,3"))
+    )
+    plan = shardwright.import_plan(text, hardware="1x8:h100-sxm").plan
+    replicas = layout_from_view(read_document(plan).view).replicas
+    assert [one.phases[0].devices for one in replicas] == [("n0.g6", "n0.g7"), ("n0.g2", "n0.g3")]
+
+
+def test_what_breaks_a_rule_is_shown_with_its_findings() -> None:
+    found = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 3", hardware="1x8:h100-sxm")
+    assert not found.valid and "TP005" in {one.rule for one in found.findings}
+    assert found.exit_status == 1
+
+
+def test_arguments_win_over_the_text() -> None:
+    text = "vllm serve Qwen/Qwen3-32B -tp 4\nvllm bench serve --random-input-len 9 --random-output-len 9"
+    plan = shardwright.import_plan(text, hardware="1x8:h100-sxm", model="Qwen/Qwen3-14B", input_tokens=500).plan
+    assert plan.model.name == "Qwen/Qwen3-14B"
+    assert (plan.workload.input_tokens, plan.workload.output_tokens) == (500, 9)
+
+
+@pytest.mark.parametrize("name", _CASES["in_requests"])
+def test_a_command_in_a_request_says_what_it_starts_and_no_more(name: str) -> None:
+    case = _CASES["in_requests"][name]
+    said = read_request(case["text"])
+    assert said.model_dump(include=set(case["said"])) == case["said"]
+    stated = {} if said.strategy is None else said.strategy.prefill.model_dump(exclude_none=True)
+    assert stated == case["degrees"]
+    assert said.readings and " read as " in said.readings[0]
+
+
+@pytest.mark.parametrize("row", _PUBLIC, ids=lambda row: row["source"][:60])
+def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -> None:
+    """Commands of public recipes, manifests and issues, in normal form, each with where it stands."""
+    stated: Any = {"model": row["model"]} if "model" in row else {}
+    found = shardwright.import_plan(row["text"], hardware="16x8:h200-sxm", **stated)
+    assert describe(found.plan.strategy, has_split_ffn=False) == row["strategy"]
+    assert found.plan.strategy.gpu_count == row["gpus"]
+    assert sorted(found.not_understood) == row["not_understood"]
+    assert sorted(found.unplanned) == row["unplanned"]
+    assert found.estimate is not None

@@ -1,0 +1,37 @@
+"""The law of `import`: what an export says is the plan that it was made from, by its content hash."""
+
+from __future__ import annotations
+
+import pytest
+
+import shardwright
+from shardwright.tools.engines.names import engine_or_usual
+from shardwright.tools.export.export import TARGETS
+from shardwright.tools.plan.canonical import content_hash
+from shardwright.tools.plan.document import Plan, ServingBlock
+
+from ..export.plans import CASES, ENGINES, EXPORTED, exported, plan_named
+
+_FORMS = [(name, form) for name in CASES["plans"] for form in TARGETS if form not in ENGINES]
+
+
+def _on_engine(name: str, target: str) -> Plan:
+    """The plan of a row, as one that names the engine of the target."""
+    plan = plan_named(name)
+    named = None if plan.serving is None else plan.serving.engine
+    engine = target if target in ENGINES else engine_or_usual(named)
+    if named == engine:
+        return plan
+    own = (plan.serving or ServingBlock()).model_copy(update={"engine": engine, "engine_version": None})
+    return plan.model_copy(update={"serving": own})
+
+
+@pytest.mark.parametrize(("name", "target"), [*EXPORTED, *_FORMS])
+def test_what_was_exported_is_imported_as_the_same_plan(name: str, target: str) -> None:
+    found = exported(name, target)
+    if found.text is None:
+        assert target not in ENGINES and found.refused
+        return
+    back = shardwright.import_plan(found.text)
+    assert content_hash(back.plan) == content_hash(_on_engine(name, target))
+    assert not back.not_understood and not back.unplanned

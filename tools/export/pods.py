@@ -1,0 +1,141 @@
+"""Servers as pods: those that are alike form a group, a pod of which runs the command of its place among the nodes.
+
+The pods of a LeaderWorkerSet are told the address of their leader and their place in it, which are the nodes and their
+places in the launch script; its commands are run in them. Which nodes and GPUs a pod gets is the scheduler's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .result import ConfigFile, Launch
+from .server import Server
+from .target import Written, port_of, variable_of
+from .text import checkpoint_name, command_text, file_lines, nodes_named
+
+# A server that loads a checkpoint of a terabyte is not given up before: checks of ten seconds for two hours.
+_STARTUP = {"periodSeconds": 10, "failureThreshold": 720}
+_NAMES = {"both": "serve", "prefill": "prefill", "decode": "decode"}
+HF_TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}}
+
+POD_REMARKS = (
+    "Kubernetes chooses nodes and GPUs: let pods of one group run on nodes with the links that were planned with, and "
+    "give them the cluster's RDMA devices, without which traffic between nodes goes over TCP",
+    "the secret hf-token (key token) opens gated models; each pod fetches the checkpoint anew unless a volume keeps it",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`count` servers that differ in nothing but their devices; `server`, `launches` and `files` are of the first.
+
+    The pod that answers does so on `port`, has `labels`, and `sidecars` that start before the engine.
+    """
+
+    name: str
+    count: int
+    server: Server
+    port: int
+    launches: tuple[Launch, ...]
+    files: tuple[ConfigFile, ...]
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    sidecars: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of each of its nodes."""
+        return len(self.launches[0].environment["CUDA_VISIBLE_DEVICES"].split(","))
+
+
+def groups_of(written: Written) -> tuple[Group, ...]:
+    """The servers of `written` in groups, in the order of their first ones."""
+    alike: dict[Server, list[int]] = {}
+    for place, server in enumerate(written.servers):
+        # Which of its nodes a device is on counts, which node that is does not.
+        shape = tuple(
+            tuple(str(server.nodes.index(device.partition(".")[0])) for device in stage) for stage in server.stages
+        )
+        alike.setdefault(replace(server, index=0, stages=shape), []).append(place)
+    return tuple(_named(written, list(alike.values())))
+
+
+def _named(written: Written, alike: Sequence[Sequence[int]]) -> Iterator[Group]:
+    used: dict[str, int] = {}
+    for places in alike:
+        first = places[0]
+        server = written.servers[first]
+        name = _NAMES[server.role]
+        used[name] = used.get(name, 0) + 1
+        yield Group(
+            name=name if used[name] == 1 else f"{name}-{used[name]}",
+            count=len(places),
+            server=server,
+            port=port_of(server),
+            launches=written.launches[first],
+            files=written.files[first],
+        )
+
+
+def literal(value: str) -> str:
+    """`value` where Kubernetes puts variables in the place of `$(NAME)`, and one `$` in the place of two."""
+    return value.replace("$", "$$")
+
+
+def pod(written: Written, group: Group, *, is_leader: bool, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The template of a pod that runs the command of its place in the group; the leader answers requests.
+
+    `labels`: those that the object that makes the pod finds it by.
+    """
+    container: dict[str, Any] = {
+        "name": "engine",
+        "image": written.image,
+        "command": ["bash", "-c"],
+        "args": [_script(group)],
+        "env": [
+            {"name": "MODEL", "value": literal(checkpoint_name(written))},
+            HF_TOKEN,
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ],
+        "resources": {"limits": {written.gpu_resource: str(group.gpus)}},
+        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
+    }
+    if is_leader:
+        health = {"httpGet": {"path": "/health", "port": group.port}}
+        container |= {
+            "ports": [{"containerPort": group.port}],
+            "startupProbe": {**health, **_STARTUP},
+            "readinessProbe": health,
+        }
+    spec: dict[str, Any] = {"containers": [container], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}
+    if is_leader and group.sidecars:
+        spec = {"initContainers": list(group.sidecars), **spec}
+    labels = {**(labels or {}), **(group.labels if is_leader else {})}
+    return {**({"metadata": {"labels": labels}} if labels else {}), "spec": spec}
+
+
+def _script(group: Group) -> str:
+    launches, leader, size = group.launches, group.launches[0].node, len(group.launches)
+    lines = ["set -euo pipefail", *file_lines(group.files)]
+    for node in nodes_named(launches):
+        # A node other than the first is only named as the place where its own process is.
+        if node == leader and size > 1:
+            # ZeroMQ, by which vLLM and NIXL meet, binds to no name of a host: the leader takes its own address.
+            lines.append(f'{variable_of(node)}="$LWS_LEADER_ADDRESS"')
+            lines.append(f'[ "$LWS_WORKER_INDEX" != 0 ] || {variable_of(node)}="$POD_IP"')
+        else:
+            lines.append(f'{variable_of(node)}="$POD_IP"')
+    if size == 1:
+        return "\n".join([*lines, f"exec {_command(launches[0], '')}", ""])
+    lines.append('case "$LWS_WORKER_INDEX" in')
+    for place, launch in enumerate(launches):
+        lines += [f"{place})", f"  exec {_command(launch, '  ')}", "  ;;"]
+    return "\n".join([*lines, f'*) echo "a group has {size} pods" >&2; exit 2 ;;', "esac", ""])
+
+
+def _command(launch: Launch, indent: str) -> str:
+    """The command, which sees the GPUs that the pod was given."""
+    environment = [(name, value) for name, value in launch.environment.items() if name != "CUDA_VISIBLE_DEVICES"]
+    text = command_text(environment, launch.arguments, indent)
+    return f"env {text}" if environment else text

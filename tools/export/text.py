@@ -1,0 +1,164 @@
+"""What texts of an export are made of: comments, files, commands as a shell reads them, objects as YAML.
+
+Names of a plan are not trusted: they stand quoted, or in comments on one line. Arguments that hold a `$` are our own.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from .result import ConfigFile, Launch
+from .server import Server
+from .target import MODEL, CannotExportError, Way, Written
+
+INDENT = "  "
+_ADDRESS = re.compile(r"\$N(\d+)")
+_END_OF_FILE = "END_OF_FILE"
+_PLAIN = re.compile(r"[\w./:@+-]+", re.ASCII)
+# Flags of engines by which the processes of a server find each other, and callers find it.
+_MEETING = frozenset(
+    (
+        *("--host", "--port", "--headless", "--nnodes", "--node-rank", "--master-addr", "--master-port"),
+        *("--dist-init-addr", "--data-parallel-size-local", "--data-parallel-start-rank", "--data-parallel-address"),
+        "--data-parallel-rpc-port",
+    )
+)
+
+
+def comment(text: str) -> str:
+    """`text` as one line of a comment."""
+    return f"# {' '.join(text.split())}".rstrip()
+
+
+def tail_lines(written: Written, ways: Sequence[Way]) -> Iterator[str]:
+    """What joins the servers, which answer at `ways`, where there are several; then the check."""
+    if len(written.servers) > 1:
+        prefill = [way for way in ways if way[0].role == "prefill"]
+        yield from written.fronts(prefill, [way for way in ways if way not in prefill])
+    yield from written.check
+
+
+def file_lines(files: Iterable[ConfigFile]) -> Iterator[str]:
+    """Lines of a script that write `files`."""
+    for file in files:
+        yield from (f"cat > {shlex.quote(file.name)} <<'{_END_OF_FILE}'", file.text.rstrip("\n"), _END_OF_FILE, "")
+
+
+def checkpoint_lines(written: Written) -> Iterator[str]:
+    """Lines of a script that name the checkpoint: the model's own, or one that only the caller can name."""
+    yield comment("The checkpoint: a path, or a name on the Hugging Face Hub.")
+    if written.checkpoint_format is None:
+        yield f'[ -n "${{MODEL:-}}" ] || MODEL={shlex.quote(written.model)}'
+    else:
+        yield f'MODEL="${{MODEL:?a checkpoint in {written.checkpoint_format} (a path, or a name on the Hub)}}"'
+
+
+def checkpoint_name(written: Written) -> str:
+    """The checkpoint; in place of one that only the caller can name, what it has to be: no server starts with it."""
+    wanted = written.checkpoint_format
+    return written.model if wanted is None else f"A-CHECKPOINT-IN-{wanted.upper()}"
+
+
+def nodes_named(launches: Iterable[Launch]) -> list[str]:
+    """The nodes whose addresses commands speak of, in the order of their numbers."""
+    words = [word for launch in launches for word in (*launch.arguments, *launch.environment.values())]
+    return [f"n{place}" for place in sorted({int(place) for word in words for place in _ADDRESS.findall(word)})]
+
+
+def role_line(launch: Launch) -> str:
+    """A comment that says whose command follows."""
+    return comment(f"replica {launch.server}{'' if launch.role == 'both' else f', {launch.role}'}")
+
+
+def command_text(environment: Iterable[tuple[str, str]], arguments: Sequence[str], indent: str) -> str:
+    """A command with what it is started with, a flag a line; lines after the first begin with `indent`."""
+    start = [f"{name}={_word(value)}" for name, value in environment]
+    return f" \\\n{indent}{INDENT}".join([*start, *_by_flag(arguments)])
+
+
+def _by_flag(arguments: Sequence[str]) -> Iterator[str]:
+    """The program with what stands before its first flag, then each flag with its value."""
+    line: list[str] = []
+    for word in arguments:
+        # `-m` of Python stands with its program.
+        if line and word.startswith("--"):
+            yield " ".join(line)
+            line = []
+        line.append(_word(word))
+    yield " ".join(line)
+
+
+def _word(word: str) -> str:
+    return f'"{word}"' if "$" in word else shlex.quote(word)
+
+
+def engine_flags(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The flags of a command after the checkpoint, less those by which processes find each other."""
+    kept: list[str] = []
+    is_kept = True
+    for word in arguments[arguments.index(MODEL) + 1 :]:
+        if word.startswith("--"):
+            is_kept = word not in _MEETING
+        if is_kept:
+            kept.append(word)
+    return tuple(kept)
+
+
+def is_plain(name: str) -> bool:
+    """Whether `name` means itself wherever it stands."""
+    return _PLAIN.fullmatch(name) is not None
+
+
+def only_nvidia(written: Written, what: str) -> None:
+    """Check that the GPUs are NVIDIA's.
+
+    Raises:
+        CannotExportError: they are not, and `what` is for those alone.
+    """
+    if written.gpu_resource != "nvidia.com/gpu":
+        raise CannotExportError(f"{what} for NVIDIA's GPUs alone: export the plan to its engine, and run that script")
+
+
+def refuse_mpirun(server: Server, launches: Sequence[Launch], what: str) -> None:
+    """Check that `server` is started by itself on each node.
+
+    Raises:
+        CannotExportError: it is started by mpirun, for `what`.
+    """
+    if launches[0].arguments[0] == "mpirun":
+        raise CannotExportError(
+            f"replica {server.index} starts on several nodes by mpirun, {what}: export the plan to its engine, and run "
+            "that script"
+        )
+
+
+def yaml_text(
+    written: Written, remarks: Iterable[str], objects: Iterable[Mapping[str, Any]], tail: Iterable[str]
+) -> str:
+    """`objects` as one YAML text, with what it is and what to see to before them, and `tail` after them."""
+    texts = [yaml.dump(dict(one), Dumper=_Dumper, sort_keys=False, width=10_000) for one in objects]
+    head = [comment(line) for line in (*written.head, *(f"Mind: {remark}" for remark in remarks))]
+    lines = [*head, "---\n".join(["", *texts]).rstrip("\n"), *map(comment, tail)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and everything where it stands."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """A text; as a block where it has several lines."""
+        return (
+            yaml.ScalarNode("tag:yaml.org,2002:str", data, style="|") if "\n" in data else super().represent_str(data)
+        )
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Whether a value that stands twice is written twice."""
+        return True
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)

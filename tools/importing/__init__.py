@@ -1,0 +1,1 @@
+"""Launch commands and manifests of engines, read back as deployments."""

@@ -1,0 +1,185 @@
+"""Commands as a deployment of a model: servers of each phase, the strategy that they are, and their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..catalog.architecture import Architecture
+from ..engines.names import ENGINES, EngineName
+from ..errors import InputError
+from ..plan.describe import describe_phase
+from ..plan.document import PhaseStrategy, Relaxation, Strategy
+from ..plan.placement import gpu_count, own_cut
+from .group import Group, Scheduling
+from .launch import DIALECTS, Command, Launch
+
+_SPAN = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The strategy of what is started, the relaxations that it needs, and the settings of its schedulers.
+
+    `devices[i]` are those of server i in the order of the engine's ranks, none where the commands do not name them all.
+    """
+
+    engine: EngineName
+    strategy: Strategy
+    relaxations: tuple[Relaxation, ...]
+    redundant_experts: int
+    scheduling: Scheduling
+    devices: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    group: Group
+    scheduling: Scheduling
+    commands: tuple[Command, ...]
+
+
+def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
+    """The deployment of `architecture` that `launch` starts.
+
+    Raises:
+        InputError: a figure is none, or is left to a variable; servers of a phase differ; one phase has no server.
+    """
+    servers = list(_servers(launch, architecture))
+    sides = {phase: [one for one in servers if one.commands[0].phase == phase] for phase in ("prefill", "decode", None)}
+    if (sides["prefill"] or sides["decode"]) and (sides[None] or not (sides["prefill"] and sides["decode"])):
+        counts = ", ".join(f"{len(found)} of {phase or 'both phases'}" for phase, found in sides.items() if found)
+        raise InputError(
+            f"servers of one phase without those of the other ({counts}): give the commands of both sides together"
+        )
+    for found in sides.values():
+        _alike(found)
+    first = (sides["prefill"] or servers)[0].group
+    last = (sides["decode"] or servers)[0].group
+    prefill, decode = (
+        _phase(first, launch.engine, architecture),
+        _phase(last, launch.engine, architecture, decodes=True),
+    )
+    if sides["prefill"]:
+        counts = {phase: sum(map(_copies, sides[phase])) for phase in ("prefill", "decode")}
+        prefill = prefill.model_copy(update={"replicas": counts["prefill"]})
+        decode = decode.model_copy(update={"replicas": counts["decode"]})
+        dp = sum(counts.values())
+    else:
+        dp = sum(map(_copies, servers))
+    strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
+    return Deployment(
+        engine=launch.engine,
+        strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
+        relaxations=tuple(_relaxations(prefill, decode, max(first.redundant_experts, last.redundant_experts))),
+        redundant_experts=max(first.redundant_experts, last.redundant_experts),
+        scheduling=servers[0].scheduling,
+        devices=_devices(sides["prefill"] + sides["decode"] + sides[None]),
+    )
+
+
+def _servers(launch: Launch, architecture: Architecture) -> Iterator[_Server]:
+    """Each command that is no further node of another, with those that follow it."""
+    dialect = DIALECTS[launch.engine]
+    heads: list[list[Command]] = []
+    for command in launch.commands:
+        if command.follows and heads:
+            heads[-1].append(command)
+        else:
+            heads.append([command])
+    for commands in heads:
+        flags = commands[0].flags
+        group = dialect.group(flags, commands[0].process.environment, architecture.is_moe)
+        if group.width * group.pp * group.servers > _SPAN:
+            raise InputError(f"a server of {group.width * group.pp:,} GPUs: no cluster has them")
+        yield _Server(group, dialect.scheduling(flags, group), tuple(commands))
+
+
+def _copies(server: _Server) -> int:
+    """How many servers a command starts: replicas of a manifest may be the nodes of one."""
+    command = server.commands[0]
+    copies, nodes = command.process.copies, command.flags.text("nodes") or "1"
+    if command.process.nodes is None and nodes.isdecimal() and int(nodes) > 1 and copies % int(nodes) == 0:
+        copies //= int(nodes)
+    return server.group.servers * copies
+
+
+def _alike(servers: Sequence[_Server]) -> None:
+    for one in servers[1:]:
+        if replace(one.group, servers=1) != replace(servers[0].group, servers=1):
+            raise InputError(
+                "servers of one phase that differ: "
+                + " and ".join(_shown(server.group) for server in (servers[0], one))
+                + "; replicas of a plan are alike: import them one by one"
+            )
+
+
+def _shown(group: Group) -> str:
+    return describe_phase(
+        PhaseStrategy(pp=group.pp, sp=group.context, ep=group.ep, tp=group.tp, attention_dp=group.groups)
+    )
+
+
+def _phase(group: Group, engine: EngineName, architecture: Architecture, *, decodes: bool = False) -> PhaseStrategy:
+    """The degrees of a phase that a server runs; parts of a prompt are ranks of attention's weights in decode."""
+    parts = group.cache_parts if decodes else 1
+    tp = group.tp * (group.context if decodes else 1)
+    if tp % parts:
+        raise InputError(f"{parts} parts of the KV cache do not divide {tp} tensor ranks: the engine refuses that")
+    if architecture.has_split_ffn:
+        allowed = ENGINES[engine].ffn_degrees(group.width, group.context * group.tp, is_moe=architecture.is_moe)
+        tp_ffn = group.tp_ffn or (max(allowed) if allowed else group.context * group.tp)
+    else:
+        tp_ffn = 1
+    cut = group.cut
+    if cut is None and group.pp > 1:
+        cut = ENGINES[engine].default_cut(architecture.num_layers, group.pp)
+    if cut is not None and (len(cut) != group.pp or sum(cut) != architecture.num_layers):
+        raise InputError(
+            f"layers {', '.join(map(str, cut))} for {group.pp} stages of {architecture.num_layers} layers: as many "
+            "figures as stages, which add up to the layers, are expected"
+        )
+    return PhaseStrategy(
+        pp=group.pp,
+        sp=1 if decodes else group.context,
+        sp_kind=None if decodes else group.sequence_kind,
+        ep=group.ep,
+        tp=tp // parts,
+        tp_ffn=tp_ffn,
+        stage_layers=None if cut is None else own_cut(cut),
+        attention_dp=group.groups if group.groups > 1 else None,
+        tp_expert=group.tp_expert if group.tp_expert > 1 else None,
+        kv_sp=parts if parts > 1 else None,
+    )
+
+
+def _relaxations(prefill: PhaseStrategy, decode: PhaseStrategy, copies: int) -> Iterable[Relaxation]:
+    """What the format calls a relaxation, of what is started."""
+    if prefill.attention_dp or decode.attention_dp:
+        yield "attention_dp"
+    if prefill.tp_expert or decode.tp_expert:
+        yield "tp_in_expert"
+    if decode.kv_sp:
+        yield "kv_sequence_decode"
+    if copies:
+        yield "redundant_experts"
+
+
+def _devices(servers: Sequence[_Server]) -> tuple[tuple[str, ...], ...]:
+    """The devices of each server by the GPUs that its commands see, where all name theirs and their nodes."""
+    found: list[tuple[str, ...]] = []
+    for server in servers:
+        own: list[str] = []
+        for command in server.commands:
+            node = command.process.node
+            listed = command.process.environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
+            if not all(one.isdecimal() and len(one) < 5 for one in listed):
+                return ()
+            if node is not None and not (node[:1] == "n" and node[1:].isdecimal()):
+                return ()
+            own += [f"{node or 'n0'}.g{int(one)}" for one in listed]
+        if len(own) != server.group.width * server.group.pp or _copies(server) != 1:
+            return ()
+        found.append(tuple(own))
+    used = [device for one in found for device in one]
+    return tuple(found) if len({*used}) == len(used) else ()

@@ -1,0 +1,224 @@
+"""Flags of a command as an engine's own parser takes them, by the concept that each stands for.
+
+Names are compared as engines do: `-` and `_` are one, and `--a.b 1`, `--a '{"b": 1}'` and `a: {b: 1}` in a file of
+options say the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..errors import InputError
+from ..shapes import is_list, is_object
+
+_MOST_WORDS = 2_000
+_MOST_DEPTH = 4
+_POSITIONAL = "the model"
+# A flag that nobody here knows takes no value where its name says that it is a switch.
+_SWITCH_LIKE = re.compile(r"(?:enable|disable|no|use|trust|skip|allow)-")
+# A value that a template leaves open.
+_OPEN = re.compile(r"__\w{1,60}__|\{\{.{0,100}\}\}")
+_SHORTEST_PREFIX = 6
+_COUNT = re.compile(r"(\d{1,12})(?:\.(\d{1,6}))?([kKmM]?)")
+_SCALES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
+_FALSE = frozenset({"false", "0", "no", "off", "none", "null", ""})
+# Flags of all engines that change nothing of what is planned.
+_BESIDE = re.compile(
+    r"host|port|root-path|api-key|api-server-count|served-model-name|trust-remote-code|tokenizer.*|skip-tokenizer-init"
+    r"|chat-template.*|tool-call-parser|tool-parser-plugin|reasoning-parser.*|enable-(?:auto-tool-choice|reasoning)"
+    r"|(?:disable-)?(?:uvicorn-)?log.*|enable-(?:metrics|log.*|request.*|cache-report|prompt-tokens.*)|max-log-len"
+    r"|seed|random-seed|download-dir|load-format|revision|code-revision|hf-token|model-loader.*|ssl-.*|allowed-.*|cors.*"
+    r"|middleware|(?:override-)?generation-config|guided-decoding.*|structured-outputs.*|grammar-backend|otlp.*"
+    r"|collect-.*|.*timeout|show-time-cost|limit-mm-per-prompt|mm-.*|master-(?:addr|port)|nccl-.*|runner|task|device"
+    r"|model-impl|stream-interval|version|help"
+)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The flags of an engine: `names` gives the concept of each, `switches` are those that take no value.
+
+    `unplanned`: flags under which an engine runs otherwise than the estimate knows, each with what it turns on.
+    `beside`: those that change nothing of what is planned, beside those of all engines.
+    """
+
+    names: Mapping[str, str]
+    switches: frozenset[str]
+    unplanned: Mapping[str, str]
+    beside: frozenset[str]
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All names."""
+        return frozenset({*self.names, *self.switches, *self.unplanned, *self.beside})
+
+    def whole(self, name: str) -> str:
+        """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""
+        if name in self.known or len(name) < _SHORTEST_PREFIX or "." in name:
+            return name
+        found = [one for one in self.known if one.startswith(name)]
+        return found[0] if len(found) == 1 else name
+
+    def is_beside(self, name: str) -> bool:
+        """Whether a flag, or the one that holds it, changes nothing of what is planned."""
+        outer = name.partition(".")[0]
+        return outer in self.beside or (outer != name and outer in self.known) or bool(_BESIDE.fullmatch(outer))
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What a command states: `values` by concept as written, each with its flag in `written`.
+
+    `unknown` are flags that mean nothing here, and `unplanned` what the estimate does not know.
+    """
+
+    values: Mapping[str, str]
+    written: Mapping[str, str]
+    unknown: tuple[str, ...] = ()
+    unplanned: tuple[str, ...] = ()
+
+    def text(self, concept: str) -> str | None:
+        """The value as written; `None` where it is not stated, or is a variable that the text does not set."""
+        value = self.values.get(concept)
+        return None if value is None or _is_open(value) else value
+
+    def count(self, concept: str) -> int | None:
+        """A whole number; `32k` is 32,000 and `32K` 32,768, as vLLM reads them.
+
+        Raises:
+            InputError: it is none; a variable is named, for the caller to put in.
+        """
+        value = self.values.get(concept)
+        if value is None:
+            return None
+        if _is_open(value):
+            raise InputError(f"{self.written[concept]} is {value[:80]}, which the text does not set: put the number in")
+        match = _COUNT.fullmatch(value)
+        number = None if match is None else float(f"{match[1]}.{match[2] or 0}") * _SCALES[match[3]]
+        if number is None or not number.is_integer():
+            raise InputError(f"{self.written[concept]} is {value[:80]!r}: a whole number is expected")
+        return int(number)
+
+    def degree(self, concept: str) -> int:
+        """A count of parts, 1 where it is not stated.
+
+        Raises:
+            InputError: as `count`; or it is below 1.
+        """
+        value = self.count(concept)
+        if value is not None and value < 1:
+            raise InputError(f"{self.written[concept]} is {value}: at least 1 is expected")
+        return value or 1
+
+    def share(self, concept: str) -> float | None:
+        """A part of a whole, between 0 and 1; `None` where it is not stated, or a variable.
+
+        Raises:
+            InputError: it is none.
+        """
+        value = self.text(concept)
+        if value is None:
+            return None
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if not 0 < number <= 1:
+            raise InputError(f"{self.written[concept]} is {value[:80]!r}: a share between 0 and 1 is expected")
+        return number
+
+    def on(self, concept: str) -> bool:
+        """Whether a switch is on."""
+        value = self.values.get(concept)
+        return value is not None and value.lower() not in _FALSE
+
+
+def read_flags(
+    words: Sequence[str], vocabulary: Vocabulary, options: Mapping[str, Any] | None = None, *, options_win: bool = False
+) -> Flags:
+    """The flags of a command by what they mean; `options` are those of a file that it names."""
+    stated = list(_flags(words[:_MOST_WORDS], vocabulary))
+    filed = list(_flattened("", options or {}, _MOST_DEPTH))
+    values: dict[str, str] = {}
+    written: dict[str, str] = {}
+    unknown: dict[str, None] = {}
+    unplanned: dict[str, None] = {}
+    # The last one that is said counts.
+    for name, value, shown in [*stated, *filed] if options_win else [*filed, *stated]:
+        concept = vocabulary.names.get(name)
+        if concept is not None:
+            # A flag wins over a word that belongs to none.
+            if shown != _POSITIONAL or concept not in values:
+                values[concept], written[concept] = value, shown
+        elif name in vocabulary.unplanned:
+            if value.lower() not in _FALSE:
+                unplanned[vocabulary.unplanned[name]] = None
+        elif not vocabulary.is_beside(name):
+            unknown[shown] = None
+    return Flags(values, written, tuple(unknown), tuple(unplanned))
+
+
+def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, str, str]]:
+    """Each flag with its value and as it is written; the word that belongs to no flag is the model."""
+    place, positional = 0, False
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if not word.startswith("-") or len(word) < 2 or word[1].isdigit():
+            if not positional and word and not word.startswith(("[", "`")):
+                positional = True
+                yield "model", word, _POSITIONAL
+            continue
+        shown, has_value, value = word.partition("=")
+        name = vocabulary.whole(shown.lstrip("-").replace("_", "-").lower())
+        is_off = name.startswith("no-") and name not in vocabulary.known and name[3:] in vocabulary.switches
+        if is_off:
+            yield name[3:], "false", shown
+            continue
+        is_switch = name in vocabulary.switches or (name not in vocabulary.names and _SWITCH_LIKE.match(name))
+        follows = words[place] if place < len(words) else "-"
+        is_value = not follows.startswith("-") or follows[1:2].isdigit()
+        if (not has_value and not is_switch and is_value) or (
+            not has_value and is_switch and follows.lower() in ("true", "false")
+        ):
+            value = follows
+            place += 1
+        elif not has_value:
+            value = "true"
+        if value.startswith("{") and (parsed := _json(value)) is not None:
+            yield name, "true", shown
+            # An object of all options stands for a file of them.
+            before = "" if vocabulary.names.get(name) == "options" else f"{name}."
+            yield from ((inner, text, shown) for inner, text, _ in _flattened(before, parsed, _MOST_DEPTH))
+        else:
+            yield name, value, shown
+
+
+def _is_open(value: str) -> bool:
+    """Whether a value is left to a variable, or to a template."""
+    return "$" in value or _OPEN.fullmatch(value) is not None
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_object(value) else None
+
+
+def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str, str]]:
+    """Options of a file or an object, the names of inner ones joined by points; none of them is shown as a flag."""
+    for key, value in list(options.items())[:_MOST_WORDS]:
+        name = before + str(key).replace("_", "-").lower()
+        if is_object(value) and depth > 0:
+            yield from _flattened(f"{name}.", value, depth - 1)
+        elif is_list(value):
+            yield name, ",".join(map(str, value[:_MOST_WORDS])), str(key)
+        elif value is not None:
+            yield name, str(value), str(key)

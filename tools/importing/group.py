@@ -1,0 +1,110 @@
+"""What a command starts, whatever the engine: a group of ranks with its degrees, and the settings of its scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..catalog.dtypes import DTYPES, DType
+from ..catalog.names import named_format
+from ..plan.document import Phase
+from .flags import Flags, Vocabulary
+
+# How a prompt is cut over ranks, where it is not by gathering keys and values.
+SequenceKind = Literal["ulysses"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One server: `groups` attention groups, each of `context` x `tp` ranks, in each of `pp` stages.
+
+    `context` are parts of a prompt, as `sequence_kind` cuts it, `cache_parts` those of the KV cache along the sequence
+    in decode, which share the `tp` ranks. Experts are in `ep` groups, cut over `tp_expert` ranks each. `tp_ffn`: ranks
+    of a dense FFN. `cut`: layers of each stage where they are stated. One command starts `servers` of them.
+    """
+
+    servers: int = 1
+    groups: int = 1
+    tp: int = 1
+    context: int = 1
+    sequence_kind: SequenceKind | None = None
+    cache_parts: int = 1
+    pp: int = 1
+    cut: tuple[int, ...] | None = None
+    ep: int = 1
+    tp_expert: int = 1
+    tp_ffn: int | None = None
+    redundant_experts: int = 0
+
+    @property
+    def width(self) -> int:
+        """Devices of a stage."""
+        return self.groups * self.context * self.tp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduling:
+    """Settings of one scheduler, `None` where the command leaves them to the engine."""
+
+    max_sequences: int | None = None
+    token_budget: int | None = None
+    overlaps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What commands of all engines state of a server's memory, `None` where they leave it to the engine.
+
+    `memory_share` is of a GPU's memory; `weights` is what the engine makes of the checkpoint.
+    """
+
+    memory_share: float | None
+    weights: DType | None
+    kv_cache: DType | None
+    activations: DType | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one engine is told what to run.
+
+    `group` and `scheduling` raise `InputError` for figures that are none. `follows`: whether a command starts a further
+    node of the server before it. `role`: the phase that it says it serves, "" where it hands KV caches on but does not
+    say which side it is, `None` where it says nothing. `options_win`: a file of options counts more than flags.
+    """
+
+    vocabulary: Vocabulary
+    group: Callable[[Flags, Mapping[str, str], bool], Group]
+    scheduling: Callable[[Flags, Group], Scheduling]
+    follows: Callable[[Flags], bool]
+    role: Callable[[Flags], Phase | None]
+    hands_over: Callable[[Flags], bool]
+    options_win: bool = False
+
+
+def stated_of(flags: Flags) -> Stated:
+    """What a command states of memory.
+
+    Raises:
+        InputError: a share is none.
+    """
+    return Stated(
+        memory_share=flags.share("memory_share"),
+        weights=format_of(flags.text("quantization")),
+        kv_cache=format_of(flags.text("kv_cache")),
+        activations=format_of(flags.text("dtype")),
+    )
+
+
+def format_of(text: str | None) -> DType | None:
+    """The number format that a value names (`fp8_e4m3`, `bfloat16`, `awq_marlin`); `None` where it names none."""
+    named = None if text is None else named_format(text)
+    known: dict[str, DType] = {dtype: dtype for dtype in DTYPES}
+    return None if named is None else known.get(named)
+
+
+def layers_of(text: str | None) -> tuple[int, ...] | None:
+    """Layers of each stage, as engines are told them: `15,15,16,15`."""
+    parts = [] if text is None else [part.strip() for part in text.strip("[]\"' ").split(",")]
+    return tuple(map(int, parts)) if parts and all(part.isdecimal() and len(part) < 6 for part in parts) else None

@@ -1,0 +1,195 @@
+"""From a text to what it starts: the commands of one engine, with the model and what stands around them.
+
+What a plan was exported for stands in one line of its export, in the words of plans (`request_line`): no command says
+on which GPUs it runs, or for which load.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..engines.names import ENGINES, EngineName
+from ..errors import InputError
+from ..plan.document import Phase, Plan
+from ..shapes import is_object
+from .blocks import fenced
+from .flags import Flags, read_flags
+from .group import Dialect
+from .manifest import Manifest, is_manifest, read_manifest
+from .process import Process
+from .sglang import DIALECT as _SGLANG
+from .shell import MOST_CHARS, Script, read_script
+from .signs import may_launch
+from .trtllm import DIALECT as _TRTLLM
+from .vllm import DIALECT as _VLLM
+
+DIALECTS: Mapping[EngineName, Dialect] = {"vllm": _VLLM, "sglang": _SGLANG, "trtllm": _TRTLLM}
+_SET = re.compile(r"^(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=[\"']?([^\s\"'#]{0,200})", re.MULTILINE)
+_REQUEST = "For shardwright import: "
+_BLOCKS = ("hardware", "workload", "precision", "policy")
+_MOST_COMMANDS = 1_000
+# How names and remarks around a command call the phases.
+_NAMED: dict[Phase, re.Pattern[str]] = {
+    "prefill": re.compile(r"prefill|\bcontext|\bctx", re.IGNORECASE),
+    "decode": re.compile(r"decode|\bgeneration|\bgen\b|_gen\b", re.IGNORECASE),
+}
+_LOAD = {
+    "random-input-len": "input_tokens", "random-input": "input_tokens", "input-len": "input_tokens",
+    "random-output-len": "output_tokens", "random-output": "output_tokens", "output-len": "output_tokens",
+    "max-concurrency": "concurrency", "request-rate": "request_rate",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of the engine: its flags, and whether it is a further node of the server before it."""
+
+    process: Process
+    flags: Flags
+    phase: Phase | None
+    follows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What a text starts. `planned` are the blocks of the plan that it was exported from, where it says so.
+
+    `load` are the fields of a workload that a load generator beside the commands is told. `model` is none where no
+    command names it.
+    """
+
+    engine: EngineName
+    version: str | None
+    model: str | None
+    commands: tuple[Command, ...]
+    planned: Mapping[str, Any]
+    load: Mapping[str, float]
+
+
+def request_line(plan: Plan) -> str:
+    """What no command says of a plan, for `import`: model, hardware, load, number formats and policy on one line."""
+    blocks = plan.model_dump(mode="json", include=set(_BLOCKS), exclude_none=True)
+    return _REQUEST + json.dumps({"model": plan.model.name, **blocks}, separators=(", ", ": "))
+
+
+def read_launch(text: str) -> Launch:
+    """The servers that `text` starts: a command line, a script, a manifest, a file of TensorRT-LLM's options.
+
+    Raises:
+        InputError: it starts none, or those of several engines or models.
+    """
+    if len(text) > MOST_CHARS:
+        raise InputError(f"{len(text):,} characters: at most {MOST_CHARS:,} are read")
+    script, options = _started(text)
+    processes = script.processes
+    if not processes:
+        raise InputError(
+            "nothing that starts an engine was found: a command line (vllm serve …, python -m sglang.launch_server …, "
+            "trtllm-serve …), a script with such lines, or a manifest is expected"
+        )
+    engines = list(dict.fromkeys(one.engine for one in processes))
+    if len(engines) > 1:
+        names = ", ".join(ENGINES[one].title for one in engines)
+        raise InputError(f"servers of {names} in one text: a plan has one engine; import them one by one")
+    dialect = DIALECTS[engines[0]]
+    commands = tuple(_phased([_command(one, dialect, script, options) for one in processes], dialect))
+    models = list(dict.fromkeys(filter(None, (one.flags.text("model") for one in commands))))
+    if len(models) > 1:
+        raise InputError(
+            f"several models in one text ({', '.join(one[:80] for one in models[:4])}): import them one by one"
+        )
+    return Launch(
+        engine=engines[0],
+        version=next((one.version for one in processes if one.version), None),
+        model=models[0] if models else None,
+        commands=commands,
+        planned=_planned(script.comments),
+        load=_load(script.loads),
+    )
+
+
+def is_launch(text: str) -> bool:
+    """Whether `text` starts an engine."""
+    return len(text) <= MOST_CHARS and may_launch(text) and bool(_started(text)[0].processes)
+
+
+def _started(text: str) -> tuple[Script, dict[str, Any]]:
+    """What a text starts, and the options of a file that stands for itself."""
+    manifest = read_manifest(text) if is_manifest(text) else None
+    if manifest is None:
+        manifest = _in_fences(text)
+    script = read_script(text) if manifest is None else manifest.script
+    options = {} if manifest is None or not manifest.options else manifest.options[0]
+    if not script.processes and options:
+        script.processes.append(Process(engine="trtllm", words=()))
+    del script.processes[_MOST_COMMANDS:]
+    return script, options
+
+
+def _in_fences(text: str) -> Manifest | None:
+    """The first manifest in a fenced block that starts something; lines of other blocks set its variables."""
+    blocks = ["\n".join(lines) for _, lines in fenced(text.split("\n"))] if is_manifest(text) else []
+    set_beside = dict(_SET.findall("\n".join(block for block in blocks if not is_manifest(block))))
+    found = (read_manifest(block, set_beside) for block in blocks if is_manifest(block))
+    return next((one for one in found if one is not None and one.script.processes), None)
+
+
+def _command(process: Process, dialect: Dialect, script: Script, options: Mapping[str, Any]) -> Command:
+    first = read_flags(process.words, dialect.vocabulary)
+    named = (first.text("config") or "").rsplit("/", 1)[-1]
+    filed = _options(script.files[named]) if named in script.files else options
+    flags = read_flags(process.words, dialect.vocabulary, filed, options_win=dialect.options_win)
+    return Command(process, flags, dialect.role(flags), dialect.follows(flags))
+
+
+def _options(text: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}
+    return value if is_object(value) else {}
+
+
+def _phased(commands: Sequence[Command], dialect: Dialect) -> Iterable[Command]:
+    """Commands with their phases: as they say, or else, of those that hand KV caches over, as names around do.
+
+    Those count where they tell the sides apart.
+    """
+    stated: list[Phase | None] = [one.phase for one in commands]
+    hinted: list[Phase | None] = [one.phase or _hinted(one.process.hint) for one in commands]
+    is_apart = {*hinted} >= {*_NAMED} and (
+        any(stated) or any(dialect.hands_over(one.flags) for one in commands) or None not in hinted
+    )
+    phases = hinted if is_apart else stated
+    return (Command(one.process, one.flags, phase, one.follows) for one, phase in zip(commands, phases, strict=True))
+
+
+def _hinted(hint: str) -> Phase | None:
+    named: list[Phase] = [phase for phase, words in _NAMED.items() if words.search(hint)]
+    return named[0] if len(named) == 1 else None
+
+
+def _planned(comments: Iterable[str]) -> dict[str, Any]:
+    line = next((one for one in comments if one.startswith(_REQUEST)), None)
+    try:
+        blocks: Any = None if line is None else json.loads(line.removeprefix(_REQUEST))
+    except (ValueError, RecursionError):
+        return {}
+    return {name: blocks[name] for name in ("model", *_BLOCKS) if name in blocks} if is_object(blocks) else {}
+
+
+def _load(loads: Iterable[tuple[str, ...]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for words in loads:
+        for word, value in zip(words, (*words[1:], ""), strict=True):
+            name, _, own = word.lstrip("-").partition("=")
+            field, text = _LOAD.get(name.replace("_", "-")), own or value
+            if word.startswith("--") and field and text.replace(".", "", 1).isdecimal() and 0 < float(text) < 1e9:
+                found.setdefault(field, float(text) if field == "request_rate" else int(float(text)))
+    return found

@@ -1,0 +1,236 @@
+"""Manifests as the processes that their containers start: Kubernetes, docker-compose, Dynamo, Ray Serve, options alone.
+
+Read by what objects of all kinds have in common: a container has a command, its group `replicas` and a size; names and
+labels say what it is for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from ..checkpoint import checkpoint
+from ..plan.elements import as_int, as_list, as_mapping, as_str
+from ..shapes import is_list, is_nested, is_object
+from .kserve import of_kserve
+from .process import Process, engine_words, image_version
+from .shell import Script, filled, read_script
+
+MOST_CHARS = 400_000
+_MOST_VALUES = 50_000
+_MOST_DEPTH = 40
+_MOST_DOCUMENTS = 100
+_OF_POD = re.compile(r"\$\((\w{1,60})\)")
+_MANIFEST = re.compile(
+    r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs)[ \t]*:", re.M
+)
+# A value that a template leaves open.
+_TEMPLATE = re.compile(r"\{\{-?[ .]{0,9}([\w.]{0,60})[^{}\n]{0,200}\}\}")
+# Keys whose texts may say what a container is for.
+_HINTS = ("name", "type", "componentType", "subComponentType", "role", "container_name")
+# Options of TensorRT-LLM that make an object one of its files of options.
+_OPTIONS = frozenset({"tensor_parallel_size", "kv_cache_config", "moe_expert_parallel_size", "pipeline_parallel_size"})
+# What starts a container's script in place of a shell word.
+_SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What documents come to: what their containers start, and those that are files of options.
+
+    `variables` are set beside them, and `contents` the texts of files by the names of compose files for them.
+    """
+
+    script: Script = field(default_factory=Script)
+    options: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+    contents: dict[str, str] = field(default_factory=dict[str, str])
+    values: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What objects around a container say of it."""
+
+    hint: str = ""
+    copies: int = 1
+    nodes: int | None = None
+
+
+def is_manifest(text: str) -> bool:
+    """Whether a text is YAML of one of the kinds that are read here."""
+    return len(text) <= MOST_CHARS and _MANIFEST.search(text) is not None
+
+
+def read_manifest(text: str, variables: Mapping[str, str] | None = None) -> Manifest | None:
+    """What the YAML documents of `text` start, `variables` being set beside them; `None` where it is no YAML."""
+    documents = _documents(text)
+    if documents is None:
+        return None
+    found = Manifest(variables=dict(variables or {}))
+    found.script.comments += [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
+    for document in documents:
+        _walk(document, _Around(), found, _MOST_DEPTH)
+    return found
+
+
+def _documents(text: str) -> list[Any] | None:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """The safe loader with a checkpoint at each token."""
+
+        def fetch_more_tokens(self) -> Any:
+            checkpoint()
+            return super().fetch_more_tokens()
+
+    try:
+        return list(islice(yaml.load_all(_TEMPLATE.sub(r"$\1", text), Loader), _MOST_DOCUMENTS))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+
+
+def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
+    found.values += 1
+    if found.values > _MOST_VALUES or depth <= 0:
+        return
+    if isinstance(value, str):
+        # A manifest in a text of another.
+        for document in (_documents(value) or ()) if "\n" in value and is_manifest(value) else ():
+            _walk(document, around, found, depth - 1)
+    elif is_list(value):
+        for one in value:
+            _walk(one, around, found, depth - 1)
+    elif is_object(value):
+        around = _said(value, around)
+        for name, one in as_mapping(value.get("configs")).items():
+            found.contents[name] = as_str(as_mapping(one).get("content")) or ""
+        if (processes := of_kserve(value)) is not None:
+            found.script.processes += processes
+            return
+        if as_str(value.get("kind")) == "ConfigMap":
+            found.script.files.update(
+                (name, text) for name, text in as_mapping(value.get("data")).items() if isinstance(text, str)
+            )
+            return
+        if is_object(value.get("engine_kwargs")):
+            _of_ray(value, around, found)
+            return
+        if _OPTIONS & value.keys():
+            found.options.append(value)
+            return
+        if any(isinstance(value.get(key), str | list) for key in ("command", "args", "image")):
+            _container(value, around, found)
+            return
+        for key, inner in _inside(value):
+            _walk(inner, replace(around, hint=f"{around.hint} {key}"[-400:]), found, depth - 1)
+
+
+def _inside(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The parts of an object; of a group with a leader the leader's template stands for all its nodes."""
+    has_leader = "leaderTemplate" in value
+    return ((str(key), inner) for key, inner in value.items() if not (has_leader and key == "workerTemplate"))
+
+
+def _said(value: Mapping[str, Any], around: _Around) -> _Around:
+    hints = [as_str(source.get(key)) for source in (value, as_mapping(value.get("metadata"))) for key in _HINTS]
+    labels = as_mapping(as_mapping(value.get("metadata")).get("labels"))
+    hints += [text for text in labels.values() if isinstance(text, str)]
+    deployed = as_mapping(value.get("deploy"))
+    copies = as_int(value.get("replicas")) or as_int(deployed.get("replicas"))
+    size = as_int(value.get("size")) or as_int(as_mapping(value.get("multinode")).get("nodeCount"))
+    return _Around(
+        hint=" ".join(filter(None, (around.hint, *hints)))[-400:],
+        copies=around.copies if copies is None or copies < 1 else copies,
+        nodes=size or around.nodes,
+    )
+
+
+def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
+    image = as_str(value.get("image")) or ""
+    words = [*([image] if image else []), *_words(value.get("entrypoint")), *_words(value.get("command"))]
+    words += _words(value.get("args"))
+    environment = _environment(value)
+    for one in map(as_mapping, as_list(value.get("configs"))):
+        name, target = as_str(one.get("source")) or "", as_str(one.get("target")) or ""
+        found.script.files[target.rsplit("/", 1)[-1]] = found.contents.get(name, "")
+    process = Process(
+        engine="vllm", words=(), environment=environment, hint=around.hint, copies=around.copies, nodes=around.nodes
+    )
+    started = engine_words(words)
+    script = next((word for word in words if "\n" in word or " " in word), None)
+    if script is not None and any(word in _SHELLS for word in words):
+        inner = read_script(script, replace(process, version=image_version(words)), environment)
+        found.script.processes += [
+            replace(one, environment={**environment, **one.environment}) for one in inner.processes
+        ]
+        found.script.files.update(inner.files)
+        found.script.loads += inner.loads
+    elif started is not None:
+        engine, rest, version = started
+        # Kubernetes writes $(NAME) where a shell has ${NAME}.
+        plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**found.variables, **environment}) for word in rest)
+        found.script.processes.append(replace(process, engine=engine, words=plain, version=version))
+
+
+def _words(value: object) -> list[str]:
+    if isinstance(value, str):
+        try:
+            return shlex.split(value, comments=True)
+        except ValueError:
+            return value.split()
+    return [str(one) for one in as_list(value) if isinstance(one, str | int | float)]
+
+
+def _environment(value: Mapping[str, Any]) -> dict[str, str]:
+    """Variables of a container, as Kubernetes lists them (`env`) or compose does (`environment`)."""
+    stated: dict[str, str] = {}
+    for one in as_list(value.get("env")) or as_list(value.get("envs")):
+        entry = as_mapping(one)
+        if isinstance(entry.get("value"), str | int | float):
+            stated[str(entry.get("name"))] = str(entry["value"])
+    own = value.get("environment")
+    stated |= _plain(own)
+    for line in as_list(own):
+        name, _, text = str(line).partition("=")
+        stated[name] = text
+    devices = as_mapping(as_mapping(as_mapping(value.get("deploy")).get("resources")).get("reservations")).get(
+        "devices"
+    )
+    ids = [str(one) for device in as_list(devices) for one in as_list(as_mapping(device).get("device_ids"))]
+    if ids:
+        stated.setdefault("CUDA_VISIBLE_DEVICES", ",".join(ids))
+    return stated
+
+
+def _plain(value: object) -> dict[str, str]:
+    """Variables that an object names."""
+    return {str(name): str(text) for name, text in as_mapping(value).items() if isinstance(text, str | int | float)}
+
+
+def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
+    """An `LLMConfig` of Ray Serve: vLLM, with the arguments of its engine in place of flags."""
+    loading = as_mapping(value.get("model_loading_config"))
+    model = as_str(loading.get("model_source")) or as_str(loading.get("model_id")) or ""
+    words = [model] if model else []
+    for name, setting in as_mapping(value.get("engine_kwargs")).items():
+        text = json.dumps(setting, default=str) if is_nested(setting) else str(setting)
+        words.append(f"--{name}={text}")
+    deployed = as_mapping(value.get("deployment_config"))
+    copies = as_int(deployed.get("num_replicas")) or as_int(
+        as_mapping(deployed.get("autoscaling_config")).get("min_replicas")
+    )
+    found.script.processes.append(
+        Process(
+            engine="vllm",
+            words=tuple(words),
+            environment=_plain(as_mapping(value.get("runtime_env")).get("env_vars")),
+            hint=around.hint,
+            copies=max(1, copies or around.copies),
+        )
+    )

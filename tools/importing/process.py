@@ -1,0 +1,88 @@
+"""One program that a text starts, as all forms of text are read: scripts, manifests, files of options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ..engines.names import EngineName
+
+# Modules and programs that start a server of an engine; dynamo's workers take the flags of their engine.
+_MODULES: Mapping[str, EngineName] = {
+    "vllm.entrypoints.openai.api_server": "vllm",
+    "vllm.entrypoints.api_server": "vllm",
+    "dynamo.vllm": "vllm",
+    "sglang.launch_server": "sglang",
+    "dynamo.sglang": "sglang",
+    "dynamo.sglang.worker": "sglang",
+    "dynamo.sglang.decode_worker": "sglang",
+    "tensorrt_llm.commands.serve": "trtllm",
+    "dynamo.trtllm": "trtllm",
+}
+_PROGRAMS: Mapping[str, EngineName] = {"vllm": "vllm", "sglang": "sglang", "trtllm-serve": "trtllm"}
+# Images that start their engine by themselves: what stands behind them are its flags.
+_IMAGES: Mapping[str, EngineName] = {"vllm-openai": "vllm", "vllm-openai-rocm": "vllm"}
+_VERSIONED = re.compile(
+    r"(?:^|/)(?:vllm-openai|vllm|sglang|tensorrt-llm/release|[a-z]+-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)"
+)
+_LOAD_GENERATORS = frozenset(
+    {"vllm.benchmarks.serve", "sglang.bench_serving", "benchmark_serving", "benchmark_serving.py"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """Words of a command behind the program, the variables that it is started with, and what stands around it.
+
+    `hint`: names and remarks around it, which may say its role. `node`: a label of the node or place that it is for.
+    `copies` of its group of `nodes` nodes are started.
+    """
+
+    engine: EngineName
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    hint: str = ""
+    node: str | None = None
+    copies: int = 1
+    nodes: int | None = None
+    version: str | None = None
+
+
+def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str | None] | None:
+    """The engine that a command starts, the words behind its program, and the version that an image names."""
+    version = image_version(words)
+    image: int | None = None
+    for place, word in enumerate(word.lstrip("[(`'\"") for word in words):
+        base = word.rsplit("/", 1)[-1]
+        if word in _MODULES:
+            return _MODULES[word], tuple(words[place + 1 :]), version
+        if base in _PROGRAMS and "=" not in word:
+            engine, rest = _PROGRAMS[base], tuple(words[place + 1 :])
+            if rest[:1] == ("serve",) and _is_call(rest[1:]):
+                return engine, rest[1:], version
+            if base == "trtllm-serve" and rest[:1] not in (("disaggregated",), ("serve",)) and _is_call(rest):
+                return engine, rest, version
+        if image is None and base.partition(":")[0].partition("@")[0] in _IMAGES and "/" in word:
+            image = place
+    if image is None:
+        return None
+    base = words[image].rsplit("/", 1)[-1].partition(":")[0].partition("@")[0]
+    return _IMAGES[base], tuple(words[image + 1 :]), version
+
+
+def image_version(words: Sequence[str]) -> str | None:
+    """The version of the engine that an image among `words` is of; `None` where it says none."""
+    return next((match[1] for word in words if (match := _VERSIONED.search(word))), None)
+
+
+def _is_call(words: Sequence[str]) -> bool:
+    """Whether what follows a program are its arguments: one word, or flags; not the rest of a sentence."""
+    return len(words) == 1 or any(word.startswith("-") for word in words)
+
+
+def is_load_generator(words: Sequence[str]) -> bool:
+    """Whether a command sends a load to servers, and so says what that load is."""
+    names = any(word.rsplit("/", 1)[-1] in _LOAD_GENERATORS for word in words)
+    return names or ("bench", "serve") in pairwise(words)

@@ -1,0 +1,20 @@
+"""What a text that starts an engine has, for those who read many texts that do not."""
+
+from __future__ import annotations
+
+# Without one of them no text starts an engine.
+_SIGNS = ("vllm", "sglang", "trtllm", "tensorrt_llm", "tensor_parallel_size")
+
+
+def may_launch(text: str) -> bool:
+    """Whether a text may start an engine."""
+    return any(sign in text for sign in _SIGNS)
+
+
+def with_commands_in_words(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with words in place of its launch commands, and how those were read; as it is where that is not known."""
+    if not may_launch(text):
+        return text, ()
+    from .spans import in_place  # the readers of commands are loaded where there may be one
+
+    return in_place(text)

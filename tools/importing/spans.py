@@ -1,0 +1,121 @@
+"""Where launch commands stand in running text, and what they start in the words that people plan with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..catalog.models import find_model
+from ..engines.names import ENGINES, EngineName
+from ..errors import InputError
+from ..plan.describe import describe
+from ..plan.document import PHASES, PhaseStrategy, Strategy
+from .deployment import deployment_of
+from .group import stated_of
+from .launch import DIALECTS, read_launch
+
+_START = re.compile(
+    r"(?<![\w/.-])(?:[A-Z][A-Z0-9_]{2,40}=\S{1,200}[ \t]+){0,8}(?:python3?[ \t]+-m[ \t]+)?"
+    r"(?:(?P<vllm>vllm[ \t]+serve|vllm\.entrypoints\.\S{1,60})|(?P<sglang>sglang\.launch_server|sglang[ \t]+serve)"
+    r"|(?P<trtllm>trtllm-serve(?:[ \t]+serve)?))(?=[ \t\\\n])"
+)
+_WORD = re.compile(
+    r"[ \t]*(?P<breaks>(?:\\?\n[ \t]*)?)(?P<word>'[^'\n]{0,2000}'|\"[^\"\n]{0,2000}\"|[^\s'\"]\S{0,500})"
+)
+# What ends a sentence, not a command.
+_CLOSING = ".,;:)`。，；）"
+# A value of a flag that is not known here is no word of the sentence.
+_VALUE = re.compile(r"[\"'{\[].*|.*[\d/_.=].*|true|false|auto|none", re.IGNORECASE)
+_MOST_COMMANDS = 32
+_MOST_SHOWN = 60
+# Without one of them a command says nothing of how a model is split.
+_DEGREES = frozenset({"tp", "pp", "dp", "ep", "attention_dp", "expert_parallel", "context", "cache_parts", "tp_expert"})
+
+
+def commands_in(text: str) -> list[tuple[int, int]]:
+    """From where to where each launch command in `text` goes: as far as its flags and their values do."""
+    found: list[tuple[int, int]] = []
+    place = 0
+    while len(found) < _MOST_COMMANDS and (start := _START.search(text, place)) is not None:
+        engine = next((name for name in DIALECTS if start[name]), None)
+        end = start.end() if engine is None else _end(text, start.end(), engine)
+        place = max(end, start.end())
+        if end > start.end():
+            found.append((start.start(), end))
+    return found
+
+
+def _end(text: str, place: int, engine: EngineName) -> int:
+    """Where the last flag or value of a command ends."""
+    vocabulary, has_model, waiting = DIALECTS[engine].vocabulary, False, None
+    end, is_closed = place, False
+    while (match := _WORD.match(text, place)) is not None:
+        word, breaks = match["word"], match["breaks"]
+        is_flag = word.startswith("-") and len(word) > 1 and not word[1].isdigit()
+        if not is_flag and (is_closed or ("\n" in breaks and "\\" not in breaks)):
+            break
+        if is_flag:
+            name, _, value = word.lstrip("-").replace("_", "-").lower().partition("=")
+            name = vocabulary.whole(name.rstrip(_CLOSING))
+            waiting = None if value or name in vocabulary.switches else name
+            has_model |= vocabulary.names.get(name) == "model"
+        elif waiting is not None and (waiting in vocabulary.names or _VALUE.fullmatch(word)):
+            waiting = None
+        elif has_model:
+            break
+        else:
+            has_model = True
+        place = match.end()
+        kept = word if word[0] in "'\"" else word.rstrip(_CLOSING)
+        is_closed = kept != word
+        end = match.start("word") + len(kept)
+    return end
+
+
+def in_words(commands: Sequence[str]) -> str | None:
+    """What commands start, in words: model, engine, strategy, formats and memory; `None` where that is not known.
+
+    It is not where servers differ, a figure is left to a variable, or the model, on which it depends, is not known.
+    """
+    try:
+        launch = read_launch("\n".join(commands))
+        architecture = find_model(launch.model or "").architecture()
+        found = deployment_of(launch, architecture)
+        stated = stated_of(launch.commands[0].flags)
+    except InputError:
+        return None
+    said = [launch.model, f"with {ENGINES[launch.engine].title}"]
+    if _DEGREES & launch.commands[0].flags.values.keys():
+        said.append(_degrees(found.strategy, is_moe=architecture.is_moe))
+    said += [f"{stated.weights} weights" if stated.weights else None]
+    said += [f"{stated.kv_cache} KV cache" if stated.kv_cache else None]
+    said += [f"gpu memory utilization {stated.memory_share:g}" if stated.memory_share else None]
+    return ", ".join(filter(None, said))
+
+
+def in_place(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with words in place of its launch commands, and how those were read; as it is where that is not known."""
+    spans = commands_in(text)
+    words = in_words([text[start:end] for start, end in spans]) if spans else None
+    if words is None:
+        return text, ()
+    parts: list[str] = []
+    place = 0
+    for number, (start, end) in enumerate(spans):
+        parts += [text[place:start], "" if number else words]
+        place = end
+    command = " ".join(text[slice(*spans[0])].replace("\\", " ").split())
+    shown = command if len(command) <= _MOST_SHOWN else f"{command[:_MOST_SHOWN]}…"
+    return "".join((*parts, text[place:])), (f"{shown!r} read as {words}",)
+
+
+def _degrees(strategy: Strategy, *, is_moe: bool) -> str:
+    """A strategy by the degrees that people state: EP 1 says that experts are cut over all ranks."""
+
+    def plain(phase: PhaseStrategy) -> PhaseStrategy:
+        return phase.model_copy(update={"tp_expert": None, "tp_ffn": phase.tp})
+
+    phases = {name: plain(getattr(strategy, name)) for name in PHASES}
+    words = describe(strategy.model_copy(update=phases), has_split_ffn=False) or "TP1"
+    cuts_experts = is_moe and all(phase.ep == 1 < phase.tp for phase in phases.values())
+    return f"{words}, EP1" if cuts_experts else words
