@@ -156,9 +156,7 @@ def _text_height(look: Look) -> float:
     return _TITLE_HEIGHT + _LINE_HEIGHT * (len(look.lines) - 1)
 
 
-def _place(
-    node: ExecutionNode, look: Look, on: tuple[int, ...], before: Sequence[_Placed], lanes: _Lanes
-) -> _Placed:
+def _place(node: ExecutionNode, look: Look, on: tuple[int, ...], before: Sequence[_Placed], lanes: _Lanes) -> _Placed:
     """Place a node below all that is above it on its lanes, and below what it waits for."""
     span = slice(on[0], on[-1] + 1)
     y = max([*lanes.ends[span], *(one.spot.bottom + _ROW_GAP for one in before)])
