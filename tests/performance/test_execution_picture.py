@@ -87,7 +87,7 @@ def test_nothing_overlaps_and_every_label_is_inside_of_its_node(name: str, phase
         assert group[0].text == node.id and group[1].tag == _TAGS[look.outline]
         texts = group.findall(f"{_SVG}text")
         assert tuple(text.text for text in texts) == look.lines
-        assert 0 <= spot[0] and spot[2] <= width and 0 <= spot[1] and spot[3] <= height
+        assert spot[0] >= 0 and spot[2] <= width and spot[1] >= 0 and spot[3] <= height
         for number, text in enumerate(texts):
             # Letters are on average little more than half as wide as high.
             half = len(text.text or "") * (_LETTERS if number else _BOLD_LETTERS) * 0.56 / 2

@@ -55,7 +55,7 @@ def devices_of(node: ExecutionNode) -> tuple[str, ...]:
 
 def lines_of(dag: ExecutionDAG) -> list[tuple[ExecutionEdge, Line]]:
     """Each edge of `dag` with its line. From a router to experts, which ones get a token is the router's choice."""
-    ops = {node.id: node.op for node in dag.nodes}
+    ops: dict[str, OpName] = {node.id: node.op for node in dag.nodes}
     return [
         (edge, "order" if edge.type == "order" else "chosen" if _is_chosen(ops, edge) else "data") for edge in dag.edges
     ]
