@@ -7,7 +7,9 @@ import io
 import os
 import re
 import secrets
+import shutil
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import InputError
@@ -126,6 +128,49 @@ def write_file(path: Path, data: bytes) -> None:
         is_unread = error.errno in (errno.ENXIO, errno.EPIPE)
         reason = "nobody reads this pipe" if is_unread else error.strerror or str(error)
         raise InputError(f"{shown_path(path)}: cannot be written: {reason}") from None
+
+
+def folder_place(path: Path) -> Path:
+    """Where a folder named `path` is put: nothing is there, or an empty folder.
+
+    Raises:
+        InputError: something else is there, or the folder around it is missing.
+    """
+    name = shown_path(path)
+    try:
+        target = path.resolve()
+        is_taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))
+        has_parent = target.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{name}: {reason}") from None
+    if is_taken:
+        raise InputError(f"{name}: is there already; name a new folder")
+    if not has_parent:
+        raise InputError(f"{name}: the folder {shown_path(target.parent)} does not exist")
+    return target
+
+
+def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a folder of files by their paths in it, so that it appears whole or not at all.
+
+    Raises:
+        InputError: there is something at `path`, or it cannot be written.
+    """
+    target = folder_place(path)
+    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
+    try:
+        for name, data in contents.items():
+            place = temporary / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        if target.exists():
+            target.rmdir()
+        temporary.rename(target)
+    except OSError as error:
+        raise InputError(f"{shown_path(path)}: cannot be written: {error.strerror or error}") from None
+    finally:  # an interrupt, too, must leave no temporary folder
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write_special(target: Path, data: bytes) -> None:

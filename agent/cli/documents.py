@@ -161,20 +161,26 @@ def _typed(document: ReadDocument, path: Path) -> Plan:
 @DOCUMENT
 @click.option("--phase", type=click.Choice(["prefill", "decode"]), help="Only this phase; both if left out.")
 @click.option("--fold/--no-fold", default=False, show_default=True, help="Write a run of like layers once.")
-@click.option("--dot", is_flag=True, help="Print the graph in Graphviz's DOT instead.")
+@click.option("--dot", "form", flag_value="dot", help="Print the graph in Graphviz's DOT instead.")
+@click.option("--svg", "form", flag_value="svg", help="Print the graph as an SVG picture instead.")
 @output_format
-def expand_command(document: Path, phase: Phase | None, fold: bool, dot: bool, output_format: str) -> int:
+def expand_command(document: Path, phase: Phase | None, fold: bool, form: str | None, output_format: str) -> int:
     """Unroll the plan document FILE to every operator on every GPU: one prefill pass, one decode step."""
     plan = typed_plan(document)
     from ...tools.performance.execution import expand_plan
+    from ...tools.plan.describe import describe
     from ...tools.plan.document import PHASES
 
     phases = PHASES if phase is None else (phase,)
     dags = [expand_plan(plan, name, fold=fold) for name in phases]
-    if dot:
-        from ..report.execution import dot_lines
+    if form == "dot":
+        from ...tools.performance.execution_dot import dot_lines
 
         write_stdout("\n".join(dot_lines(dags)))
+    elif form == "svg":
+        from ...tools.performance.execution_svg import execution_svg
+
+        write_stdout(execution_svg(dags, f"Execution of {plan.model.name} ({describe(plan.strategy)})"))
     elif output_format == "json":
         from ..facts import Expansion
 

@@ -6,31 +6,37 @@ from pathlib import Path
 
 import click
 
+from ...tools.errors import InputError
+from ...tools.files import folder_place, write_folder
 from .documents import DOCUMENT, title_of, typed_plan
 from .flags import FILE, output_format
-from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
+from .streams import check_places, is_standard, may_style, text_width, write_files, write_json, write_stdout
 
-_TARGETS = "vllm, sglang, trtllm, kubernetes, docker-compose, slurm, dynamo, ray or llm-d."
+_TARGETS = "vllm, sglang, trtllm, kubernetes, docker-compose, slurm, dynamo, ray, llm-d or chakra."
 
 
 @click.command("export", short_help="What starts the servers of a plan document.")
 @DOCUMENT
 @click.option("--to", "target", required=True, metavar="TARGET", help=_TARGETS)
-@click.option("-o", "--output", type=FILE, help="Write the text to this file.")
+@click.option("-o", "--output", type=FILE, help="Write the text to this file; chakra's traces to this new folder.")
 @output_format
 def export_command(document: Path, target: str, output: Path | None, output_format: str) -> int:
     """Write what starts the servers of the plan document FILE; exit 1 where the engine cannot run it.
 
     An engine's target is a script, to be run on each node. The others run the plan's own engine, or else vLLM: Docker
     Compose a service a command, Slurm a batch job, Kubernetes Deployments and sets of pods, llm-d the same behind its
-    router; Dynamo a DynamoGraphDeployment, Ray an application of Ray Serve.
+    router; Dynamo a DynamoGraphDeployment, Ray an application of Ray Serve. chakra is a folder of execution traces for
+    the simulator ASTRA-sim and needs no engine.
 
     What the engine cannot be told is refused with the reason and the nearest plan that it can run.
 
     \b
       shardwright export plan.json --to vllm -o launch.sh
     """
-    check_places({"-o": output}, [document])
+    is_folder = target == "chakra"
+    if is_folder:
+        _check_folder(output, output_format)
+    check_places({"-o": None if is_folder else output}, [document])
     plan = typed_plan(document)
     from ...tools.export.export import export
 
@@ -46,5 +52,19 @@ def export_command(document: Path, target: str, output: Path | None, output_form
         else:
             write_stdout(found.text.rstrip("\n"))
 
-    write_files({} if output is None else {output: found.text}, report)
+    if found.folder and output is not None:
+        write_folder(output, {file.name: file.data for file in found.folder})
+    write_files({} if output is None or is_folder else {output: found.text}, report)
     return found.exit_status
+
+
+def _check_folder(output: Path | None, output_format: str) -> None:
+    """Whether a folder of files can be put at `output`, before it is made.
+
+    Raises:
+        InputError: no folder is named, or something is there.
+    """
+    if output is not None and not is_standard(output):
+        folder_place(output)
+    elif output is not None or output_format != "json":
+        raise InputError("--to chakra writes a folder of files: name a new one with -o FOLDER")

@@ -1,12 +1,12 @@
-"""The execution DAG for people: a summary by operator as text, and the whole graph in Graphviz's DOT."""
+"""The execution DAG for people: a summary by operator as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ...tools.performance.execution_look import devices_of
 from ...tools.plan.device_names import devices_text
-from .safe import one_line
 from .text import NONE, Block, Column, Section, Table, bytes_text, count_text, figure, render, section
 
 if TYPE_CHECKING:
@@ -17,7 +17,10 @@ _FLOP_UNITS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP")
 
 def render_execution(dags: Iterable[ExecutionDAG], *, title: str, width: int, bold: bool = False) -> str:
     """How many operators of each kind a phase runs, and what they compute, read and send over all devices."""
-    hint = "--format json gives every node with its shapes, --dot a graph to draw; --fold writes like layers once."
+    hint = (
+        "--format json gives every node with its shapes, --svg a picture, --dot a graph for Graphviz; "
+        "--fold writes like layers once."
+    )
     sections = [section("", title), *(_phase_section(dag) for dag in dags), section("", hint)]
     return render(sections, width=width, bold=bold)
 
@@ -34,7 +37,7 @@ def _phase_section(dag: ExecutionDAG) -> Section:
         Column("sends", figures=True),
     )
     rows = tuple(_operator_row(name, nodes) for name, nodes in groups.items())
-    devices = {device for node in dag.nodes for device in _devices(node)}
+    devices = {device for node in dag.nodes for device in devices_of(node)}
     layers = {node.layer for node in dag.nodes if node.layer is not None}
     folded = f", {count_text(len(layers), 'run')} of like layers folded" if dag.folded else ""
     size = (
@@ -47,8 +50,8 @@ def _phase_section(dag: ExecutionDAG) -> Section:
 
 def _operator_row(name: str, nodes: Sequence[ExecutionNode]) -> tuple[str, ...]:
     # FLOPs and bytes of a node are those of one device and one layer; a collective runs once for all its devices.
-    runs = sum((node.repeat or 1) * (1 if node.is_collective else len(_devices(node))) for node in nodes)
-    weights = [(node.repeat or 1) * len(_devices(node)) for node in nodes]
+    runs = sum((node.repeat or 1) * (1 if node.is_collective else len(devices_of(node))) for node in nodes)
+    weights = [(node.repeat or 1) * len(devices_of(node)) for node in nodes]
     flops = sum(weight * node.flops for weight, node in zip(weights, nodes, strict=True))
     moved_bytes = sum(weight * node.bytes for weight, node in zip(weights, nodes, strict=True))
     sent_bytes = sum(weight * node.comm_bytes for weight, node in zip(weights, nodes, strict=True))
@@ -61,10 +64,6 @@ def _operator_row(name: str, nodes: Sequence[ExecutionNode]) -> tuple[str, ...]:
     )
 
 
-def _devices(node: ExecutionNode) -> tuple[str, ...]:
-    return node.devices or ((node.device,) if node.device is not None else ())
-
-
 def flops_text(flops: float) -> str:
     """Floating-point operations with a decimal unit: `1.20 TFLOP`."""
     value = flops
@@ -73,31 +72,3 @@ def flops_text(flops: float) -> str:
             return f"{figure(value)} {unit}"
         value /= 1000
     return f"{figure(value)} {_FLOP_UNITS[-1]}"
-
-
-def dot_lines(dags: Iterable[ExecutionDAG]) -> Iterator[str]:
-    """The graph of each phase as a cluster of one DOT digraph; edges that only order are dashed."""
-    yield "digraph execution {"
-    yield '  rankdir="LR"; node [shape="box", fontname="sans-serif"];'
-    for dag in dags:
-        yield f"  subgraph {_quoted('cluster_' + dag.phase)} {{"
-        yield f"    label={_quoted(dag.phase)};"
-        for node in dag.nodes:
-            yield f"    {_quoted(node.id)} [label={_quoted(_label(node))}];"
-        for edge in dag.edges:
-            style = "" if edge.type == "data" else ' [style="dashed"]'
-            yield f"    {_quoted(edge.source)} -> {_quoted(edge.target)}{style};"
-        yield "  }"
-    yield "}"
-
-
-def _label(node: ExecutionNode) -> str:
-    what = f"{node.op} {node.role}" if node.role else node.op
-    times = f" × {node.repeat}" if node.repeat and node.repeat > 1 else ""
-    where = f"layer {node.layer}{times}, " if node.layer is not None else ""
-    return f"{what}\n{where}{devices_text(_devices(node))}"
-
-
-def _quoted(text: str) -> str:
-    escaped = "\\n".join(one_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n"))
-    return f'"{escaped}"'

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 def render_export(found: Export, *, title: str, width: int, bold: bool = False) -> str:
     """The report of `export FILE --to TARGET`."""
     engine = f"{found.engine} {found.engine_version}"
+    what = f"{title} ({found.strategy})"
     if found.refused:
         sections = [
-            section("", f"Not exported: {engine} cannot run {title} ({found.strategy})"),
+            section("", f"Not exported: {engine} cannot {'trace' if found.target == 'chakra' else 'run'} {what}"),
             section("Why", Bullets(found.refused)),
             section("The nearest that it can run", found.nearest),
         ]
         return render(sections, width=width, bold=bold)
+    parts = count_text(len(found.folder), "file") if found.folder else count_text(len(found.launches), "command")
     sections = [
-        section(
-            "", f"Exported: {title} ({found.strategy}) as {count_text(len(found.launches), 'command')} of {engine}"
-        ),
+        section("", f"Exported: {what} as {parts} of {engine}"),
         section("What to see to", Bullets(found.remarks)),
         section("What the engine does by itself", Bullets(found.by_itself)),
     ]

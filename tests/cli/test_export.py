@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from shardwright.agent.cli.app import run
+from shardwright.tools.errors import InputError
+from shardwright.tools.files import write_folder
 
 from ..export.plans import plan_named
 
@@ -55,3 +57,41 @@ def test_json_is_the_result_and_nothing_else(plan: Path, capsys: pytest.CaptureF
 def test_an_unknown_target_is_status_2(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", str(plan), "--to", "helm"]) == 2
     assert "one of vllm, sglang, trtllm" in capsys.readouterr().err
+
+
+def test_traces_are_a_new_folder_and_the_report_counts_its_files(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "traces"
+    assert run(["export", str(plan), "--to", "chakra", "-o", str(folder)]) == 0
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert (folder / "README.txt") in files and (folder / "prefill" / "trace.7.et") in files
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith(f"Exported: {plan}") and f"as {len(files)} files of Chakra 0.0.4" in text
+
+
+@pytest.mark.parametrize("place", [None, "-", "plan.json", "no/where"])
+def test_traces_need_a_new_folder(
+    place: str | None, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = [] if place is None else ["-o", place if place == "-" else str(tmp_path / place)]
+    assert run(["export", str(plan), "--to", "chakra", *named]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 1 and list(tmp_path.iterdir()) == [plan]
+
+
+def test_traces_of_a_broken_plan_are_refused_and_no_folder_appears(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "edges": []}))
+    assert run(["export", str(plan), "--to", "chakra", "-o", str(tmp_path / "traces")]) == 1
+    assert capsys.readouterr().out.startswith("Not exported: Chakra") and list(tmp_path.iterdir()) == [plan]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        write_folder(tmp_path / "new", {"a": b"1", "a/b": b"a file is in its way"})
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "new").mkdir()
+    write_folder(tmp_path / "new", {"a/b": b"1"})
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("b")] == ["new/a/b"]

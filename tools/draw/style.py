@@ -29,8 +29,7 @@ _INK, _PAPER = ("#1f2328", "#e6edf3"), ("#ffffff", "#0d1117")
 
 def _rules(place: int) -> str:
     boxes = "".join(
-        f"rect.{name}{{fill:{colours[2 * place]};stroke:{colours[2 * place + 1]}}}"
-        for name, colours in _COLOURS.items()
+        f".{name}{{fill:{colours[2 * place]};stroke:{colours[2 * place + 1]}}}" for name, colours in _COLOURS.items()
     )
     lines = "".join(f"path.{name}{{stroke:{colours[place]}}}" for name, colours in _LINES.items())
     odd = _LINES["stray"][place]

@@ -27,6 +27,7 @@ from ..plan.performance import Benchmark
 from ..plan.reader import ReadDocument, read_document, read_sound
 from ..validate import validate_read
 from . import sglang, trtllm, vllm
+from .chakra import chakra_folder
 from .compose import compose_file
 from .dynamo import graph
 from .kubernetes import manifests
@@ -38,6 +39,7 @@ from .server import Server, servers_of
 from .settings import ServingSettings, settings_of
 from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
+from .trace_format import SCHEMA_VERSION
 
 _ENGINES: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
 # The forms other than an engine's own script, which run the engine of the plan.
@@ -49,10 +51,12 @@ _FORMS: Mapping[str, Callable[[Written], str]] = {
     "ray": application,
     "llm-d": stack,
 }
+# What a plan may be exported to as a text; TRACES are a folder of files, which no engine runs.
 TARGETS: tuple[TargetName, ...] = (
     *("vllm", "sglang", "trtllm"),
     *("kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"),
 )
+TRACES: TargetName = "chakra"
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 
@@ -60,20 +64,23 @@ _MISSED_LIMIT = "PE010"
 def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
     """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the target `to`.
 
-    The target is an engine, or a form that runs one: then the engine is the plan's, or vLLM where it names none.
+    The target is an engine, or a form that runs one: then the engine is the plan's, or vLLM where it names none. Or it
+    is `chakra`: execution traces, which need no engine.
 
     Raises:
         InputError: there is no such target, or no plan can be read.
     """
-    known: dict[str, TargetName] = {one: one for one in TARGETS}
+    known: dict[str, TargetName] = {one: one for one in (*TARGETS, TRACES)}
     name = known.get(to)
     if name is None:
-        raise InputError(f"no target {to[:60]!r}: one of {', '.join(TARGETS)}")
+        raise InputError(f"no target {to[:60]!r}: one of {', '.join(known)}")
     with collector_paused():
         read = read_document(document)
         if read.plan is None:
             raise InputError(f"no plan document: {read.faults[0].message} (shardwright validate lists what is wrong)")
         given = read.plan
+        if name == TRACES:
+            return _traced(given)
         serving = None if given.serving is None else given.serving.engine
         target = _ENGINES[engine_or_usual(serving) if name in _FORMS else name]
         head = Export(
@@ -85,6 +92,30 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
         )
         found = _exported(_named(given, target), target, _FORMS.get(name, script))
         return head.model_copy(update=found)
+
+
+def _traced(plan: Plan) -> Export:
+    """The traces of `plan`, which any plan has that is valid."""
+    raw = plan.model_dump(mode="json")
+    read = read_sound(raw)
+    missed, reasons = _judged(read)
+    strategy = describe(plan.strategy)
+    head = Export(
+        target=TRACES,
+        engine="Chakra",
+        engine_version=SCHEMA_VERSION,
+        content_hash=content_hash(plan),
+        strategy=strategy,
+        refused=_first(reasons),
+        remarks=missed,
+    )
+    if reasons:
+        return head
+    title = " ".join(f"{strategy} of {plan.model.name}".split())
+    try:
+        return head.model_copy(update={"folder": chakra_folder(layout_from_view(read.view), title)})
+    except CannotExportError as reason:
+        return head.model_copy(update={"refused": (str(reason),)})
 
 
 def _named(plan: Plan, target: Target) -> dict[str, Any]:
@@ -99,22 +130,29 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
     return raw
 
 
+def _judged(read: ReadDocument) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The limits that a plan misses, which keep nobody from running it, and what does."""
+    errors = [one for one in validate_read(read).violations if one.severity == "error"]
+    missed = tuple(one.message for one in errors if one.rule == _MISSED_LIMIT)
+    return missed, tuple(dict.fromkeys(f"{one.rule}: {one.message}" for one in errors if one.rule != _MISSED_LIMIT))
+
+
+def _first(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(reasons) - _MOST_REASONS
+    return (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
+
+
 def _exported(raw: dict[str, Any], target: Target, write: Callable[[Written], str]) -> dict[str, Any]:
     """The fields of an export beside what heads it."""
     read = read_sound(raw)
-    errors = [one for one in validate_read(read).violations if one.severity == "error"]
-    # A limit that this engine does not hold keeps nobody from running the plan.
-    missed = tuple(one.message for one in errors if one.rule == _MISSED_LIMIT)
-    reasons = tuple(dict.fromkeys(f"{one.rule}: {one.message}" for one in errors if one.rule != _MISSED_LIMIT))
+    missed, reasons = _judged(read)
     if not reasons:
         try:
             return _written(read, target, missed, write)
         except CannotExportError as reason:
             return {"refused": (str(reason),)}
-    more = len(reasons) - _MOST_REASONS
-    refused = (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
     nearest, plan = _nearest(raw, target) or (None, None)
-    return {"refused": refused, "nearest": nearest, "nearest_plan": plan}
+    return {"refused": _first(reasons), "nearest": nearest, "nearest_plan": plan}
 
 
 def _nearest(raw: Mapping[str, Any], target: Target) -> tuple[str, dict[str, Any]] | None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from base64 import b64encode
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainSerializer
 
 from ..plan.performance import Benchmark, Frozen, Sparse
 
 EngineTarget = Literal["vllm", "sglang", "trtllm"]
-TargetName = Literal["vllm", "sglang", "trtllm", "kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"]
+TargetName = Literal[
+    "vllm", "sglang", "trtllm", "kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d", "chakra"
+]
 Role = Literal["both", "prefill", "decode"]
 
 
@@ -28,12 +33,20 @@ class ConfigFile(Frozen):
     text: str
 
 
+class FolderFile(Frozen):
+    """A file of a folder, `name` being its path in it; in JSON its bytes are in base64."""
+
+    name: str
+    data: Annotated[bytes, PlainSerializer(lambda data: b64encode(data).decode(), when_used="json")]
+
+
 class Export(Sparse):
     """What runs a plan on an engine of one tested version; `refused` says why it cannot, and then nothing is to run.
 
-    `text` is the whole script or manifest. `by_itself` is what the engine decides without being told, and `remarks`
-    what a person has to see to. `benchmark` is the check: the command to run against the servers, and what it should
-    print. `nearest` is the nearest plan that the engine can run, where there is one.
+    `text` is the whole script or manifest. Of `chakra`, no engine but a format, `folder` has the files instead.
+    `by_itself` is what the engine decides without being told, and `remarks` what a person has to see to. `benchmark` is
+    the check: the command to run against the servers, and what it should print. `nearest` is the nearest plan that the
+    engine can run, where there is one.
     """
 
     target: TargetName
@@ -45,6 +58,7 @@ class Export(Sparse):
     nearest: str | None = None
     nearest_plan: dict[str, Any] | None = None
     text: str | None = None
+    folder: tuple[FolderFile, ...] = ()
     launches: tuple[Launch, ...] = ()
     files: tuple[ConfigFile, ...] = ()
     by_itself: tuple[str, ...] = ()

@@ -30,6 +30,10 @@ from .throughput import decode_load
 MAX_NODES = 200_000
 
 
+class TooManyNodesError(InputError):
+    """A DAG would have more than `MAX_NODES` nodes."""
+
+
 @dataclass(slots=True)
 class _Writer:
     """Collects nodes and edges, and knows the last node of the stream of each device."""
@@ -73,7 +77,8 @@ def expand_plan(
     """The execution DAG of one phase: a whole prefill pass of one prompt, or one decode step.
 
     Raises:
-        InputError: the plan cannot be read, lacks the phase, or the DAG would be larger than `MAX_NODES`.
+        InputError: the plan cannot be read, or lacks the phase.
+        TooManyNodesError: the DAG would be larger than `MAX_NODES`.
     """
     view: PlanView | None = None
     if isinstance(source, LoadedLayout):
@@ -93,7 +98,9 @@ def expand_plan(
         for expansion in expansions:
             expansion.fold_chunks()
     if _is_too_large(expansions):
-        raise InputError(f"the {phase} DAG has more than {MAX_NODES:,} nodes: fold the layers that are alike (--fold)")
+        raise TooManyNodesError(
+            f"the {phase} DAG has more than {MAX_NODES:,} nodes: fold the layers that are alike (--fold)"
+        )
     for expansion in expansions:
         expansion.write()
     return ExecutionDAG(phase=phase, folded=fold, nodes=tuple(writer.nodes), edges=tuple(writer.edges.values()))

@@ -1,0 +1,153 @@
+"""The execution DAG of a phase as nodes of each rank's trace, and what its communication takes.
+
+A node of the DAG is a node on each rank that it runs on. Edges join nodes of one rank; between ranks only a collective
+or a send and its receive do. What takes no time is left out, and what waits for it waits for what it waited for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..performance.execution_model import ExecutionDAG, ExecutionNode
+from ..performance.operation import OpName
+from .trace_format import CollectiveType, NodeType, TraceNode
+
+_COLLECTIVES: Mapping[OpName, CollectiveType] = {
+    "AllReduce": CollectiveType.ALL_REDUCE,
+    "AllGather": CollectiveType.ALL_GATHER,
+    "ReduceScatter": CollectiveType.REDUCE_SCATTER,
+    "AllToAll": CollectiveType.ALL_TO_ALL,
+}
+# What stands for a node of the DAG on each of its ranks: ids of that rank's trace.
+_Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A collective or a transfer among `ranks`: the steps it takes, bytes that each rank sends, predicted seconds."""
+
+    ranks: tuple[int, ...]
+    steps: int
+    sent_bytes: float
+    seconds: float
+
+
+@dataclass(slots=True)
+class RankTrace:
+    """The nodes of one rank, in the order in which it runs them."""
+
+    nodes: list[TraceNode] = field(default_factory=list[TraceNode])
+    _computed_us: float = 0.0
+    _last_on_links: _Ids = ()
+
+    @property
+    def last(self) -> _Ids:
+        """The last node, where there is one."""
+        return (self.nodes[-1].id,) if self.nodes else ()
+
+    def compute(self, node: ExecutionNode, needs: _Ids) -> _Ids:
+        """A node that keeps the GPU busy."""
+        # Each ends at the whole microsecond nearest to where it would end, so that roundings never add up.
+        start_us = self._computed_us
+        self._computed_us = start_us + node.ms * 1e3
+        duration_us = round(self._computed_us) - round(start_us)
+        work = {"num_ops": round(node.flops), "tensor_size": round(node.bytes)}
+        return self._add(NodeType.COMP, node.id, needs, duration_us, work)
+
+    def communicate(
+        self, kind: NodeType, name: str, needs: _Ids, seconds: float, attributes: Mapping[str, int | str]
+    ) -> _Ids:
+        """A node on links. All but receives run one after another, so that ranks meet in the same order."""
+        if kind is NodeType.RECV:
+            return self._add(kind, name, needs, round(seconds * 1e6), attributes)
+        waits = (*needs, *(one for one in self._last_on_links if one not in needs))
+        self._last_on_links = self._add(kind, name, waits, round(seconds * 1e6), attributes)
+        return self._last_on_links
+
+    def _add(
+        self, kind: NodeType, name: str, needs: _Ids, duration_us: int, attributes: Mapping[str, int | str]
+    ) -> _Ids:
+        self.nodes.append(TraceNode(len(self.nodes), name, kind, needs, duration_us, attributes))
+        return self.last
+
+
+@dataclass(slots=True)
+class Traces:
+    """The traces of one phase, by rank; `rank_of` numbers the devices.
+
+    `groups` numbers the communicators by their ranks, `predicted_ms` is the longest path of what was written.
+    """
+
+    rank_of: Mapping[str, int]
+    ranks: defaultdict[int, RankTrace] = field(default_factory=lambda: defaultdict(RankTrace))
+    groups: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    predicted_ms: float = 0.0
+    _sends: defaultdict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
+
+    def write(self, dag: ExecutionDAG) -> None:
+        """All nodes of `dag`, which stand behind what they wait for."""
+        sources: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in dag.edges:
+            sources[edge.target].append(edge.source)
+        written: dict[tuple[str, int], _Ids] = {}
+        end_ms: dict[str, float] = {}
+        for node in dag.nodes:
+            before = sources[node.id]
+            end_ms[node.id] = max((end_ms[one] for one in before), default=0.0) + node.ms
+            ranks = [self.rank_of[device] for device in node.devices or (node.device or "",)]
+            needs = {
+                rank: tuple(sorted({need for one in before for need in written.get((one, rank), ())})) for rank in ranks
+            }
+            found = self._written(node, needs) if node.ms > 0.0 else needs
+            written.update(((node.id, rank), ids) for rank, ids in found.items())
+        self.predicted_ms = max(end_ms.values(), default=0.0)
+
+    def _written(self, node: ExecutionNode, needs: Mapping[int, _Ids]) -> Mapping[int, _Ids]:
+        """What stands for `node` on each of its ranks, which wait for `needs`."""
+        if node.op == "SendRecv":
+            # Those that have computed what is sent send it: the others are of the next stage.
+            senders = [rank for rank, ids in needs.items() if ids]
+            receivers = [rank for rank, ids in needs.items() if not ids]
+            pairs = spread_pairs(senders, receivers, min(len(senders), len(receivers)))
+            return {**needs, **self.send(node.id, pairs, node.comm_bytes, node.ms * 1e-3, needs)}
+        if node.is_collective and len(needs) > 1:
+            return self._collective(node, needs)
+        return {rank: self.ranks[rank].compute(node, ids) for rank, ids in needs.items()}
+
+    def _collective(self, node: ExecutionNode, needs: Mapping[int, _Ids]) -> Mapping[int, _Ids]:
+        kind, around, seconds = _COLLECTIVES[node.op], len(needs) - 1, node.ms * 1e-3
+        rounds = 2 if kind is CollectiveType.ALL_REDUCE else 1
+        # What each rank brings: of that it sends a part to each other, of a gather all of it.
+        parts = 1 if kind is CollectiveType.ALL_GATHER else len(needs)
+        size = max(1, round(node.comm_bytes / rounds / around * parts))
+        group = self.groups.setdefault(tuple(sorted(needs)), str(len(self.groups) + 1))
+        attributes = {"comm_type": int(kind), "comm_size": size, "pg_name": group}
+        self.exchanges.append(Exchange(tuple(needs), around * rounds, node.comm_bytes, seconds))
+        return {
+            rank: self.ranks[rank].communicate(NodeType.COLL, node.id, ids, seconds, attributes)
+            for rank, ids in needs.items()
+        }
+
+    def send(
+        self, name: str, pairs: Iterable[tuple[int, int]], size_bytes: float, seconds: float, needs: Mapping[int, _Ids]
+    ) -> Mapping[int, _Ids]:
+        """`size_bytes` from the first to the second of each pair, when what the sender `needs` is there."""
+        found: defaultdict[int, _Ids] = defaultdict(tuple)
+        for sender, receiver in pairs:
+            tag = self._sends[sender, receiver]
+            self._sends[sender, receiver] += 1
+            ends = {"comm_size": max(1, round(size_bytes)), "comm_src": sender, "comm_dst": receiver, "comm_tag": tag}
+            found[sender] += self.ranks[sender].communicate(NodeType.SEND, name, needs[sender], seconds, ends)
+            found[receiver] += self.ranks[receiver].communicate(NodeType.RECV, name, (), seconds, ends)
+            self.exchanges.append(Exchange((sender, receiver), 1, size_bytes, seconds))
+        return found
+
+
+def spread_pairs(senders: Sequence[int], receivers: Sequence[int], count: int) -> list[tuple[int, int]]:
+    """So many pairs of a sender and a receiver, each side evenly spread over them, in its order."""
+    return [
+        (senders[place * len(senders) // count], receivers[place * len(receivers) // count]) for place in range(count)
+    ]
