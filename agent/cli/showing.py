@@ -75,7 +75,7 @@ FORMS: Mapping[str, Form] = {
 
 
 def _with_forms(command: Callable[..., Any]) -> Callable[..., Any]:
-    for name, form in reversed(FORMS.items()):
+    for name, form in reversed([*FORMS.items()]):
         command = click.option(f"--{name}", is_flag=True, help=form.help)(command)
     return command
 

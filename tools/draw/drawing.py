@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ class Drawing:
 
 
 @contextmanager
-def drawing(plan_document: object, phase: str | None = None) -> Iterator[Drawing]:
+def drawing(plan_document: object, phase: str | None = None) -> Generator[Drawing]:
     """The drawing of a document of whatever form, of one phase alone where `phase` names it."""
     view = PlanView(expand(as_mapping(plan_document))[0], compares=False)
     yield drawing_of(view, phase)

@@ -1,7 +1,7 @@
 """The timelines of a plan in the Trace Event Format, for ui.perfetto.dev and chrome://tracing.
 
-A process is a rank (a GPU), a thread one of its lanes; an arrow leads from each transfer between pipeline stages to what
-it lets begin. Times are microseconds to three places; the decode step stands behind the prefill pass.
+A process is a rank (a GPU), a thread one of its lanes; an arrow leads from each transfer between pipeline stages to
+what it lets begin. Times are microseconds to three places; the decode step stands behind the prefill pass.
 Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
 
@@ -72,7 +72,8 @@ def _lane_events(one: Timeline, lane: Lane, begin_ms: float) -> Iterator[dict[st
         start_ms, end_ms = one.spans_ms[place]
         node = one.dag.nodes[place]
         said: dict[str, Any] = {
-            "id": node.id, "layer": node.layer, "layers": node.repeat, "plan_node": clipped(node.plan_node, 200) or None,
+            "id": node.id, "layer": node.layer, "layers": node.repeat,
+            "plan_node": clipped(node.plan_node, 200) or None,
             "flops": node.flops or None, "bytes": node.bytes or None, "comm_bytes": node.comm_bytes or None,
             "input_shape": dict(node.input_shape), "output_shape": dict(node.output_shape), "dtype": node.dtype,
             "constants": node.constants, "critical": place in one.critical or None,

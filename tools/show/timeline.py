@@ -51,15 +51,17 @@ class Timeline:
         return max((end for _, end in self.spans_ms), default=0.0)
 
 
-def phase_timeline(view: PlanView, phase: Phase) -> Timeline:
-    """The timeline of a phase of the plan, with like layers as one where there are more operators than can be shown.
+def phase_timeline(view: PlanView, phase: Phase, *, fold: bool = False) -> Timeline:
+    """The timeline of a phase; like layers are one with `fold`, or where there are more operators than can be written.
 
     Raises:
         InputError: the plan cannot be timed, or lacks the phase.
     """
     try:
-        dag = expand_plan(view, phase)
+        dag = expand_plan(view, phase, fold=fold)
     except InputError:
+        if fold:
+            raise
         dag = expand_plan(view, phase, fold=True)
     return timeline(dag)
 
