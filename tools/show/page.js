@@ -19,7 +19,7 @@
     return element;
   };
   const digits = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString());
-  const ms = (value) => (value >= 10000 ? `${digits(value / 1000)} s` : value < 0.1 ? `${digits(value * 1000)} µs` : `${digits(value)} ms`);
+  const ms = (value) => (value === 0 ? "0" : value >= 10000 ? `${digits(value / 1000)} s` : value < 0.1 ? `${digits(value * 1000)} µs` : `${digits(value)} ms`);
   const scaled = (value, units) => {
     let place = 0;
     while (value >= 999.5 && place < units.length - 1) [value, place] = [value / 1000, place + 1];
@@ -54,23 +54,35 @@
   data.boxes.forEach((box, number) => inside(number).forEach((child) => parents.set(child, number)));
   const leafGroup = (box) => !box.parts.length && box.members.length > 1;
   const canOpen = (number) => data.boxes[number].parts.length > 0 || leafGroup(data.boxes[number]);
-  const deviceNames = (box) => [...new Set(box.members.flatMap((member) => data.nodes[member].devices))].map((place) => data.devices[place]);
+  const deviceNames = (box) => box.devices.map((place) => data.devices[place]);
   const titled = (box) => `${box.title || "Plan"}${box.times > 1 ? ` × ${box.times}` : ""}`;
   let chosen = 0;
+
+  const phaseOf = (number) => {
+    for (let at = number; at !== undefined; at = parents.get(at)) if (data.boxes[at].kind === "phase") return data.boxes[at].title.toLowerCase();
+    return undefined;
+  };
+  // Per cent of the critical path of its phase.
+  const partOf = (number) => {
+    const timeline = data.timelines.find((one) => one.phase === phaseOf(number));
+    return timeline && data.boxes[number].critical_ms ? (100 * data.boxes[number].critical_ms) / timeline.ms : undefined;
+  };
 
   const boxElement = (number) => {
     if (made.has(number)) return made.get(number);
     const box = data.boxes[number];
-    const turn = make("button", { type: "button", class: "turn", tabindex: -1, "aria-hidden": true, on: { click: (event) => { event.stopPropagation(); turnBox(number); } } }, canOpen(number) ? "▸" : "");
+    const turn = !canOpen(number) ? "" : make("button", { type: "button", class: "turn", tabindex: -1, "aria-hidden": true, on: { click: (event) => { event.stopPropagation(); turnBox(number); } } }, "▸");
     const worst = box.findings.some((place) => data.findings[place].severity === "error") ? "" : "warning";
+    const part = partOf(number);
     const badge = box.findings.length ? make("span", { class: `badge ${worst}`, title: "findings here" }, `${box.findings.length}`)
       : box.findings_inside ? make("span", { class: "badge inside", title: "findings inside" }, `${box.findings_inside}`) : "";
+    const share = part === undefined || part < 0.05 || box.kind === "phase" ? "" : make("span", { class: "share", title: "of the critical path" }, `${part.toFixed(1)}%`);
     const said = [`${titled(box)}`, ...box.lines, box.findings.length ? `${box.findings.length} findings` : "", box.critical_ms ? `${ms(box.critical_ms)} on the critical path` : ""];
     const element = make("div", {
-      class: `box kind-${box.kind}${box.findings.length ? " faulty" : ""}${box.critical_ms && !["request", "replica", "phase"].includes(box.kind) ? " critical" : ""}`,
+      class: `box kind-${box.kind}${box.findings.length ? " faulty" : ""}${box.critical_ms && !box.parts.length ? " critical" : ""}`,
       role: "treeitem", tabindex: -1, "aria-label": said.filter(Boolean).join(", "), "aria-expanded": canOpen(number) ? "false" : undefined, id: `box-${number}`,
     }, make("div", { class: "head", on: { click: () => choose(number, true), dblclick: () => turnBox(number) } }, turn,
-      make("span", {}, make("b", {}, titled(box)), make("span", { class: "lines" }, box.lines.join(" · "))), badge));
+      make("span", {}, make("b", {}, titled(box)), make("span", { class: "lines" }, box.lines.join(" · ")), share), badge));
     made.set(number, element);
     return element;
   };
@@ -122,8 +134,10 @@
         end = `M${to.left - 5} ${to_y - 4}L${to.left} ${to_y}L${to.left - 5} ${to_y + 4}`;
         label = [middle, y - 6];
       } else if (to.top >= from.bottom - 1) {
-        const x = Math.max(from.left, to.left) + 24;
-        path = `M${x} ${from.bottom}V${to.top}`;
+        const overlaps = to.left < from.right && from.left < to.right;
+        const [start, x] = overlaps ? Array(2).fill(Math.max(from.left, to.left) + 24) : [from.x, to.x];
+        const middle = (from.bottom + to.top) / 2;
+        path = `M${start} ${from.bottom}C${start} ${middle} ${x} ${middle} ${x} ${to.top}`;
         end = `M${x - 4} ${to.top - 5}L${x} ${to.top}L${x + 4} ${to.top - 5}`;
         label = [x + 8, (from.bottom + to.top) / 2 + 4];
       } else {
@@ -133,8 +147,9 @@
         label = [(from.x + to.x) / 2, low];
       }
       const line = svg("path", { d: path + end, class: `link-${link.kind}${link.is_faulty ? " faulty" : ""}` });
-      const isAcross = to.left >= from.right - 1;
-      return link.label ? [line, svg("text", { x: label[0], y: label[1], "text-anchor": isAcross ? "middle" : "start" }, isAcross ? "" : link.label), ...(isAcross ? [svg("title", {}, link.label)] : [])] : [line];
+      // Between boxes side by side there is room for a label from the top down.
+      const turned = to.left >= from.right - 1 ? { transform: `rotate(90 ${label[0]} ${label[1]})`, dx: 14, dy: -2 } : {};
+      return link.label ? [line, svg("text", { x: label[0], y: label[1], ...turned }, link.label)] : [line];
     }));
   };
 
@@ -152,15 +167,12 @@
     element.classList.add("chosen");
     element.tabIndex = 0;
     element.setAttribute("aria-selected", "true");
+    $("details").hidden = false;
     element.focus({ preventScroll: keepsPlace });
     if (!keepsPlace) element.scrollIntoView({ block: "center", inline: "nearest" });
     tell(number);
   };
 
-  const phaseOf = (number) => {
-    for (let at = number; at !== undefined; at = parents.get(at)) if (data.boxes[at].kind === "phase") return data.boxes[at].title.toLowerCase();
-    return undefined;
-  };
   const memoryOf = (names) => {
     const gpus = data.racks.flatMap((rack) => rack.nodes).flatMap((node) => node.gpus).filter((gpu) => gpu.memory_bytes && names.has(data.devices[gpu.device]));
     const used = (gpu) => gpu.memory_bytes.reduce((a, b) => a + b, 0);
@@ -169,20 +181,17 @@
   const tell = (number) => {
     const box = data.boxes[number];
     const devices = new Set(deviceNames(box));
-    const waiting = inside(number);
-    while (waiting.length) { const at = waiting.pop(); deviceNames(data.boxes[at]).forEach((name) => devices.add(name)); waiting.push(...inside(at)); }
-    const phase = phaseOf(number);
-    const timeline = data.timelines.find((one) => one.phase === phase);
     const rows = [["what", box.type || "the whole plan"], ...box.lines.map((line) => ["", line]),
       ...(box.members.length ? [["name", box.members.slice(0, 12).map((member) => data.nodes[member].id).join(", ") + (box.members.length > 12 ? ` and ${box.members.length - 12} more` : "")]] : []),
       ["GPUs", devices.size ? `${devices.size}: ${[...devices].slice(0, 16).join(" ")}${devices.size > 16 ? " …" : ""}` : "none named"],
       ...(memoryOf(devices) ? [["memory", memoryOf(devices)]] : []),
-      ...(box.critical_ms ? [["critical path", `${ms(box.critical_ms)}${timeline ? `, ${digits((100 * box.critical_ms) / timeline.ms)}% of the ${phase === "prefill" ? "pass" : "step"}` : ""}`]] : []),
+      ...(box.critical_ms ? [["critical path", `${ms(box.critical_ms)}${partOf(number) !== undefined ? `, ${digits(partOf(number))}% of the ${phaseOf(number) === "prefill" ? "pass" : "step"}` : ", both phases"}`]] : []),
       ...(box.flops ? [["computes", flops(box.flops)]] : []), ...(box.bytes ? [["reads, writes", bytes(box.bytes)]] : []), ...(box.sent_bytes ? [["sends", bytes(box.sent_bytes)]] : [])];
     const here = box.findings.map((place) => data.findings[place]);
     const broken = new Set(here.map((one) => one.rule));
     const rules = (data.judged[box.type] ?? []).map((place) => data.rules[place]);
-    $("details").replaceChildren(make("h3", {}, titled(box)), facts(rows),
+    const close = make("button", { type: "button", class: "close", on: { click: () => { $("details").hidden = true; } } }, "Close");
+    $("details").replaceChildren(close, make("h3", {}, titled(box)), facts(rows),
       ...(here.length ? [make("h3", { class: "bad" }, "Findings"), make("ul", {}, ...here.map((one) => make("li", {}, make("b", {}, one.rule), ` ${one.message}. `, make("span", { class: "soft" }, one.remedy))))] : []),
       ...(rules.length ? [make("h3", {}, `Rules that look at it (${rules.length})`), make("ul", {}, ...rules.map((rule) => make("li", {}, make("b", { class: broken.has(rule.id) ? "bad" : "good" }, `${rule.id} ${broken.has(rule.id) ? "✗" : "✓"}`), ` ${rule.requirement}`)))] : []));
   };
@@ -231,7 +240,7 @@
   let texts, hits = [], hit = -1;
   const layersOf = (box) => { const span = /layers? (\d+)(?:–(\d+))?/i.exec([box.title, ...box.lines].join(" ")); return span ? [Number(span[1]), Number(span[2] ?? span[1])] : undefined; };
   const search = () => {
-    texts ??= data.boxes.map((box) => [box.title, box.type, ...box.lines, ...box.members.map((member) => data.nodes[member].id), ...deviceNames(box)].join("\n").toLowerCase());
+    texts ??= data.boxes.map((box) => [box.title, box.type, ...box.lines, ...box.members.map((member) => data.nodes[member].id), ...(box.parts.length && box.members.length < 2 ? [] : deviceNames(box))].join("\n").toLowerCase());
     const said = $("search").value.trim().toLowerCase();
     const layer = /^layer (\d+)$/.exec(said);
     const words = said.split(/\s+/).filter(Boolean);
@@ -284,9 +293,10 @@
       pen.textBaseline = "middle";
       const scale = (width - side) / span;
       const step = 10 ** Math.floor(Math.log10(span / 3));
-      pen.fillStyle = colour("--soft");
       for (let tick = Math.ceil(from / step) * step; tick <= from + span; tick += step * ((width - side) / (span / step) < 60 ? 2 : 1)) {
-        pen.fillText(ms(tick / 1000), side + (tick - from) * scale + 2, top / 2);
+        pen.fillStyle = colour("--soft");
+        pen.fillText(ms(tick / 1000), side + (tick - from) * scale + 3, top / 2);
+        pen.fillStyle = colour("--rule");
         pen.fillRect(side + (tick - from) * scale, 4, 1, height);
       }
       one.lanes.forEach((lane, number) => {
@@ -386,5 +396,7 @@
   made.get(0).tabIndex = 0;
   tell(data.findings.length ? data.findings[0].boxes[0] ?? 0 : 0);
   if (data.findings.length && data.findings[0].boxes.length) data.findings.slice(0, 20).forEach((one) => one.boxes.slice(0, 4).forEach(reveal));
+  // On a narrow page the details cover the plan: they come with the first box that is chosen.
+  $("details").hidden = matchMedia("(max-width:900px)").matches;
   fromHash();
 })();

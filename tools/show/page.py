@@ -24,7 +24,10 @@ _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2
 def page(read: ReadDocument, phase: Phase | None = None) -> str:
     """The page of a document, of one phase alone where `phase` names it; broken documents are shown too."""
     data = page_data(read, phase)
-    style, script = f"{_part('page.css')}{_colours(0)}@media(prefers-color-scheme:dark){{{_colours(1)}}}", _part("page.js")
+    style, script = (
+        f"{_part('page.css')}{_colours(0)}@media(prefers-color-scheme:dark){{{_colours(1)}}}",
+        _part("page.js"),
+    )
     # Widths and heights are set on elements by the script, which a policy without styles of elements allows.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "

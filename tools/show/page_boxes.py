@@ -67,7 +67,7 @@ def page_boxes(
     found = PageBoxes(drawn.title, drawn.note)
     found.found_at = [_boxes_of(nodes, drawn, seats) for nodes in named]
     faulty = _faulty_links(view, drawn, violations, seats)
-    costs = _costs(view, drawn, timelines)
+    costs, on = _costs(view, drawn, timelines), _devices(drawn, devices)
     places: dict[int, int] = {}
     by_position = {node.position: node for node in drawn.tree.order}
     data: list[BoxData] = []
@@ -75,7 +75,9 @@ def page_boxes(
         members = [places.setdefault(position, len(places)) for position in one.box.members]
         at_it = tuple([number for number, boxes in enumerate(found.found_at) if one.number in boxes])
         first = by_position.get(one.box.members[0]) if one.box.members else None
-        data.append(_box(one, first, members, at_it, faulty, _sum(costs, one.box)))
+        used = sorted(set[int]().union(*[on[position] for position in one.box.members]))
+        box = _box(one, first, members, faulty, _sum(costs, one.box))
+        data.append(box.model_copy(update={"findings": at_it, "devices": tuple(used)}))
     found.boxes = tuple(_with_findings_inside(every, data))
     found.nodes = tuple([_node(by_position[position], devices) for position in places])
     return found
@@ -133,6 +135,15 @@ def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dic
     return costs
 
 
+def _devices(drawn: Drawing, devices: Mapping[str, int]) -> dict[int, set[int]]:
+    """The devices of each node and of all that is inside of it, by its position."""
+    found: dict[int, set[int]] = {}
+    for node in drawn.tree.order:
+        inside = [found[child.position] for child in drawn.tree.children[node.position]]
+        found[node.position] = {devices[name] for name in node.devices if name in devices}.union(*inside)
+    return found
+
+
 def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
     whole = Cost()
     for position in box.members:
@@ -141,8 +152,7 @@ def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
 
 
 def _box(
-    one: Numbered, first: NodeView | None, members: Sequence[int], at_it: tuple[int, ...],
-    faulty: set[tuple[int, int]], cost: Cost,
+    one: Numbered, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
 ) -> BoxData:  # fmt: skip
     box, children = one.box, one.children
     # Stages follow one another down the page; prefill and decode, which are joined too, stand side by side.
@@ -163,7 +173,6 @@ def _box(
             )
             for source, target, link in one.links
         ]),
-        findings=at_it,
         critical_ms=cost.critical_ms,
         flops=cost.flops,
         bytes=cost.bytes,

@@ -25,6 +25,8 @@ from .timeline import Lane, Timeline, device_key, devices_of, phase_timeline
 _MOST_FINDINGS = 500
 # Operators on the lanes of a phase, of devices that run the same once: beyond them like layers are drawn as one.
 _MOST_EVENTS = 40_000
+# Nodes of a plan whose timeline takes long to unfold.
+_MOST_NODES = 2_000
 _TENSOR_HOLDERS = ("AttentionNode", "FFNNode")
 _VISITED: Mapping[str, tuple[str, ...]] = {
     "phase": ("PhaseNode",), "stage": ("PipelineStageNode",), "tp_operator": _TENSOR_HOLDERS,
@@ -80,7 +82,7 @@ def _shown(found: PerformanceEstimate) -> Figures:
 
 def _timelines(view: PlanView, phase: Phase | None) -> Iterator[Timeline]:
     for name in (phase,) if phase is not None else PHASES:
-        found = phase_timeline(view, name)
+        found = phase_timeline(view, name, fold=len(view.nodes) > _MOST_NODES)
         if sum(len(lane.places) for lane, _ in _alike(found)) > _MOST_EVENTS:
             found = phase_timeline(view, name, fold=True)
         yield found

@@ -34,7 +34,8 @@ class BoxData(Sparse):
     """A node of the plan, or `times` of them that are alike; of those the inside of the first is shown.
 
     `parts` are the boxes inside: parts that no link joins, each column by column; a box that `goes_down` has its
-    columns below one another. `critical_ms` is the time that its operators have on the critical path of their phase.
+    columns below one another. `devices` are those of all that it stands for. `critical_ms` is the time that its
+    operators have on the critical path of their phase.
     """
 
     kind: BoxKind
@@ -45,6 +46,7 @@ class BoxData(Sparse):
     members: tuple[int, ...]
     parts: tuple[tuple[tuple[int, ...], ...], ...] = ()
     goes_down: bool = False
+    devices: tuple[int, ...] = ()
     links: tuple[LinkData, ...] = ()
     findings: tuple[int, ...] = ()
     findings_inside: int = 0
