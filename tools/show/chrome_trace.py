@@ -93,15 +93,19 @@ def title_of(node: ExecutionNode) -> str:
 def _arrows(
     one: Timeline, ranks: Mapping[str, int], threads: Mapping[str, int], begin_ms: float, last_id: int
 ) -> Iterator[dict[str, Any]]:
-    """From each transfer between stages, on the rank that sends, to the first operators that read it elsewhere."""
+    """From each transfer between stages, on the rank that sends, to the first operator of each rank that reads it."""
     on = {(lane.device, place): threads[lane.name] for lane in one.lanes for place in lane.places}
     places = {node.id: place for place, node in enumerate(one.dag.nodes)}
+    first: dict[tuple[int, str], int] = {}
     for edge in one.dag.edges:
         source, target = places[edge.source], places[edge.target]
         sender, receiver = devices_of(one.dag.nodes[source])[0], devices_of(one.dag.nodes[target])[0]
         is_transfer = one.dag.nodes[source].op == "SendRecv" and edge.type == "data" and sender != receiver
-        if not is_transfer or (sender, source) not in on or (receiver, target) not in on:
-            continue
+        if is_transfer and (sender, source) in on and (receiver, target) in on:
+            known = first.setdefault((source, receiver), target)
+            first[source, receiver] = min(known, target, key=lambda place: one.spans_ms[place])
+    for (source, receiver), target in first.items():
+        sender = devices_of(one.dag.nodes[source])[0]
         last_id += 1
         for mark, device, place in (("s", sender, source), ("f", receiver, target)):
             start_ns = round((begin_ms + one.spans_ms[place][0]) * 1e6)

@@ -119,6 +119,8 @@
   const turnBox = (number) => (made.get(number).classList.contains("open") ? foldBox(number) : openBox(number));
 
   const draw = (space, wires, links) => {
+    // Also told when it is folded and gone.
+    if (!space.isConnected) return;
     const base = space.getBoundingClientRect();
     const spot = (number) => {
       const one = made.get(number).getBoundingClientRect();
@@ -245,7 +247,7 @@
     const layer = /^layer (\d+)$/.exec(said);
     const words = said.split(/\s+/).filter(Boolean);
     hits = !words.length ? [] : data.boxes.flatMap((box, number) => {
-      const span = layer && box.kind === "block" ? layersOf(box) : undefined;
+      const span = layer && (box.kind === "block" || (box.kind === "stage" && box.times > 1)) ? layersOf(box) : undefined;
       const fits = layer ? span && span[0] <= Number(layer[1]) && Number(layer[1]) <= span[1] : words.every((word) => texts[number].includes(word));
       return fits ? [number] : [];
     });
