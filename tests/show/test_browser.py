@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import shardwright
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.registry import all_rules
@@ -134,3 +135,12 @@ def test_a_hostile_name_runs_nothing(chromium: Any, tmp_path: Path) -> None:
     plan = json.loads(json.dumps(base_plan("dense-tp2")).replace("tiny", "</script><img src=x onerror=alert(1)>tiny"))
     opened = Opened(chromium, tmp_path, plan, color_scheme="dark")
     assert opened.noise == [] and "<img src=x" in opened.tab.inner_text("h1")
+
+
+def test_a_notebook_frames_the_page(chromium: Any) -> None:
+    tab, noise = chromium.new_page(), list[str]()
+    tab.on("console", lambda message: noise.append(message.text))
+    tab.on("pageerror", lambda error: noise.append(str(error)))
+    tab.set_content(shardwright.Plan.model_validate(base_plan("dense-tp2")).show()._repr_html_())
+    tab.frame_locator("iframe").locator("#tree .box").first.wait_for()
+    assert noise == []
