@@ -75,7 +75,7 @@
     const worst = box.findings.some((place) => data.findings[place].severity === "error") ? "" : "warning";
     const part = partOf(number);
     const badge = box.findings.length ? make("span", { class: `badge ${worst}`, title: "findings here" }, `${box.findings.length}`)
-      : box.findings_inside ? make("span", { class: "badge inside", title: "findings inside" }, `${box.findings_inside}`) : "";
+      : box.findings_inside ? make("span", { class: "badge within", title: "findings inside" }, `${box.findings_inside}`) : "";
     const share = part === undefined || part < 0.05 || box.kind === "phase" ? "" : make("span", { class: "share", title: "of the critical path" }, `${part.toFixed(1)}%`);
     const said = [`${titled(box)}`, ...box.lines, box.findings.length ? `${box.findings.length} findings` : "", box.critical_ms ? `${ms(box.critical_ms)} on the critical path` : ""];
     const element = make("div", {
