@@ -144,6 +144,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    # Results show themselves in notebooks from then on.
+    import_module(".agent.notebook", __name__)
     value = getattr(import_module(_HOMES[name], __name__), name)
     globals()[name] = value
     return value

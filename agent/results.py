@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from ..tools.displayed import Displayed, named
 from ..tools.plan.document import Plan, Strategy
 from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
@@ -116,7 +117,7 @@ class Infeasible(Sparse):
     closest: Candidate | None = None
 
 
-class PlanResult(Frozen):
+class PlanResult(Displayed, Frozen):
     """A plan with its estimate, or the exact reason why there is none (`plan` is then null)."""
 
     plan: Plan | None
@@ -129,6 +130,13 @@ class PlanResult(Frozen):
     @model_serializer(mode="wrap")
     def _drop_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in handler(self).items() if value is not None or name == "plan"}
+
+    def one_line(self) -> str:
+        """The plan with its latency and throughput, or why there is none."""
+        if self.plan is None:
+            return f"no plan: {named(self.infeasible.reason) if self.infeasible is not None else 'none was found'}"
+        figures = "" if self.estimate is None else f", {self.estimate.one_line()}"
+        return f"{self.plan.one_line()}{figures}"
 
     @property
     def exit_status(self) -> Literal[0, 1]:

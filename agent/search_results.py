@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from ..tools.displayed import Displayed, frame
 from ..tools.plan.document import (
     HardwareBlock,
     PolicyBlock,
@@ -81,7 +82,7 @@ class AskedFor(Sparse):
     disaggregated: bool | None = None
 
 
-class SearchAnswer(Sparse):
+class SearchAnswer(Displayed, Sparse):
     """Ranked strategies, the Pareto front (places in `candidates`), and why the others lost.
 
     `listed` counts the candidates before `top` cut them. `seconds` is the time of all that was searched, for hardware
@@ -114,6 +115,22 @@ class SearchAnswer(Sparse):
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
+
+    def one_line(self) -> str:
+        """The best strategy, and how many there are."""
+        if self.best is None:
+            return f"no strategy holds every limit, {self.evaluated:,} screened"
+        return f"{self.best.summary} is best of {self.listed:,}, {self.evaluated:,} screened"
+
+    def to_pandas(self) -> Any:
+        """The candidates with their figures as a `pandas.DataFrame`, the best first.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        figures = {"summary", "feasible", "gpus", "concurrency", "ttft_ms", "tpot_ms", "end_to_end_ms",
+                   "output_tokens_per_s", "output_tokens_per_s_per_gpu", "memory_per_gpu_bytes"}  # fmt: skip
+        return frame([one.model_dump(include=figures) for one in self.candidates])
 
     @property
     def best(self) -> RankedCandidate | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from .checkpoint import checked, checkpoint
+from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
 from .plan.collector import collector_paused
 from .plan.document import Plan, Relaxation
@@ -33,7 +34,7 @@ MAX_FINDINGS_OF_A_RULE = 10_000
 _OF_WORDS = frozenset({"ST001", "CO006", "CO007"})
 
 
-class ValidationReport(BaseModel):
+class ValidationReport(Displayed, BaseModel):
     """What `validate` found: one versioned object for commands, programs, language models and SARIF.
 
     `relaxations` are the named relaxations that were in force; `brought` those of them that the plan's engine brings
@@ -50,6 +51,18 @@ class ValidationReport(BaseModel):
     violations: tuple[Violation, ...] = ()
     relaxations: tuple[str, ...] = ()
     brought: dict[str, str] = Field(default_factory=dict[str, str])
+
+    def one_line(self) -> str:
+        """The verdict, and how much was found."""
+        return f"{'valid' if self.valid else 'NOT valid'}, {self.errors:,} errors, {self.warnings:,} warnings"
+
+    def to_pandas(self) -> Any:
+        """The findings as a `pandas.DataFrame`.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return frame([one.model_dump() for one in self.violations])
 
     @model_serializer(mode="wrap")
     def _drop_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

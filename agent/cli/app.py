@@ -33,6 +33,7 @@ from .planning import plan_command
 from .process import interrupts, unwritten
 from .replay import replay_command
 from .search import search_command
+from .showing import show_command
 from .sweep import sweep_command
 
 # Letters of a message of ours, but for the hint where help is.
@@ -80,6 +81,7 @@ for _command in (
     verify_command,
     estimate_command,
     expand_command,
+    show_command,
     compare_command,
     export_command,
     import_command,

@@ -110,6 +110,27 @@ def test_a_large_plan_is_small_and_whole(model: str, nodes: int, degrees: dict[s
     assert "more" not in said
 
 
+def _boxes_without_others(picture: str) -> list[tuple[float, float, float, float]]:
+    """Left, top, right and bottom of each box that is not drawn around others, and of each label on a line."""
+    rects = [one.attrib for one in ET.fromstring(picture).iter(f"{_SVG}rect")]
+    inner = [one for one in rects if one["class"] != "paper" and not one["class"].endswith(" in")]
+    spots = [[float(one[name]) for name in ("x", "y", "width", "height")] for one in inner]
+    return [(x, y, x + width, y + height) for x, y, width, height in spots]
+
+
+@pytest.mark.parametrize(
+    "plan", [*map(base_plan, base_names()), large_plan("DeepSeek-V3", 8, tp=8, tp_ffn=8, ep=8, pp=8)]
+)
+def test_nothing_overlaps_and_the_width_is_that_of_a_page(plan: dict[str, Any]) -> None:
+    picture = svg(plan)
+    spots = _boxes_without_others(picture)
+    for place, (left, top, right, bottom) in enumerate(spots):
+        assert not [
+            one for one in spots[place + 1 :] if left < one[2] and one[0] < right and top < one[3] and one[1] < bottom
+        ]
+    assert float(ET.fromstring(picture).get("width", 0)) <= 1150
+
+
 @pytest.mark.parametrize("rule", SEEN)
 def test_a_fault_of_the_graph_shows(rule: str) -> None:
     bad = next(one for one in all_rules() if one.id == rule).bad

@@ -28,7 +28,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node of the plan, or `times` of them that are alike. A stack shows its children one below another."""
+    """A node of the plan, or `times` of them that are alike. A stack shows its children one below another.
+
+    `members` are the places in the document of the nodes that it stands for.
+    """
 
     kind: BoxKind
     title: str
@@ -37,3 +40,4 @@ class Box:
     children: tuple[Box, ...] = ()
     links: tuple[Link, ...] = ()
     is_stack: bool = False
+    members: tuple[int, ...] = ()

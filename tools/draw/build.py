@@ -63,7 +63,8 @@ class Builder:
         roots = self.tree.children.get(ROOT, [])
         place = roots[0].position if len(roots) == 1 and roots[0].type == "RequestNode" else ROOT
         children, links = self._inside(self.families[place], None if place == ROOT else roots[0], 0)
-        return Box("request", "", children=children, links=links, is_stack=True)
+        members = () if place == ROOT else (place,)
+        return Box("request", "", children=children, links=links, is_stack=True, members=members)
 
     def _inside(self, family: Family, parent: NodeView | None, level: int) -> tuple[tuple[Box, ...], tuple[Link, ...]]:
         fitting = max(1, min(self.limits.siblings, self.left))
@@ -109,6 +110,7 @@ class Builder:
         box = Box(
             kind_of(node, parent), title_of(item.members, parent), tuple(line for line in lines if line),
             repeats_of(item.members) // turns, is_stack=node.type in _STACKS,
+            members=tuple([one.position for one in item.members]),
         )  # fmt: skip
         if not below:
             return box

@@ -51,10 +51,12 @@ class Family:
 class Folder:
     """Folds bottom up: `families` and `likeness` are of every node, by its position.
 
-    Nodes that are drawn alike have the same number for their likeness.
+    Nodes that are drawn alike have the same number for their likeness. Those with another one of `marks`, by position,
+    are not: what is said of one node alone keeps it apart.
     """
 
     tree: Tree
+    marks: Mapping[int, Hashable] = field(default_factory=dict[int, Hashable])
     families: dict[int, Family] = field(default_factory=dict[int, Family])
     likeness: dict[int, int] = field(default_factory=dict[int, int])
     _numbers: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
@@ -63,7 +65,7 @@ class Folder:
         for node in self.tree.order:
             family = self.families[node.position] = self._family(node.position, node.type in _IN_SEQUENCE)
             parts = tuple([self._shape(item) for item in family.items])
-            key = (_said(node), parts, family.links)
+            key = (_said(node), self.marks.get(node.position), parts, family.links)
             self.likeness[node.position] = self._numbers.setdefault(key, len(self._numbers))
         self.families[ROOT] = self._family(ROOT, is_sequence=False)
 

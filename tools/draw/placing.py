@@ -18,8 +18,8 @@ _BOLD_PX, _PLAIN_PX = 7.3, 5.9
 _LEAST_WIDTH = 60
 # Room beside a stack for each link that goes past its boxes.
 _LANE = 12
-# A row is broken where it gets wider than this.
-_MOST_ROW = 1500
+# A row is broken where it gets wider than this: at the width of a page what is written in it can still be read.
+_MOST_ROW = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,21 @@ def _widened(placed: Placed, width: float) -> Placed:
     return Placed(placed.box, spot, children, placed.routes)
 
 
-def _row(box: Box) -> Placed:
-    """Parts that no link joins lie below one another, the largest first; what is too wide goes on in a next row."""
+def in_parts(box: Box) -> list[list[list[int]]]:
+    """The places of the children of a box: parts that no link joins, the largest first, each column by column."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(box.children)))
     graph.add_edges_from((link.source, link.target) for link in box.links)
+    parts = sorted(nx.weakly_connected_components(graph), key=lambda part: (-len(part), min(part)))
+    return [_columns(graph, part) for part in parts]
+
+
+def _row(box: Box) -> Placed:
+    """Parts lie below one another; what is too wide goes on in a next row."""
     found: dict[int, Placed] = {}
     y: float = _top(box)
-    for part in sorted(nx.weakly_connected_components(graph), key=lambda part: (-len(part), min(part))):
-        y = _place_part(box, _columns(graph, part), found, y) + _GAP_Y
+    for columns in in_parts(box):
+        y = _place_part(box, columns, found, y) + _GAP_Y
     children = [found[number] for number in range(len(box.children))]
     routes = [_route(link, children) for link in box.links]
     return _around(box, children, routes)

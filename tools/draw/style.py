@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from .box import BoxKind, LinkKind
+
 # Of each family: what fills it and what is around it, on a light page, then on a dark one.
-_COLOURS = {
+COLOURS: Mapping[BoxKind, tuple[str, str, str, str]] = {
     "replica": ("#ffffff", "#8c959f", "#0d1117", "#6e7681"),
     "phase": ("#f6f8fa", "#8c959f", "#161b22", "#6e7681"),
     "stage": ("#ffffff", "#afb8c1", "#0d1117", "#484f58"),
@@ -17,7 +21,7 @@ _COLOURS = {
     "unknown": ("#ffe0e0", "#cf222e", "#571a1e", "#ff7b72"),
     "more": ("#ffffff", "#afb8c1", "#0d1117", "#6e7681"),
 }
-_LINES = {
+LINES: Mapping[LinkKind, tuple[str, str]] = {
     "data": ("#57606a", "#9aa4af"),
     "synchronization": ("#c2620a", "#f0984a"),
     "pipeline": ("#c2620a", "#f0984a"),
@@ -29,10 +33,10 @@ _INK, _PAPER = ("#1f2328", "#e6edf3"), ("#ffffff", "#0d1117")
 
 def _rules(place: int) -> str:
     boxes = "".join(
-        f".{name}{{fill:{colours[2 * place]};stroke:{colours[2 * place + 1]}}}" for name, colours in _COLOURS.items()
+        f".{name}{{fill:{colours[2 * place]};stroke:{colours[2 * place + 1]}}}" for name, colours in COLOURS.items()
     )
-    lines = "".join(f"path.{name}{{stroke:{colours[place]}}}" for name, colours in _LINES.items())
-    odd = _LINES["stray"][place]
+    lines = "".join(f"path.{name}{{stroke:{colours[place]}}}" for name, colours in LINES.items())
+    odd = LINES["stray"][place]
     paper = f"rect.paper{{fill:{_PAPER[place]};stroke:none}}"
     return f"{paper}{boxes}{lines}text{{fill:{_INK[place]}}}path.odd{{stroke:{odd}}}text.odd{{fill:{odd}}}"
 

@@ -10,16 +10,12 @@ from collections.abc import Iterator
 from typing import Literal
 from xml.etree import ElementTree as ET
 
-from ..plan.compact import expand
-from ..plan.view import PlanView, as_mapping, as_str
 from .box import Box
-from .build import Builder, Limits
-from .folding import Folder
+from .build import Limits
+from .drawing import drawing
 from .placing import Placed, place, text_width, titled
 from .routes import Route
 from .style import STYLE
-from .tree import read_tree
-from .wording import heading
 from .xml_text import clipped, xml_text
 
 MOST_BYTES = 60_000
@@ -34,33 +30,16 @@ _LONGEST_OUTLINE = 1500
 
 def svg(plan_document: object, *, phase: Literal["prefill", "decode"] | None = None) -> str:
     """The picture of a plan document, of one phase alone where `phase` names it; broken documents are drawn too."""
-    view = PlanView(expand(as_mapping(plan_document))[0], compares=False)
-    tree = read_tree(view, phase)
-    folded = Folder(tree)
-    title = heading(
-        as_str(view.model.get("name")), _accelerator(view), len(view.devices), view.hardware.get("nodes")
-    )  # fmt: skip
-    if phase is not None:
-        title = f"{title} · {phase}"
-    notes = f"{tree.unplaced:,} edges lead nowhere" if tree.unplaced else ""
-    if not tree.order:
-        notes = "the document has no node to draw"
-    text = ""
-    for limits in _LADDER:
-        builder = Builder(tree, folded.families, folded.likeness, limits)
-        root = builder.root()
-        if builder.left < 0 and limits is not _LADDER[-1]:
-            continue
-        text = _written(root, title, notes)
-        if len(text.encode()) <= MOST_BYTES:
-            break
-    view.release()
-    return text
-
-
-def _accelerator(view: PlanView) -> object:
-    stated = view.hardware.get("accelerator")
-    return as_mapping(stated).get("id", stated)
+    with drawing(plan_document, phase) as drawn:
+        text = ""
+        for limits in _LADDER:
+            root, is_whole = drawn.box(limits)
+            if not is_whole and limits is not _LADDER[-1]:
+                continue
+            text = _written(root, drawn.title, drawn.note)
+            if len(text.encode()) <= MOST_BYTES:
+                break
+        return text
 
 
 def _written(root: Box, title: str, notes: str) -> str:
@@ -122,7 +101,8 @@ def _header(picture: ET.Element, box: Box, x: float, y: float) -> None:
     element = _text(picture, titled(box), x, y, "t")
     if box.lines:
         rest = ET.SubElement(element, "tspan")
-        rest.text = xml_text("".join(f" · {line}" for line in box.lines))
+        # Some renderers drop a plain space at the beginning.
+        rest.text = xml_text("".join(f"\N{NO-BREAK SPACE}· {line}" for line in box.lines))
 
 
 def _draw_route(picture: ET.Element, route: Route, x: float, y: float) -> None:

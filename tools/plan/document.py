@@ -12,6 +12,7 @@ from pydantic import FailFast, Field
 from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..catalog.dtypes import DType
+from ..displayed import Displayed, Page, named, page_of
 from .constraints import Constraint
 from .performance import Frozen, PerformanceClaim, Sparse
 
@@ -339,7 +340,7 @@ class Edge(Sparse):
     bytes: Annotated[int, bounds.EDGE_BYTES.whole()] | None = None
 
 
-class Plan(Sparse):
+class Plan(Displayed, Sparse):
     """A whole plan. `model_dump_json()` is the file format."""
 
     format: Literal["shardwright/plan"]
@@ -356,3 +357,17 @@ class Plan(Sparse):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     performance: PerformanceClaim | None = None
+
+    def one_line(self) -> str:
+        """The model, the GPUs and the size of the graph."""
+        part = self.hardware.accelerator
+        gpus = f"{self.strategy.gpu_count} {part if isinstance(part, str) else part.id}"
+        return f"{named(self.model.name)} on {named(gpus)}, {len(self.nodes):,} nodes, {len(self.edges):,} edges"
+
+    def show(self) -> Page:
+        """The interactive page: a notebook shows it, and it can be saved as a file.
+
+        Raises:
+            InputError: nothing of `shardwright` itself was used before, which makes the page.
+        """
+        return page_of(self)

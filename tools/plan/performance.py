@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from ..bounds import CLAIM, GPUS
+from ..displayed import Displayed, frame
 
 
 class Frozen(BaseModel):
@@ -276,7 +277,7 @@ class Benchmark(Frozen):
     output_tokens_per_s: NonNegative
 
 
-class PerformanceEstimate(Frozen):
+class PerformanceEstimate(Displayed, Frozen):
     """The estimate of one plan (`estimate --format json`)."""
 
     latency: LatencyEstimate
@@ -290,6 +291,19 @@ class PerformanceEstimate(Frozen):
     notes: tuple[str, ...] = ()
     explanation: Explanation | None = None
     benchmark: Benchmark | None = None
+
+    def one_line(self) -> str:
+        """Latency and throughput."""
+        tokens_per_s = self.throughput.dp_scaled_tokens_per_s
+        return f"TTFT {self.latency.ttft_ms:.4g} ms, TPOT {self.latency.tpot_ms:.4g} ms, {tokens_per_s:,.0f} tokens/s"
+
+    def to_pandas(self) -> Any:
+        """The memory of each device as a `pandas.DataFrame`.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return frame([one.model_dump() for one in self.memory.per_device])
 
 
 _optional_cache: dict[type[BaseModel], type[BaseModel]] = {}

@@ -1,0 +1,68 @@
+"""A plan's DAG as a Mermaid flowchart, small enough for a README: GitHub, GitLab and notebooks draw it themselves.
+
+Syntax: https://mermaid.js.org/syntax/flowchart.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from .box import Box, BoxKind, Link
+from .build import Limits
+from .drawing import drawing
+from .numbered import Numbered, numbered
+from .placing import titled
+from .routes import link_label
+from .style import COLOURS, LINES
+
+# More boxes than this are no picture that is read in passing.
+_LADDER = (Limits(12, 12, 60), Limits(6, 8, 60), Limits(5, 8, 50), Limits(4, 6, 40), Limits(3, 6, 40))
+# What means nothing to Mermaid; of all other signs their number is written. Kinds have a prefix, for `end` is its word.
+_PLAIN = frozenset(" .,·×–-()/:+")
+_INK = "#1f2328"
+
+
+def mermaid(plan_document: object, *, phase: str | None = None) -> str:
+    """The flowchart of a plan document, of one phase alone where `phase` names it; broken documents are drawn too."""
+    with drawing(plan_document, phase) as drawn:
+        root = numbered(replace(drawn.within(_LADDER), title=drawn.title))
+        links: list[Link] = []
+        lines = ["flowchart TB", *_box(root, links, "  ")]
+        lines += [f"  linkStyle {place} stroke:{LINES[link.kind][0]}" for place, link in enumerate(links)]
+        kinds: dict[BoxKind, list[str]] = {}
+        for one in root.walk():
+            kinds.setdefault(one.box.kind, []).append(f"b{one.number}")
+        for kind, names in kinds.items():
+            fill, line, *_ = COLOURS.get(kind, COLOURS["replica"])
+            lines += [
+                f"  classDef is_{kind} fill:{fill},stroke:{line},color:{_INK}",
+                f"  class {','.join(names)} is_{kind}",
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def _box(one: Numbered, links: list[Link], indent: str) -> Iterator[str]:
+    """The lines of a box; the links that are drawn in it are put to `links`, in the order of their lines."""
+    label = _label(one.box)
+    if not one.children:
+        yield f'{indent}b{one.number}["{label}"]'
+        return
+    yield f'{indent}subgraph b{one.number}["{label}"]'
+    yield f"{indent}  direction {'TB' if one.box.is_stack else 'LR'}"
+    for child in one.children:
+        yield from _box(child, links, f"{indent}  ")
+    for source, target, link in one.links:
+        links.append(link)
+        arrow = f'-- "{_text(label)}" -->' if (label := link_label(link)) else "-->"
+        yield f"{indent}  b{source.number} {arrow} b{target.number}"
+    yield f"{indent}end"
+
+
+def _label(box: Box) -> str:
+    separator = " · " if box.children else "<br/>"
+    return separator.join(_text(line) for line in (titled(box), *box.lines)) or " "
+
+
+def _text(text: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in _PLAIN else f"#{ord(sign)};" for sign in text)

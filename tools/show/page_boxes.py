@@ -1,0 +1,203 @@
+"""The boxes of the page: all of a plan's DAG folded, with its findings where they are and what each box costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..draw.box import Box
+from ..draw.build import Limits
+from ..draw.drawing import Drawing, drawing_of
+from ..draw.numbered import Numbered, numbered
+from ..draw.placing import in_parts
+from ..draw.routes import link_label
+from ..draw.xml_text import clipped
+from ..plan.elements import MAX_LEVELS, NodeView
+from ..plan.view import PlanView
+from ..rules.base import Violation
+from .page_model import BoxData, LinkData, NodeData
+from .timeline import Timeline, devices_of
+
+# All that there is.
+_ALL = Limits(MAX_LEVELS, 1 << 30, 1 << 30, opens_once=False)
+_LONGEST_NAME = 200
+
+
+@dataclass(slots=True)
+class Cost:
+    """Milliseconds on the critical path; FLOPs, bytes read and written, bytes sent, over all GPUs."""
+
+    critical_ms: float = 0.0
+    flops: float = 0.0
+    bytes: float = 0.0
+    sent_bytes: float = 0.0
+
+    def add(self, other: Cost) -> None:
+        """Count `other` in."""
+        self.critical_ms += other.critical_ms
+        self.flops += other.flops
+        self.bytes += other.bytes
+        self.sent_bytes += other.sent_bytes
+
+
+@dataclass(slots=True)
+class PageBoxes:
+    """The boxes of the page and the nodes that they stand for; `found_at` are the boxes of each finding."""
+
+    title: str
+    note: str
+    boxes: tuple[BoxData, ...] = ()
+    nodes: tuple[NodeData, ...] = ()
+    found_at: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+
+
+def page_boxes(
+    view: PlanView, phase: str | None, violations: Sequence[Violation], timelines: Iterable[Timeline],
+    devices: Mapping[str, int],
+) -> PageBoxes:  # fmt: skip
+    """The boxes of a plan; nodes that differ in what is found of them are never folded into one."""
+    named = [_nodes_of(view, one) for one in violations]
+    marks: dict[int, list[tuple[str, str]]] = {}
+    for one, nodes in zip(violations, named, strict=True):
+        for node in nodes:
+            marks.setdefault(node.position, []).append((one.rule, one.message_id))
+    drawn = drawing_of(view, phase, {position: tuple(found) for position, found in marks.items()})
+    every = list(numbered(drawn.box(_ALL)[0]).walk())
+    seats = {position: one.number for one in reversed(every) for position in one.box.members}
+    found = PageBoxes(drawn.title, drawn.note)
+    found.found_at = [_boxes_of(nodes, drawn, seats) for nodes in named]
+    faulty = _faulty_links(view, drawn, violations, seats)
+    costs, on = _costs(view, drawn, timelines), _devices(drawn, devices)
+    places: dict[int, int] = {}
+    by_position = {node.position: node for node in drawn.tree.order}
+    data: list[BoxData] = []
+    for one in every:
+        members = [places.setdefault(position, len(places)) for position in one.box.members]
+        at_it = tuple([number for number, boxes in enumerate(found.found_at) if one.number in boxes])
+        first = by_position.get(one.box.members[0]) if one.box.members else None
+        used = sorted(set[int]().union(*[on[position] for position in one.box.members]))
+        box = _box(one, first, members, faulty, _sum(costs, one.box))
+        data.append(box.model_copy(update={"findings": at_it, "devices": tuple(used)}))
+    found.boxes = tuple(_with_findings_inside(every, data))
+    found.nodes = tuple([_node(by_position[position], devices) for position in places])
+    return found
+
+
+def _nodes_of(view: PlanView, violation: Violation) -> list[NodeView]:
+    """The nodes that a finding names, the ends of its edges among them."""
+    names = [*violation.nodes, *(name for edge in violation.edges for name in edge)]
+    return [node for name in dict.fromkeys(names) if (node := view.by_id.get(name)) is not None]
+
+
+def _boxes_of(nodes: Iterable[NodeView], drawn: Drawing, seats: Mapping[int, int]) -> tuple[int, ...]:
+    """The boxes of nodes: of one that is not drawn, since another like it is, the nearest around it."""
+    found: dict[int, None] = {}
+    for node in nodes:
+        at: NodeView | None = node
+        while at is not None and at.position not in seats:
+            at = drawn.tree.parents.get(at.position)
+        found.setdefault(seats[at.position] if at is not None else 0)
+    return tuple(found)
+
+
+def _faulty_links(
+    view: PlanView, drawn: Drawing, violations: Iterable[Violation], seats: Mapping[int, int]
+) -> set[tuple[int, int]]:  # fmt: skip
+    """The ends, as boxes, of links that have an edge that a finding names."""
+    named = {edge for one in violations for edge in one.edges}
+    joins = [join for inside in drawn.tree.joins.values() for join in inside] if named else []
+    return {
+        (seats[join.source.position], seats[join.target.position])
+        for join in joins
+        if (join.edge.source_id, join.edge.target_id) in named
+        and join.source.position in seats
+        and join.target.position in seats
+    }
+
+
+def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dict[int, Cost]:
+    """What each node costs with all that is inside of it, by its position."""
+    costs = {node.position: Cost() for node in drawn.tree.order}
+    for timeline in timelines:
+        for place, node in enumerate(timeline.dag.nodes):
+            seen = view.by_id.get(node.plan_node or "")
+            if seen is None or seen.position not in costs:
+                continue
+            start_ms, end_ms = timeline.spans_ms[place]
+            times = (node.repeat or 1) * (1 if node.is_collective else len(devices_of(node)))
+            sent = node.comm_bytes * (node.repeat or 1) * len(devices_of(node))
+            critical_ms = end_ms - start_ms if place in timeline.critical else 0.0
+            costs[seen.position].add(Cost(critical_ms, node.flops * times, node.bytes * times, sent))
+    for node in drawn.tree.order:
+        parent = drawn.tree.parents.get(node.position)
+        if parent is not None and parent.position in costs:
+            costs[parent.position].add(costs[node.position])
+    return costs
+
+
+def _devices(drawn: Drawing, devices: Mapping[str, int]) -> dict[int, set[int]]:
+    """The devices of each node and of all that is inside of it, by its position."""
+    found: dict[int, set[int]] = {}
+    for node in drawn.tree.order:
+        inside = [found[child.position] for child in drawn.tree.children[node.position]]
+        found[node.position] = {devices[name] for name in node.devices if name in devices}.union(*inside)
+    return found
+
+
+def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
+    whole = Cost()
+    for position in box.members:
+        whole.add(costs[position])
+    return whole
+
+
+def _box(
+    one: Numbered, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
+) -> BoxData:  # fmt: skip
+    box, children = one.box, one.children
+    # Stages follow one another down the page; prefill and decode, which are joined too, stand side by side.
+    goes_down = box.kind in ("phase", "stage")
+    return BoxData(
+        kind=box.kind,
+        type="" if first is None else clipped(first.type, 40),
+        title=box.title,
+        lines=box.lines,
+        times=box.times,
+        members=tuple(members),
+        parts=_mapped(in_parts(box), lambda place: children[place].number) if children else (),
+        goes_down=goes_down,
+        links=tuple([
+            LinkData(
+                source=source.number, target=target.number, kind=link.kind, label=link_label(link),
+                is_faulty=(source.number, target.number) in faulty,
+            )
+            for source, target, link in one.links
+        ]),
+        critical_ms=cost.critical_ms,
+        flops=cost.flops,
+        bytes=cost.bytes,
+        sent_bytes=cost.sent_bytes,
+    )  # fmt: skip
+
+
+def _mapped(
+    parts: list[list[list[int]]], number: Callable[[int], int]
+) -> tuple[tuple[tuple[int, ...], ...], ...]:  # fmt: skip
+    return tuple([tuple([tuple([number(place) for place in column]) for column in part]) for part in parts])
+
+
+def _with_findings_inside(every: Sequence[Numbered], data: list[BoxData]) -> list[BoxData]:
+    """`data` with how many findings are inside of each box; those of several boxes inside count once."""
+    inside: dict[int, set[int]] = {}
+    for one in reversed(every):
+        found = set[int]()
+        for child in one.children:
+            found |= inside[child.number] | set(data[child.number].findings)
+        inside[one.number] = found
+    return [box.model_copy(update={"findings_inside": len(inside[number])}) for number, box in enumerate(data)]
+
+
+def _node(node: NodeView, devices: Mapping[str, int]) -> NodeData:
+    return NodeData(
+        id=clipped(node.id, _LONGEST_NAME), devices=tuple([devices[name] for name in node.devices if name in devices])
+    )
