@@ -127,7 +127,20 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
         readings=intent.readings,
         not_understood=tuple(dict.fromkeys(name for one in flags for name in one.unknown)),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
+        remarks=tuple(_too_long(intent, launch)),
     )
+
+
+def _too_long(intent: Intent, launch: Launch) -> Iterator[str]:
+    """That requests of the load are longer than the servers take."""
+    load, flags = intent.workload, launch.commands[0].flags
+    longest = flags.text("max_tokens")
+    limit = None if longest in (None, "auto", "-1") else flags.count("max_tokens")
+    if limit is not None and load.input_tokens + load.output_tokens > limit:
+        yield (
+            f"requests of {load.input_tokens:,} + {load.output_tokens:,} tokens are longer than "
+            f"{flags.written['max_tokens']} {limit:,}: the engine refuses them"
+        )
 
 
 def _statements(launch: Launch) -> Iterator[Said]:

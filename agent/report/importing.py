@@ -12,7 +12,7 @@ from .asked import assumption_section, constraint_lines, hardware_text, workload
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
 from .plan import figures_text
-from .text import Bullets, count_text, render, section
+from .text import count_text, render, section
 from .validation import violation_blocks
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
     """The report of `import COMMAND`."""
-    sections = [section("", *_head(found)), section("What to know", Bullets(found.remarks))]
+    sections = [section("", *_head(found))]
     if found.findings:
         sections.append(section("Findings", *violation_blocks(found.findings)))
     sections.append(layout_section(found.plan))
@@ -43,6 +43,7 @@ def _head(found: Imported) -> Iterator[str]:
         f"{state}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
         f"{count_text(found.servers, 'server')} of {engine}"
     )
+    yield from found.remarks
     if found.not_understood:
         yield f"Not understood: {', '.join(found.not_understood)}"
     if found.unplanned:

@@ -94,3 +94,18 @@ def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -
     assert sorted(found.not_understood) == row["not_understood"]
     assert sorted(found.unplanned) == row["unplanned"]
     assert found.estimate is not None
+
+
+def test_requests_longer_than_the_servers_take_are_told_first() -> None:
+    found = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 4 --max-model-len 512", hardware="1x8:h100-sxm")
+    assert found.remarks == (
+        "requests of 1,024 + 256 tokens are longer than --max-model-len 512: the engine refuses them",
+    )
+
+
+def test_what_a_command_in_a_request_says_beside_the_split_is_not_acted_on() -> None:
+    said = read_request("vllm serve Qwen/Qwen3-32B -tp 4 --tensor-paralel-size 4 --enforce-eager on 8 H100")
+    assert [words.split(" of the ")[0] for words in said.unread] == [
+        "--tensor-paralel-size",
+        "execution without CUDA graphs",
+    ]

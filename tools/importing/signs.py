@@ -11,6 +11,15 @@ def may_launch(text: str) -> bool:
     return any(sign in text for sign in _SIGNS)
 
 
+def not_planned(text: str) -> tuple[str, ...]:
+    """What launch commands in `text` say that no plan holds."""
+    if not may_launch(text):
+        return ()
+    from .spans import not_planned as found_in
+
+    return found_in(text)
+
+
 def with_commands_in_words(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with words in place of its launch commands, and how those were read; as it is where that is not known."""
     if not may_launch(text):

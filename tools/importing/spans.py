@@ -109,6 +109,17 @@ def in_place(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join((*parts, text[place:])), (f"{shown!r} read as {words}",)
 
 
+def not_planned(text: str) -> tuple[str, ...]:
+    """What launch commands in `text` say that no plan holds: flags that mean nothing here, and what they turn on."""
+    spans = commands_in(text)
+    try:
+        launch = read_launch("\n".join(text[start:end] for start, end in spans))
+    except InputError:
+        return ()
+    said = [name for one in launch.commands for name in (*one.flags.unknown, *one.flags.unplanned)]
+    return tuple(f"{name} of the launch command is not planned for" for name in dict.fromkeys(said))
+
+
 def _degrees(strategy: Strategy, *, is_moe: bool) -> str:
     """A strategy by the degrees that people state: EP 1 says that experts are cut over all ranks."""
 

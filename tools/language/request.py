@@ -11,7 +11,7 @@ import re
 
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError, expect
-from ..importing.signs import with_commands_in_words
+from ..importing.signs import not_planned, with_commands_in_words
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
@@ -99,6 +99,7 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
+    not_acted_on = not_planned(text)
     text, launches = with_commands_in_words(text)
     older, newer = quoted_apart(text)
     if older:
@@ -110,6 +111,8 @@ def read_words(text: str) -> Said:
     mended, taken_back = with_corrected_figures(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
+    for words in not_acted_on:
+        claims.leave_unread(words)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for note in (*launches, *taken_back):
