@@ -11,12 +11,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import yaml
-
 from ..catalog.hardware import HardwareFacts
 from ..performance.collectives import INTER_STEP_S, LINK_EFFICIENCY, RING_STEP_S, domain_of
 from ..plan.elements import parse_device
 from .traces import Exchange, Traces
+from .yaml_form import as_yaml
 
 PREFIX = "trace"
 # The binary of ASTRA-sim that models no congestion, and its options, which name the files below.
@@ -130,7 +129,7 @@ def input_files(traces: Traces, levels: Sequence[Dimension]) -> dict[str, bytes]
     }
     groups = {name: list(ranks) for ranks, name in traces.groups.items()}
     return {
-        "network.yml": yaml.safe_dump(network, default_flow_style=None, sort_keys=False).encode(),
+        "network.yml": as_yaml(network, flat_leaves=True).encode(),
         "system.json": _json(system),
         "groups.json": _json(groups),
         "memory.json": _json({"memory-type": "NO_MEMORY_EXPANSION"}),

@@ -10,11 +10,10 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from .result import ConfigFile, Launch
 from .server import Server
 from .target import MODEL, CannotExportError, Way, Written
+from .yaml_form import as_yaml
 
 INDENT = "  "
 _ADDRESS = re.compile(r"\$N(\d+)")
@@ -141,24 +140,7 @@ def yaml_text(
     written: Written, remarks: Iterable[str], objects: Iterable[Mapping[str, Any]], tail: Iterable[str]
 ) -> str:
     """`objects` as one YAML text, with what it is and what to see to before them, and `tail` after them."""
-    texts = [yaml.dump(dict(one), Dumper=_Dumper, sort_keys=False, width=10_000) for one in objects]
+    texts = [as_yaml(one) for one in objects]
     head = [comment(line) for line in (*written.head, *(f"Mind: {remark}" for remark in remarks))]
     lines = [*head, "---\n".join(["", *texts]).rstrip("\n"), *map(comment, tail)]
     return "".join(f"{line}\n" for line in lines)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and everything where it stands."""
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        """A text; as a block where it has several lines."""
-        return (
-            yaml.ScalarNode("tag:yaml.org,2002:str", data, style="|") if "\n" in data else super().represent_str(data)
-        )
-
-    def ignore_aliases(self, data: object) -> bool:
-        """Whether a value that stands twice is written twice."""
-        return True
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)

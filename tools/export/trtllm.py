@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import yaml
-
 from ..catalog.dtypes import DType
 from .result import ConfigFile
 from .server import Server
@@ -28,6 +26,7 @@ from .target import (
     urls,
     whole_stages,
 )
+from .yaml_form import as_yaml
 
 # Where the way in to servers of one phase answers; no server has this port.
 _FRONT_PORT = 7999
@@ -51,7 +50,7 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
         # What is exported here reaches the other nodes only where it is named.
         start = ["mpirun", "--allow-run-as-root", "-x", "CUDA_VISIBLE_DEVICES", "-H", hosts]
         words = [*start, "trtllm-llmapi-launch", *words]
-    config = yaml.safe_dump(_config(server, settings), sort_keys=False)
+    config = as_yaml(_config(server, settings))
     return Commands((launch(server, spread[0], {}, words),), (ConfigFile(name=name, text=config),))
 
 
