@@ -187,7 +187,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         valid=report.valid,
         estimate=figures_,
         report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}).model_copy(
-            update={"limits": tuple(_limits(document.workload, figures_))}
+            update={"limits": limits_in_words(document.workload, figures_)}
         ),
         intent=intent,
     )
@@ -262,6 +262,7 @@ def _report(
         violations_seen=seen,
         alternatives=others,
         explanation=explanation,
+        hint=proposal.hint,
         citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),
         readings=intent.readings,
@@ -275,8 +276,12 @@ def _report(
     )
 
 
-def _limits(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[str]:
+def limits_in_words(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tuple[str, ...]:
     """Each limit of the workload beside the plan's figure."""
+    return tuple(_limits(workload, estimate))
+
+
+def _limits(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[str]:
     found = figures_of_estimate(estimate)
     for limit in stated_limits(workload):
         held = number(found.of(limit))

@@ -72,7 +72,10 @@ class ModelUse(Spent, Asked):
 
 
 class PlanReport(Frozen):
-    """How the plan came about. `model_use` is null where no language model was asked."""
+    """How the plan came about. `model_use` is null where no language model was asked.
+
+    `hint`: what a relaxation would gain. `explanation` holds it too.
+    """
 
     proposer: str
     rounds: int = 1
@@ -80,6 +83,7 @@ class PlanReport(Frozen):
     violations_seen: dict[str, int] = Field(default_factory=dict[str, int])
     alternatives: tuple[Alternative, ...] = ()
     explanation: str
+    hint: str | None = None
     citations: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()

@@ -61,6 +61,11 @@ def takes_the_repair(request: ModelRequest) -> Reply:
     return calls(("submit_dag", {"handle": told["repaired_as"], "rationale": "The repaired plan is what I meant."}))
 
 
+def takes_the_reference(why: str) -> Reply:
+    """Submits the built-in plan, which lies on the desk."""
+    return calls(("submit_dag", {"handle": "reference", "rationale": why}))
+
+
 def demos() -> Iterator[Demo]:
     """All demonstrations, in the order of the table."""
     tp8 = submits("TP inside the node reads the weights fastest.", 1, tp=8)
@@ -68,17 +73,18 @@ def demos() -> Iterator[Demo]:
     yield Demo("careless", "dense", [submits("Six GPUs hold the weights.", 1, tp=6), tp8])
     yield Demo("stubborn", "dense", [submits("Seven ranks leave one GPU for other work.", 1, tp=7)] * 3)
     moe = {"pp": 2, "tp": 8, "ep": 8}
-    yield Demo("good", "moe", [submits("A stage for each node: experts exchange tokens over NVLink alone.", 1, **moe)])
+    staged = submits("A stage for each node: experts exchange tokens over NVLink alone.", 1, **moe)
+    yield Demo("good", "moe", [staged, takes_the_reference("Eight wide replicas read fewer weights for each token.")])
     built = calls(("build_dag", {"strategy": {"dp": 1, "prefill": moe, "decode": moe}}))
     edit = {"op": "remove", "node": "r0.decode.s0.b1.moe.combine"}
     cut = calls(("patch_dag", {"handle": "d1", "edits": [edit]}))
-    yield Demo("careless", "moe", [built, cut, calls(("submit_dag", {"handle": "d2"}))])
+    faulty = calls(("submit_dag", {"handle": "d2"}))
+    yield Demo("careless", "moe", [built, cut, faulty, takes_the_reference("What I lost is put back, and is behind.")])
     yield Demo("stubborn", "moe", [says("TP across all GPUs is what everybody does. There is nothing to plan.")] * 5)
-    yield Demo(
-        "good", "64-gpus", [submits("Two nodes hold the weights: four replicas fill the cluster.", 4, tp=8, pp=2)]
-    )
+    four = submits("Two nodes hold the weights: four replicas fill the cluster.", 4, tp=8, pp=2)
+    yield Demo("good", "64-gpus", [four, takes_the_reference("Phases apart keep prompts out of decode steps.")])
     alone = submits("A replica for each node; eight share the load.", 8, tp=8)
-    yield Demo("careless", "64-gpus", [alone, takes_the_repair])
+    yield Demo("careless", "64-gpus", [alone, takes_the_repair, takes_the_reference("Bubbles cost less than TP16.")])
     yield Demo("stubborn", "64-gpus", [calls(("search_strategies", {"count": 3}))] * 5)
 
 

@@ -11,8 +11,9 @@ from ..model.client import ModelClient
 from .marks import Solution
 from .posed import PosedCase
 
-# A solver that is no live model is never cut off by a clock: its answers are to be the same on any machine.
-UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0)
+# A solver that is no live model is never cut off by a clock: its answers are to be the same on any machine. What it
+# proposes is judged for itself, and not held against the built-in plan.
+UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0, reference=False)
 
 
 class Solver(Protocol):

@@ -18,9 +18,12 @@ from typing import Any
 from ...prompts.render import prompt_hash, render
 from ...tools.catalog.models import ModelEntry
 from ...tools.performance.weights import model_bytes
+from ...tools.plan.describe import describe
 from ...tools.search.search import base_setting
 from ..facts import model_facts
 from ..model.messages import Message
+from .against import REFERENCE
+from .feedback import figures_told
 from .question import Question
 
 
@@ -46,6 +49,8 @@ class Opening:
     sections: tuple[str, ...]
 
 
+_MOST_RUNNERS_UP = 3
+
 # What a boundary looks like: two runs of the same differ in these letters alone.
 FENCE = re.compile(r"\bdata-[0-9a-f]{16}\b")
 
@@ -55,9 +60,20 @@ def random_fence() -> str:
     return f"data-{secrets.token_hex(8)}"
 
 
-def opening(question: Question, request_text: str, passages: Passages, *, with_tools: bool, fence: str) -> Opening:
-    """The first messages for `question`; `request_text` is what the person wrote, `fence` bounds it."""
-    prompts = ["system", "knowledge", "request", "task"]
+def opening(
+    question: Question,
+    request_text: str,
+    passages: Passages,
+    *,
+    with_tools: bool,
+    fence: str,
+    has_reference: bool = True,
+) -> Opening:
+    """The first messages for `question`; `request_text` is what the person wrote, `fence` bounds it.
+
+    `has_reference`: the built-in proposer's plan is shown.
+    """
+    prompts = ["system", "knowledge", "request", "task", *(["reference"] if has_reference else [])]
     system = [render("system")]
     if not with_tools:
         system.append(render("text_mode"))
@@ -73,6 +89,7 @@ def opening(question: Question, request_text: str, passages: Passages, *, with_t
         facts=_json(facts(question)),
         request=request_text or "(no words: everything was said by options)",
         understood=_json(understood(question)),
+        reference=_reference(question, fence) if has_reference else "",
         task=render("task", objective=question.request.workload.objective),
     )
     messages = (Message(role="system", content="\n\n".join(system)), Message(role="user", content=asked))
@@ -118,6 +135,32 @@ def understood(question: Question) -> dict[str, Any]:
         "assumed": [f"{one.field}: {one.reason}" for one in question.intent.assumptions],
         "not_understood": list(question.intent.unread),
     }
+
+
+def _reference(question: Question, fence: str) -> str:
+    return render("reference", fence=fence, plan=_json(reference(question))) + "\n\n"
+
+
+def reference(question: Question) -> dict[str, Any]:
+    """The built-in proposer's plan, its figures, and what it was chosen against."""
+    plan, result = question.reference_plan, question.reference
+    assert result.estimate is not None
+    assert result.report is not None
+    degrees = plan.strategy.model_dump(mode="json", exclude_none=True, exclude={"gpu_count"})
+    return {
+        "handle": REFERENCE,
+        "plan": describe(plan.strategy),
+        "strategy": {name: _above_one(block) for name, block in degrees.items()},
+        "concurrency": plan.workload.concurrency,
+        "figures": figures_told(plan, result.estimate),
+        "limits": list(result.report.limits) or "none asked for",
+        "runners_up": [f"{one.summary}: {one.reason}" for one in result.report.alternatives[:_MOST_RUNNERS_UP]],
+    }
+
+
+def _above_one(block: Any) -> Any:
+    """The degrees of a phase that split anything."""
+    return {name: value for name, value in block.items() if value != 1} if isinstance(block, dict) else block
 
 
 def _json(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError
@@ -18,6 +18,7 @@ from ...tools.plan.performance import PerformanceEstimate
 from ...tools.rules.edits import same
 from ...tools.search.candidate import SearchResult
 from ..model.redaction import redacted_value
+from .against import REFERENCE, Against
 from .question import Question
 
 # Documents that a run keeps, and nodes and edges of all of them: beyond them a model no longer makes new ones.
@@ -25,40 +26,54 @@ MOST_DOCUMENTS = 64
 MOST_ELEMENTS = 2_000_000
 
 
+# Who made a document: the model, a repair of what it wrote, or the built-in proposer.
+Maker = Literal["model", "repair", "builtin"]
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A valid plan for the question, and what it costs and gives.
+    """A valid plan for the question, who made it, what it costs and gives, and how it does against the reference.
 
-    `is_repaired`: it is not what the model wrote. `is_kept`: it has what the person asked for of the split itself.
+    `is_kept`: it has what the person asked for of the split itself.
     """
 
     handle: str
     plan: Plan
     estimate: PerformanceEstimate
-    is_repaired: bool
+    maker: Maker
+    against: Against
     is_kept: bool = True
 
 
 @dataclass
 class Desk:
-    """Documents by handle, and valid plans in the order in which they were found.
+    """Documents by handle, and valid plans in the order in which they were found. The built-in plan lies there first.
 
     `redact` takes secrets out of what a model wrote. `searches` are the searches that were done for the run's question,
-    by whether phases lie apart.
+    by whether phases lie apart. `has_reference`: a model knows of the built-in plan, and has to do as well.
     """
 
     question: Question
     redact: Callable[[str], str] = str
+    has_reference: bool = True
     documents: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     standing: list[Standing] = field(default_factory=list[Standing])
     searches: dict[bool | None, SearchResult] = field(default_factory=dict[bool | None, SearchResult])
+
+    makers: dict[str, Maker] = field(default_factory=dict[str, Maker])
+
+    def __post_init__(self) -> None:
+        """Lay the reference on the desk."""
+        if self.has_reference:
+            self.documents[REFERENCE] = self.question.reference_plan.model_dump(mode="json")
+            self.makers[REFERENCE] = "builtin"
 
     def hidden(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
         """`proposed` without secrets; what the format and the request say stays."""
         return redacted_value(dict(proposed), self.redact, self.question.own_words)
 
-    def put(self, document: Mapping[str, Any]) -> str:
-        """Keep `document`; its handle, which is the one that it has where it is kept already.
+    def put(self, document: Mapping[str, Any], maker: Maker = "model") -> str:
+        """Keep `document`, which `maker` made; its handle, which is the one that it has where it is kept already.
 
         Raises:
             InputError: the desk is full.
@@ -70,8 +85,8 @@ class Desk:
             raise InputError(f"this run holds {MOST_DOCUMENTS} documents already: submit one of them by its handle")
         if sum(map(_elements, self.documents.values())) + _elements(document) > MOST_ELEMENTS:
             raise InputError("the documents of this run are too large to keep another: submit one by its handle")
-        handle = f"d{len(self.documents) + 1}"
-        self.documents[handle] = dict(document)
+        handle = f"d{len(self.documents) + (not self.has_reference)}"
+        self.documents[handle], self.makers[handle] = dict(document), maker
         return handle
 
     def get(self, handle: str) -> dict[str, Any]:
@@ -93,19 +108,22 @@ class Desk:
     @contextmanager
     def whole(self) -> Iterator[None]:
         """What one step does to the desk, or nothing of it where the step is stopped."""
-        documents, standing = dict(self.documents), list(self.standing)
+        documents, makers, standing = dict(self.documents), dict(self.makers), list(self.standing)
         try:
             yield
         except StoppedError:
-            self.documents, self.standing = documents, standing
+            self.documents, self.makers, self.standing = documents, makers, standing
             raise
+
+    def is_behind(self, standing: Standing) -> bool:
+        """Whether the reference is the better plan, where a run has to do as well."""
+        return self.has_reference and standing.maker != "builtin" and standing.against.is_behind
 
     @property
     def best(self) -> Standing | None:
-        """The valid plan as the person asked that does best by the objective; of equals the earliest."""
-        key = objective_key(self.question.request.workload.objective)
-        kept = [one for one in self.standing if one.is_kept]
-        return min(kept, key=lambda one: key(one.plan, one.estimate), default=None)
+        """Of the model's valid plans as the person asked the one best by the objective; of equals the earliest."""
+        kept = [one for one in self.standing if one.is_kept and one.maker != "builtin"]
+        return min(kept, key=lambda one: one.against.own.burden, default=None)
 
 
 def _alike(kept: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
@@ -116,15 +134,3 @@ def _alike(kept: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
 
 def _elements(document: Mapping[str, Any]) -> int:
     return sum(len(value) for name in ("nodes", "edges") if isinstance(value := document.get(name), list))
-
-
-def objective_key(objective: str):
-    """What is to be small of a plan with its estimate, for `objective`: end-to-end time, or GPU time per token."""
-
-    def key(plan: Plan, estimate: PerformanceEstimate) -> float:
-        latency, throughput = estimate.latency, estimate.throughput
-        if objective == "latency":
-            return latency.end_to_end_ms
-        return -throughput.dp_scaled_tokens_per_s / (plan.strategy.gpu_count if objective == "cost" else 1)
-
-    return key

@@ -14,9 +14,11 @@ from typing import Any, Literal
 
 from ...tools.autofix.result import AppliedFix
 from ...tools.plan.describe import describe
+from ...tools.plan.document import Plan
+from ...tools.plan.performance import PerformanceEstimate
 from ...tools.rules.base import Violation
 from .judge import Judgement
-from .shorten import bounded, short_text, short_value
+from .shorten import bounded, rounded, short_text, short_value
 
 Level = Literal["none", "bit", "codes", "full", "patch"]
 
@@ -40,6 +42,8 @@ def feedback(judgement: Judgement, level: Level) -> dict[str, Any]:
     told: dict[str, Any] = {"accepted": False}
     if level == "bit":
         return told
+    if judgement.is_behind and judgement.verdict in ("valid", "repaired") and judgement.unkept is None:
+        return bounded(told | _behind(judgement))
     told |= findings_told(judgement.violations, judgement.right, level)
     if level == "codes":
         return told
@@ -113,11 +117,29 @@ def _accepted(judgement: Judgement) -> dict[str, Any]:
         "accepted": True,
         "handle": judgement.standing.handle,
         "plan": describe(judgement.standing.plan.strategy),
+        "against_reference": judgement.standing.against.words,
     }
     if judgement.fixes:
         told["repaired"] = repairs_told(judgement.fixes)
     if warnings:
         told["warnings"] = warnings[:MOST_FINDINGS]
+    return told
+
+
+def _behind(judgement: Judgement) -> dict[str, Any]:
+    """What a valid plan is told that the built-in plan is better than."""
+    standing = judgement.standing
+    assert standing is not None
+    told: dict[str, Any] = {
+        "valid": True,
+        "handle": standing.handle,
+        "plan": describe(standing.plan.strategy),
+        "behind_reference": standing.against.words,
+        "because": list(standing.against.reasons),
+        "hint": "change what costs most, or take the reference: submit_dag with the handle `reference`",
+    }
+    if judgement.fixes:
+        told["repaired"] = repairs_told(judgement.fixes)
     return told
 
 
@@ -141,7 +163,10 @@ def _repair(judgement: Judgement, *, with_patch: bool) -> dict[str, Any]:
     told: dict[str, Any] = {
         "repaired_as": judgement.standing.handle,
         "repaired_plan": describe(judgement.standing.plan.strategy),
-        "hint": "submit_dag with this handle takes the repaired plan; or propose another",
+        "repaired_figures": figures_told(judgement.standing.plan, judgement.standing.estimate),
+        "repaired_against_reference": judgement.standing.against.words,
+        "repaired_starts_on": list(judgement.starts_on) or "no engine that is known",
+        "hint": _hint(judgement),
     }
     if judgement.replanned is not None:
         told["changed"] = list(judgement.replanned.moves[:_MOST_NOTES])
@@ -149,6 +174,29 @@ def _repair(judgement: Judgement, *, with_patch: bool) -> dict[str, Any]:
         told["repaired"] = repairs_told(judgement.fixes)
         told |= patch_told(judgement.fixes)
     return told
+
+
+def figures_told(plan: Plan, estimate: PerformanceEstimate) -> dict[str, float]:
+    """The figures of a plan that an objective or a limit may be about."""
+    latency, cost = estimate.latency, estimate.cost
+    figures = {
+        "ttft_ms": latency.ttft_ms,
+        "tpot_ms": latency.tpot_ms,
+        "output_tokens_per_s": estimate.throughput.dp_scaled_tokens_per_s,
+        "gpus": plan.strategy.gpu_count,
+    }
+    if cost is not None:
+        figures[f"{cost.unit}_per_million_output_tokens"] = cost.per_million_output_tokens
+    return rounded(figures)
+
+
+def _hint(judgement: Judgement) -> str:
+    """What to do with a repair: none is offered that would be refused."""
+    if judgement.unkept is not None:
+        return "the repaired plan would be refused too: it is not what was asked for; propose another"
+    if judgement.is_behind:
+        return "the reference is better than the repaired plan: propose another, or submit the handle `reference`"
+    return "submit_dag with this handle takes the repaired plan; or propose another"
 
 
 def repairs_told(fixes: Sequence[AppliedFix]) -> list[str]:

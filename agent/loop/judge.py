@@ -29,7 +29,7 @@ from ...tools.validate import validate
 from ..proposer import keeps
 from ..stated_strategy import build_stated, read_block, read_strategy
 from .declared import as_stated, unassumed
-from .desk import Desk, Standing
+from .desk import Desk, Maker, Standing
 from .places import parents_first, right_already
 from .question import Question
 
@@ -50,8 +50,9 @@ class Judgement:
     structure first and from the root downwards; `right` says what of it has no fault.
 
     `contradictions` are fields of the request that it stated otherwise (they were put right), `unkept` what the person
-    asked for and it does not have, `notes` how it was read and completed, `refusal` why it could not be judged.
-    `standing` is the valid plan that it led to, `rationale` what the model said for it.
+    asked for and it does not have, `is_behind` that the built-in plan is better, `notes` how it was read and completed,
+    `refusal` why it could not be judged. `standing` is the valid plan that it led to, `starts_on` which engines start
+    a repaired one, `rationale` what the model said for it.
     """
 
     verdict: Verdict
@@ -61,6 +62,7 @@ class Judgement:
     right: str | None = None
     contradictions: tuple[str, ...] = ()
     unkept: str | None = None
+    is_behind: bool = False
     notes: tuple[str, ...] = ()
     fixes: tuple[AppliedFix, ...] = ()
     unfixed: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Judgement:
     infeasible: Infeasible | None = None
     refusal: str | None = None
     standing: Standing | None = None
+    starts_on: tuple[str, ...] = ()
     rationale: str | None = None
 
     @property
@@ -77,8 +80,9 @@ class Judgement:
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether the run may end with its plan: valid, and every decision the model's own and as the person asked."""
-        return self.standing is not None and self.verdict in ("valid", "repaired") and self.unkept is None
+        """Whether the run may end with its plan: valid, as the person asked, none better known, no decision changed."""
+        is_wanted = self.unkept is None and not self.is_behind
+        return self.standing is not None and self.verdict in ("valid", "repaired") and is_wanted
 
 
 def judge_text(desk: Desk, text: str, *, repairs: bool = True) -> Judgement:
@@ -89,6 +93,15 @@ def judge_text(desk: Desk, text: str, *, repairs: bool = True) -> Judgement:
 def judge_document(desk: Desk, document: Mapping[str, Any], *, repairs: bool = True) -> Judgement:
     """Judge a proposal that is an object, of the format or of any other."""
     return _judge(desk, read_anything(document), repairs=repairs)
+
+
+def judge_handle(desk: Desk, handle: str, *, repairs: bool = True) -> Judgement:
+    """Judge a document of the desk: whoever made it, a repair or the built-in proposer, has made the plan.
+
+    Raises:
+        InputError: there is none of that handle.
+    """
+    return _judge_pinned(desk, desk.get(handle), repairs=repairs, maker=desk.makers[handle])
 
 
 def judge_strategy(
@@ -197,6 +210,7 @@ def _judge_pinned(
     repairs: bool,
     notes: tuple[str, ...] = (),
     contradictions: tuple[str, ...] = (),
+    maker: Maker = "model",
 ) -> Judgement:
     hashed = ""
     try:
@@ -220,9 +234,14 @@ def _judge_pinned(
     if unstartable:
         return judged
     if report.valid:
-        standing = stand(desk, document, handle, is_repaired=False)
-        verdict = "valid" if standing else "invalid"
-        return replace(judged, verdict=verdict, unkept=_unkept_of(desk, standing), standing=standing)
+        standing = stand(desk, document, handle, maker)
+        return replace(
+            judged,
+            verdict="valid" if standing else "invalid",
+            unkept=_unkept_of(desk, standing),
+            is_behind=standing is not None and desk.is_behind(standing),
+            standing=standing,
+        )
     return _repaired(desk, document, judged) if repairs else judged
 
 
@@ -244,7 +263,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     if fixed.valid and fixed.document is not None:
         mended = desk.question.pinned(fixed.document)
         try:
-            standing = stand(desk, mended, desk.put(mended), is_repaired=True)
+            standing = stand(desk, mended, desk.put(mended, "repair"), "repair")
             refusal = _unstartable(desk, mended) if standing is None else None
         except InputError as error:
             refusal = str(error)
@@ -252,6 +271,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
         judged,
         verdict=_verdict(fixed, standing),
         unkept=_unkept_of(desk, standing),
+        is_behind=standing is not None and desk.is_behind(standing),
         notes=(*judged.notes, *fixed.notes),
         fixes=fixed.fixes,
         unfixed=fixed.unfixed,
@@ -259,6 +279,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
         infeasible=fixed.infeasible,
         refusal=refusal,
         standing=standing,
+        starts_on=() if standing is None else desk.question.starts_on(standing.plan),
     )
 
 
@@ -275,14 +296,15 @@ def _verdict(fixed: FixResult, standing: Standing | None) -> Verdict:
     return "replanned" if changed else "repaired"
 
 
-def stand(desk: Desk, document: Mapping[str, Any], handle: str, *, is_repaired: bool) -> Standing | None:
+def stand(desk: Desk, document: Mapping[str, Any], handle: str, maker: Maker = "model") -> Standing | None:
     """Let `document` stand as a plan, if validation of it says so now and it answers the question; else `None`."""
     question = desk.question
     if not question.answers(document) or not validate(document).valid or question.unstartable(document):
         return None
     plan = Plan.model_validate(document)
     figures = estimate(plan, question.intent.usd_per_gpu_hour, question.intent.calibration)
-    standing = Standing(handle, plan, figures, is_repaired, is_kept=_unkept(question, plan.strategy) is None)
+    compared = question.against(plan, figures)
+    standing = Standing(handle, plan, figures, maker, compared, is_kept=_unkept(question, plan.strategy) is None)
     desk.stand(standing)
     return standing
 

@@ -68,13 +68,16 @@ class Options:
     time_limit_s: float = TIME_LIMIT_S
     # What was spent of the budget before: the model read the request.
     spent: Spent | None = None
+    # Whether the model is given the built-in plan, and has to do as well.
+    has_reference: bool = True
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended. `judgements` are all proposals in order; `standing` is the model's best valid plan, if any.
+    """How a run ended. `judgements` are all proposals in order; `standing` is the model's plan, where it is returned.
 
-    `documents` are those that lay on its desk, by handle; `cut` is the step that the end of the time stopped.
+    `behind` is the model's best valid plan where the built-in proposer's is better and is returned. `documents` are
+    those that lay on the desk, by handle; `cut` is the step that the end of the time stopped.
     """
 
     status: Status
@@ -84,13 +87,14 @@ class Ending:
     fault: EndpointError | None = None
     documents: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     cut: str | None = None
+    behind: Standing | None = None
 
     @property
     def origin(self) -> Origin:
         """Whose plan the run returns."""
         if self.standing is None:
             return "builtin"
-        return "model_repaired" if self.standing.is_repaired else "model"
+        return "model_repaired" if self.standing.maker == "repair" else "model"
 
 
 def run(
@@ -137,7 +141,7 @@ class _Run:
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
-        self.desk = Desk(question, getattr(client, "redact", str))
+        self.desk = Desk(question, getattr(client, "redact", str), options.has_reference)
         self.budget = Budget.start(options.limits, options.prices, options.deadline)
         self.budget.spent = options.spent or self.budget.spent
         self.clock = Clock(self.budget.deadline, options.stop, log)
@@ -151,7 +155,14 @@ class _Run:
         self.progress = Progress()
         self.messages: list[Message] = []
         passages, fence = self.teacher.passages, self.teacher.fence
-        start = opening(self.desk.question, request_text, passages, with_tools=bool(mode.tools), fence=fence)
+        start = opening(
+            self.desk.question,
+            request_text,
+            passages,
+            with_tools=bool(mode.tools),
+            fence=fence,
+            has_reference=self.options.has_reference,
+        )
         self.log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
         self.say(start.messages)
 
@@ -265,7 +276,7 @@ class _Run:
         last = judgements[-1]
         if last.is_acceptable:
             self._charge_corrections(len(judgements) - 1)
-            return "accepted" if last.verdict == "valid" else "accepted_after_repair"
+            return "accepted_after_repair" if last.standing and last.standing.maker == "repair" else "accepted"
         times = max(self.progress.times_proposed(judgement) for judgement in judgements)
         if times >= MOST_SAME_PROPOSALS:
             return "no_progress"
@@ -310,5 +321,8 @@ class _Run:
     def ended(self, status: Status, fault: EndpointError | None = None) -> Ending:
         """The end of the run."""
         accepted = self.judgements[-1].standing if status in ("accepted", "accepted_after_repair") else None
+        taken, behind = accepted or self.desk.best, None
+        if taken is not None and (taken.maker == "builtin" or self.desk.is_behind(taken)):
+            taken, behind = None, self.desk.best
         judged, documents = tuple(self.judgements), self.desk.documents
-        return Ending(status, self.budget.spent, judged, accepted or self.desk.best, fault, documents, self.clock.cut)
+        return Ending(status, self.budget.spent, judged, taken, fault, documents, self.clock.cut, behind)

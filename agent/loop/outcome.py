@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-# `accepted`: the model's plan, valid as it stood. `accepted_after_repair`: the model's decisions, the document mended.
+# `accepted`: a plan valid as it stood, the model's or the reference that it took. `accepted_after_repair`: mended.
 # `infeasible`: no plan exists, by the tools; no model was asked. The others end a run before a plan was accepted; the
 # best valid plan so far, or the built-in proposer's, is returned then.
 Status = Literal[
@@ -20,5 +20,5 @@ Status = Literal[
     "endpoint_failed",
     "infeasible",
 ]
-# Whose plan it is: the model's as it wrote it, the model's as auto-fix made it valid, the built-in proposer's.
+# Whose plan it is: the model's as it wrote it, auto-fix's out of what the model wrote, the built-in proposer's.
 Origin = Literal["model", "model_repaired", "builtin"]

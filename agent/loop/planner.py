@@ -45,7 +45,8 @@ class AgentOptions:
     step begins after the time, and a step of a tool ends with it.
     `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
     server does not refuse. `transcript` is the file that each run is written to. `reader`: whether the model reads the
-    request too, beside the rules, or the `rules` alone.
+    request too, beside the rules, or the `rules` alone. `reference`: whether the model is given the built-in plan
+    and its own has to match it; without, whatever is valid is accepted, so that the worth of the reference shows.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -58,6 +59,7 @@ class AgentOptions:
     transcript: Path | None = None
     time_limit_s: float = TIME_LIMIT_S
     reader: Reads = "model"
+    reference: bool = True
 
     def __post_init__(self) -> None:
         """Refuse a mode that is none.
@@ -191,6 +193,7 @@ class ModelPlanner:
             deadline=deadline,
             time_limit_s=own.time_limit_s,
             spent=None if reader is None else reader.budget.spent,
+            has_reference=own.reference,
         )
 
     def _setup(
@@ -212,6 +215,7 @@ class ModelPlanner:
             max_output_tokens=options.max_output_tokens,
             knowledge_tokens=self.options.knowledge_tokens,
             fence=options.fence(),
+            has_reference=options.has_reference,
             readings=() if reader is None else tuple(reader.records),
         )
 

@@ -13,10 +13,12 @@ from typing import Any
 
 from ...tools.bounds import REQUESTS
 from ...tools.catalog.config import read_architecture
+from ...tools.engines.names import JUDGED, EngineName
 from ...tools.errors import InputError
 from ...tools.plan.builder import BuildRequest
 from ...tools.plan.document import ModelBlock, Plan, Strategy
 from ...tools.plan.elements import as_mapping
+from ...tools.plan.performance import PerformanceEstimate
 from ...tools.plan.reader import read_document
 from ...tools.rules.base import Violation
 from ...tools.rules.registry import all_rules
@@ -29,6 +31,7 @@ from ..model.redaction import words_of
 from ..pipeline import plan_intent
 from ..proposer import search_request
 from ..results import PlanReport, PlanResult
+from .against import Against, against
 from .shorten import short_value
 
 # Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
@@ -93,13 +96,20 @@ class Question:
     def unstartable(self, document: Mapping[str, Any]) -> tuple[Violation, ...]:
         """What keeps the engine that is assumed from starting a plan that names none (rules.md R16); errors alone."""
         engine = self.request.assumed_engine
-        if engine is None:
-            return ()
-        serving = {**as_mapping(document.get("serving")), "engine": engine}
-        read = read_document({**document, "serving": serving})
-        found = find_violations(read.view, [rule for rule in all_rules() if rule.id.startswith("EN")])
-        read.view.release()
-        return tuple(one for one in found if one.severity == "error")
+        return () if engine is None else _unstartable_by(engine, document)
+
+    def starts_on(self, plan: Plan) -> tuple[str, ...]:
+        """The engines that start `plan`: the one that it names, or all that would if it named them."""
+        named = self.request.named_engine
+        document = plan.model_dump(mode="json")
+        engines = JUDGED if named is None else (named,)
+        return tuple(JUDGED[one].title for one in engines if not _unstartable_by(one, document))
+
+    def against(self, plan: Plan, estimate: PerformanceEstimate) -> Against:
+        """How `plan` does against the built-in proposer's."""
+        assert self.reference.estimate is not None
+        known = self.reference_plan, self.reference.estimate
+        return against(self.request.workload.objective, (plan, estimate), known)
 
     def own_words(self) -> frozenset[str]:
         """Texts of the format, of a report, and of a plan that no model has a part in."""
@@ -132,6 +142,15 @@ class Question:
         except InputError:
             return asked
         return concurrency
+
+
+def _unstartable_by(engine: EngineName, document: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """What keeps `engine` from starting `document`."""
+    serving = {**as_mapping(document.get("serving")), "engine": engine}
+    read = read_document({**document, "serving": serving})
+    found = find_violations(read.view, [rule for rule in all_rules() if rule.id.startswith("EN")])
+    read.view.release()
+    return tuple(one for one in found if one.severity == "error")
 
 
 def _asked(block: str, field: str, value: Any) -> str:

@@ -206,6 +206,7 @@ def _options_of(transcript: Transcript) -> Options:
         fence=lambda: setup.fence,
         further=tuple(_mode(_read(_RecordedMode, step)) for step in transcript.steps if step.kind == "mode"),
         stop=stops[0] if stops else None,
+        has_reference=setup.has_reference,
     )
 
 

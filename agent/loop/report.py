@@ -7,8 +7,10 @@ from collections import Counter
 from ...tools.plan.canonical import content_hash
 from ...tools.plan.describe import describe
 from ...tools.plan.document import Plan
+from ...tools.plan.performance import PerformanceEstimate
+from ..pipeline import limits_in_words
 from ..results import Alternative, AppliedFix, ModelUse, PlanReport, PlanResult
-from .desk import Standing, objective_key
+from .desk import Standing
 from .judge import Judgement
 from .loop import Ending
 from .question import Question
@@ -48,8 +50,8 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
             "fixes": tuple(AppliedFix(rule=f.rule, description=f.description, patch=f.patch) for f in fixes),
             "violations_seen": dict(Counter(rule for one in ending.judgements for rule in one.rules)),
             "explanation": _explanation(question, ending, model),
-            "alternatives": _alternatives(reference.report, question, standing),
-            "limits": reference.report.limits if standing is None else (),
+            "alternatives": _alternatives(reference.report, question, ending, model),
+            "limits": reference.report.limits if standing is None else _limits(standing),
             "model_use": use,
         }
     )
@@ -73,46 +75,62 @@ def _explanation(question: Question, ending: Ending, model: str) -> str:
     if ending.fault is not None:
         why = f"{why}: {ending.fault}"
     if standing is None:
-        return f"The built-in proposer's plan: {why}. {question.reference.report.explanation}"
+        taken = "taken by the model" if ending.status == "accepted" else why
+        behind = "" if ending.behind is None else f" {_behind(question, ending.behind, model)}"
+        return f"The built-in proposer's plan: {taken}.{behind} {question.reference.report.explanation}"
     words = [f"{_described(question, standing.plan)}, proposed by {model}"]
-    words.append(" and made valid by auto-fix" if standing.is_repaired else "")
+    words.append(" and made valid by auto-fix" if standing.maker == "repair" else "")
     words.append(f"; the run ended because {why}" if why else "")
     judged = _judgement_of(ending)
     said = f" The model's reason: {judged.rationale}" if judged is not None and judged.rationale else ""
-    return f"{''.join(words)}. {_against_reference(question, standing)}{said}"
+    hint = question.reference.report.hint
+    known = "" if hint is None else f" Worth knowing: {hint}."
+    return f"{''.join(words)}. {_against_reference(question, standing)}{said}{known}"
 
 
 def _against_reference(question: Question, standing: Standing) -> str:
-    """How the plan does against the built-in proposer's, by the objective of the request."""
-    objective, estimate = question.request.workload.objective, question.reference.estimate
+    """How the plan does against the built-in proposer's, by the figure of the objective itself."""
     if content_hash(standing.plan) == content_hash(question.reference_plan):
         return "The built-in proposer chose the same plan."
-    assert estimate is not None
-    key = objective_key(objective)
-    own, other = key(standing.plan, standing.estimate), key(question.reference_plan, estimate)
-    worse = own / other - 1 if own > 0 else other / own - 1
-    if abs(worse) < 0.005:
-        return f"By the estimate it is as good for {objective} as the built-in proposer's plan."
-    side = "worse" if worse > 0 else "better"
-    return f"By the estimate it is {abs(worse):.0%} {side} for {objective} than the built-in proposer's plan."
+    return f"Against the built-in proposer's plan: {standing.against.words}."
+
+
+def _behind(question: Question, behind: Standing, model: str) -> str:
+    """The model's best plan beside the one that is returned."""
+    return f"The best valid plan of {model}, {_described(question, behind.plan)}: {behind.against.words}."
 
 
 def _described(question: Question, plan: Plan) -> str:
     return describe(plan.strategy, has_split_ffn=question.request.architecture.has_split_ffn)
 
 
-def _alternatives(report: PlanReport, question: Question, standing: Standing | None) -> tuple[Alternative, ...]:
-    if standing is None or question.reference.estimate is None:
-        return report.alternatives
-    plan, estimate = question.reference_plan, question.reference.estimate
-    own = Alternative(
+def _alternatives(report: PlanReport, question: Question, ending: Ending, model: str) -> tuple[Alternative, ...]:
+    """The other side's plan first, then those of the search."""
+    standing, behind = ending.standing, ending.behind
+    if standing is None:
+        sides = (
+            () if behind is None else ((behind.plan, behind.estimate, f"proposed by {model}: {behind.against.words}"),)
+        )
+    else:
+        assert question.reference.estimate is not None
+        sides = ((question.reference_plan, question.reference.estimate, "the built-in proposer's choice"),)
+    taken = question.reference_plan if standing is None else standing.plan
+    own = (_alternative(question, *side) for side in sides)
+    return (*own, *(one for one in report.alternatives if one.strategy != taken.strategy))
+
+
+def _alternative(question: Question, plan: Plan, estimate: PerformanceEstimate, reason: str) -> Alternative:
+    return Alternative(
         strategy=plan.strategy,
         summary=_described(question, plan),
-        reason="the built-in proposer's choice",
+        reason=reason,
         gpus=plan.strategy.gpu_count,
         ttft_ms=estimate.latency.ttft_ms,
         tpot_ms=estimate.latency.tpot_ms,
         output_tokens_per_s_per_gpu=estimate.throughput.output_tokens_per_s_per_gpu,
         concurrency=plan.workload.concurrency,
     )
-    return (own, *(one for one in report.alternatives if one.strategy != standing.plan.strategy))
+
+
+def _limits(standing: Standing) -> tuple[str, ...]:
+    return limits_in_words(standing.plan.workload, standing.estimate)

@@ -60,3 +60,12 @@ def short_value(value: Any, most_characters: int = MOST_CHARACTERS) -> Any:
     small = bounded(value, 100, 4)
     text = json.dumps(small, ensure_ascii=False)
     return small if len(text) <= most_characters else short_text(text, most_characters)
+
+
+def rounded(value: Any) -> Any:
+    """`value` with its fractions to four figures: more is not known, and costs tokens."""
+    if isinstance(value, float):
+        return round(value) if abs(value) >= 1000 else float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -81,6 +81,7 @@ class Setup(BaseModel):
     max_output_tokens: int = 4096
     knowledge_tokens: int = 0
     fence: str
+    has_reference: bool = True
     # What the model read of the request before: it takes of the same budget.
     readings: tuple[RecordedReading, ...] = ()
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...tools.compare import compare
 from ...tools.comparison.result import Comparison
-from .estimate_dag import rounded
+from ..loop.shorten import rounded
 from .tool import Answer, Arguments, Bench, Tool
 
 _MOST_CHANGES = 16

@@ -9,6 +9,7 @@ from pydantic import Field
 from ...tools.comparison.result import LimitCheck
 from ...tools.comparison.side import judged
 from ...tools.plan.performance import PerformanceEstimate
+from ..loop.shorten import rounded
 from .tool import Answer, Arguments, Bench, Tool
 
 
@@ -16,15 +17,6 @@ class EstimateArguments(Arguments):
     """Which document."""
 
     handle: str = Field(description="handle of a document")
-
-
-def rounded(value: Any) -> Any:
-    """`value` with its fractions to four figures: more is not known, and costs tokens."""
-    if isinstance(value, float):
-        return round(value) if abs(value) >= 1000 else float(f"{value:.4g}")
-    if isinstance(value, dict):
-        return {name: rounded(item) for name, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _run(bench: Bench, arguments: EstimateArguments) -> Answer:

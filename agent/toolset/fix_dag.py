@@ -32,7 +32,7 @@ def _run(bench: Bench, arguments: FixArguments) -> Answer:
         return Answer({"handle": arguments.handle, "valid": True, "message": "valid already: nothing was changed"})
     if fixed.document is None or not fixed.fixes:
         return Answer({"message": "nothing in it can be repaired", **_why_not(fixed)}, "infeasible")
-    handle, mended, _ = kept(bench, fixed.document)
+    handle, mended, _ = kept(bench, fixed.document, "repair")
     told = {"handle": handle, **summary(mended), **_changed(fixed, bench.level), **validated(mended, bench.level)}
     return Answer(told) if fixed.valid else Answer({**told, **_why_not(fixed)}, "infeasible")
 

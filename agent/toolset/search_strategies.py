@@ -16,8 +16,8 @@ from ...tools.plan.describe import describe
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.search import search
 from ..loop.desk import Desk
+from ..loop.shorten import rounded
 from ..proposer import keeps
-from .estimate_dag import rounded
 from .strategy_argument import StrategyArgument
 from .tool import Answer, Arguments, Bench, Tool
 

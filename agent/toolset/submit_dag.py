@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...tools.errors import InputError
 from ..loop.feedback import feedback
-from ..loop.judge import judge_document, judge_strategy
+from ..loop.judge import judge_document, judge_handle, judge_strategy
 from .strategy_argument import StrategyArgument
 from .tool import Answer, Arguments, Bench, Tool
 
@@ -17,7 +17,7 @@ from .tool import Answer, Arguments, Bench, Tool
 class SubmitArguments(Arguments):
     """What is submitted: exactly one of `handle`, `strategy` and `document`."""
 
-    handle: str | None = Field(default=None, description="handle of a document built, patched or fixed before")
+    handle: str | None = Field(default=None, description="handle of a document: one made before, or `reference`")
     strategy: StrategyArgument | None = Field(default=None, description="a strategy; its DAG is built and judged")
     document: dict[str, Any] | None = Field(default=None, description="a whole plan document, compact form allowed")
     concurrency: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
@@ -34,9 +34,10 @@ def _run(bench: Bench, arguments: SubmitArguments) -> Answer:
         judgement = judge_strategy(
             bench.desk, arguments.strategy.stated(), concurrency=arguments.concurrency, repairs=bench.repairs
         )
+    elif arguments.handle is not None:
+        judgement = judge_handle(bench.desk, arguments.handle, repairs=bench.repairs)
     else:
-        document = arguments.document if arguments.handle is None else bench.desk.get(arguments.handle)
-        judgement = judge_document(bench.desk, document or {}, repairs=bench.repairs)
+        judgement = judge_document(bench.desk, arguments.document or {}, repairs=bench.repairs)
     judgement = replace(judgement, rationale=arguments.rationale)
     return Answer(feedback(judgement, bench.level), judgement=judgement)
 

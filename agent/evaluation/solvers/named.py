@@ -119,11 +119,11 @@ def _live(spec: SolverSpec, place: Path) -> Solver:
 
 
 def _options(spec: SolverSpec) -> AgentOptions:
-    """The options that were given, if any were, without a clock: answers are to be the same on any machine."""
+    """The options that were given, if any were, with what makes them those of a solver that is no live model."""
     if spec.options is None:
         return UNHURRIED
     limits = spec.options.limits.model_copy(update={"seconds": UNHURRIED.limits.seconds})
-    return replace(spec.options, limits=limits)
+    return replace(spec.options, limits=limits, reference=UNHURRIED.reference)
 
 
 _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {

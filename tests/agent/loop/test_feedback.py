@@ -72,7 +72,7 @@ def test_each_level_tells_what_the_one_below_does_and_more() -> None:
 def test_an_accepted_plan_is_said_to_be_accepted_at_every_level(level: Level) -> None:
     told = feedback(judge_document(desk(), reference_document()), level)
     assert told["accepted"] is True
-    assert told["handle"] == "d1"
+    assert told["handle"] == "reference"
 
 
 def test_a_repaired_plan_says_what_was_repaired() -> None:

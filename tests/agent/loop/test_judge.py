@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shardwright.agent.loop.against import REFERENCE
 from shardwright.agent.loop.feedback import feedback
 from shardwright.agent.loop.judge import Judgement, judge_document, judge_strategy, judge_text, stand
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
@@ -110,7 +111,7 @@ def test_a_good_document_is_valid_as_it_stands() -> None:
     judgement = judge_document(desk(), reference_document())
     assert judgement.verdict == "valid"
     assert judgement.is_acceptable
-    assert judgement.standing is not None and not judgement.standing.is_repaired
+    assert judgement.standing is not None and judgement.standing.maker == "model"
 
 
 def test_a_local_fault_is_repaired_with_every_decision_kept() -> None:
@@ -121,7 +122,7 @@ def test_a_local_fault_is_repaired_with_every_decision_kept() -> None:
     assert judgement.verdict == "repaired"
     assert judgement.is_acceptable
     assert judgement.rules
-    assert judgement.standing is not None and judgement.standing.is_repaired
+    assert judgement.standing is not None and judgement.standing.maker == "repair"
     wanted = question(SMALL).reference_plan.strategy
     assert judgement.standing.plan.strategy == wanted
 
@@ -163,7 +164,7 @@ def test_a_strategy_far_larger_than_the_hardware_is_refused_by_name_and_not_laid
     found = desk()
     judgement = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=4096)))
     assert judgement.refusal is not None and judgement.refusal.startswith("GP004")
-    assert not found.documents
+    assert set(found.documents) == {REFERENCE}
 
 
 def test_a_strategy_a_little_larger_than_the_hardware_is_laid_out_and_its_devices_are_found_missing() -> None:
@@ -189,7 +190,7 @@ def test_words_without_a_proposal_are_unread_and_keep_no_document(words: str) ->
     judgement = judge_text(found, words)
     assert judgement.verdict == "unread"
     assert judgement.refusal
-    assert not found.documents
+    assert set(found.documents) == {REFERENCE}
 
 
 PINNED_LIES = {
@@ -247,10 +248,10 @@ def test_a_document_stands_only_if_it_is_valid_and_answers_the_question() -> Non
     faulty, other = reference_document(), reference_document()
     faulty["strategy"]["gpu_count"] = 7
     other["workload"]["input_tokens"] = 1
-    assert stand(found, faulty, "d1", is_repaired=False) is None
-    assert stand(found, other, "d2", is_repaired=False) is None
+    assert stand(found, faulty, "d1") is None
+    assert stand(found, other, "d2") is None
     assert not found.standing
-    assert stand(found, good, "d3", is_repaired=False) is found.best
+    assert stand(found, good, "d3") is found.best
 
 
 def test_findings_come_from_the_root_downwards_and_say_what_is_right() -> None:
@@ -266,7 +267,7 @@ def test_findings_come_from_the_root_downwards_and_say_what_is_right() -> None:
 
 APART = "Serve Llama-3.1-8B on 4 H100, disaggregated prefill and decode, 2k in / 256 out, lowest latency"
 TOGETHER = "Serve Llama-3.1-8B on 4 H100, no disaggregation, 2k in / 256 out, lowest latency"
-ONE_BLOCK = StatedStrategy(dp=1, prefill=StatedDegrees(tp=2), decode=StatedDegrees(tp=2))
+ONE_BLOCK = StatedStrategy(dp=1, prefill=StatedDegrees(tp=4), decode=StatedDegrees(tp=4))
 TWO_SIDES = StatedStrategy(prefill=StatedDegrees(tp=2, replicas=1), decode=StatedDegrees(tp=2, replicas=1))
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from shardwright.agent.loop.against import REFERENCE
 from shardwright.agent.loop.budget import Limits, Prices
 from shardwright.agent.loop.context import Passages
+from shardwright.agent.loop.feedback import feedback
 from shardwright.agent.loop.loop import Ending, Options, run
 from shardwright.agent.loop.outcome import Status
 from shardwright.agent.model.client import EndpointError
@@ -18,6 +22,7 @@ from shardwright.agent.model.messages import ModelRequest, Reply, Usage
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.tools.plan.canonical import content_hash
+from shardwright.tools.search.strategy_rows import TIE_SHARE
 from shardwright.tools.validate import validate
 
 from .hostile_runs import failed_tools, hostile_run, refused_afresh, unanswered
@@ -86,12 +91,52 @@ def test_a_right_proposal_costs_one_turn_more_than_its_corrections(request_text:
     assert (ending.spent.turns, ending.spent.corrections) == (wrong + 1, wrong)
 
 
-def test_the_plan_that_was_accepted_is_returned_not_a_better_one_before_it() -> None:
-    best = content_hash(question(OPEN).reference_plan)
-    ending, result = played([strategy(1, tp=2)], request=OPEN)
-    assert ending.status == "accepted" and result.plan is not None
-    assert content_hash(result.plan) != best
-    assert (result.plan.strategy.dp, result.plan.strategy.decode.tp) == (1, 2)
+_SPLITS = st.builds(
+    lambda dp, pp, tp, decode: calls(
+        ("submit_dag", {"strategy": {"dp": dp, "prefill": {"pp": pp, "tp": tp}, "decode": {"pp": pp, "tp": decode}}})
+    ),
+    *[st.sampled_from([1, 2, 4])] * 4,
+)
+
+
+@pytest.mark.parametrize("request_text", [SMALL, OPEN, MOE])
+@settings(max_examples=8)
+@given(steps=st.lists(_SPLITS, min_size=1, max_size=4))
+def test_no_model_makes_an_answer_worse_than_the_built_in_one(request_text: str, steps: list[Step]) -> None:
+    asked = question(request_text)
+    ending, result = played(steps, request=request_text)
+    assert result.plan is not None and result.estimate is not None
+    beside = asked.against(result.plan, result.estimate)
+    assert not beside.is_behind and beside.burden_share <= TIE_SHARE
+    for one in ending.judgements:
+        if one.is_behind:
+            assert not one.is_acceptable and not feedback(one, "patch")["accepted"]
+
+
+def test_a_worse_plan_is_told_by_how_much_why_and_what_to_do() -> None:
+    ending, result = played([strategy(1, tp=1), calls(("submit_dag", {"handle": REFERENCE}))], request=OPEN)
+    told = feedback(ending.judgements[0], "patch")
+    assert told["valid"] and not told["accepted"] and told["behind_reference"].startswith("-")
+    assert any(one.startswith("TPOT") for one in told["because"]) and REFERENCE in told["hint"]
+    assert (ending.status, ending.origin) == ("accepted", "builtin") and result.plan is not None
+    assert content_hash(result.plan) == content_hash(question(OPEN).reference_plan)
+
+
+def test_without_the_reference_a_valid_plan_is_accepted_and_nothing_is_told_of_it() -> None:
+    model, asked = ScriptedModel([strategy(1, tp=2)]), question(OPEN)
+    options = replace(TOOLS, has_reference=False)
+    ending = run(asked, OPEN, Passages(), model, options, recorder_of(asked, options))
+    assert (ending.status, ending.origin) == ("accepted", "model")
+    assert all(f"`{REFERENCE}`" not in one.content for one in model.requests[0].messages[1:])
+
+
+def test_a_repair_that_is_taken_by_its_handle_is_the_tools() -> None:
+    def takes_it(request: ModelRequest) -> Reply:
+        return calls(("submit_dag", {"handle": json.loads(request.messages[-1].content)["repaired_as"]}))
+
+    seven = "Serve Llama-3.1-8B on 8 H100, 2k in / 256 out, lowest latency, one request at a time"
+    ending, _ = played([strategy(1, tp=7), takes_it], request=seven)
+    assert (ending.status, ending.origin) in (("accepted_after_repair", "model_repaired"), ("accepted", "builtin"))
 
 
 ENDS: dict[str, tuple[list[Step], dict[str, Any], Status]] = {
@@ -183,7 +228,7 @@ def test_degrees_whose_product_no_format_holds_are_answered(block: dict[str, int
     with failed_tools() as failures:
         ending, _ = played([calls(*(("submit_dag", one) for one in (*ways, whole)))], request=MOE)
     assert failures == []
-    assert ending.standing is None or ending.standing.is_repaired
+    assert ending.standing is None or ending.standing.maker == "repair"
 
 
 @pytest.mark.parametrize("with_tools", [True, False])

@@ -46,11 +46,26 @@ def test_a_plan_like_the_built_in_proposers_is_said_to_be() -> None:
     assert "The built-in proposer chose the same plan." in report.explanation
 
 
-def test_a_worse_plan_is_said_to_be_worse_and_the_better_one_is_an_alternative() -> None:
-    report = report_of([strategy(1, tp=1)], request=OPEN)
-    assert "worse for throughput than the built-in proposer's plan" in report.explanation
+def test_a_worse_plan_is_not_returned_and_stands_beside_the_built_in_one() -> None:
+    report = report_of([strategy(1, tp=1), calls(("submit_dag", {"handle": "reference"}))], request=OPEN)
+    assert report.proposer == "builtin" and report.model_use is not None
+    assert (report.model_use.status, report.model_use.plan_from) == ("accepted", "builtin")
+    assert report.alternatives[0].strategy.gpu_count == 1
+    assert report.alternatives[0].reason.startswith("proposed by scripted: -")
+    assert "The best valid plan of scripted, one device: -" in report.explanation
+
+
+def test_a_plan_as_good_is_the_models_and_the_built_in_one_an_alternative() -> None:
+    right = question(OPEN).reference_plan.strategy
+    report = report_of([strategy(right.dp, tp=right.decode.tp)], request=OPEN)
+    assert report.proposer == "llm"
     assert report.alternatives[0].reason == "the built-in proposer's choice"
-    assert report.alternatives[0].strategy == question(OPEN).reference_plan.strategy
+
+
+def test_limits_of_a_models_plan_are_told_with_its_own_figures() -> None:
+    right = question(f"{SMALL}, TPOT under 60 ms").reference_plan.strategy
+    report = report_of([strategy(right.dp, tp=right.decode.tp)], request=f"{SMALL}, TPOT under 60 ms")
+    assert report.proposer == "llm" and report.limits and "TPOT" in report.limits[0]
 
 
 def test_what_the_model_says_for_its_plan_is_told_as_its_own_reason() -> None:

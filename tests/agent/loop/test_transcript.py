@@ -118,12 +118,12 @@ def test_an_answer_that_nobody_asks_for_is_seen() -> None:
 
 def test_another_answer_leads_to_another_end_and_is_seen() -> None:
     whole = recorded(TWO_TURNS)
-    other = strategy(2, tp=1).model_dump(mode="json", exclude_defaults=True)
+    other = strategy(1, tp=1).model_dump(mode="json", exclude_defaults=True)
     places = [at for at, step in enumerate(whole.steps) if step.kind == "reply"]
     steps = list(whole.steps)
     steps[places[-1]] = RecordedStep(kind="reply", data=other)
     found = replay(whole.model_copy(update={"steps": tuple(steps)}))
-    assert "the plan that is returned is another" in " ".join(found.differences)
+    assert any(one.startswith("status: recorded accepted, now ") for one in found.differences)
 
 
 def test_a_plan_that_is_not_the_recorded_one_is_seen() -> None:

@@ -16,7 +16,7 @@ from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 
 from ..loop.questions import SMALL, desk, reference_document
 
-GOOD, ILLEGAL, FAULTY = "d1", "d2", "d3"
+GOOD, ILLEGAL, FAULTY = "reference", "d1", "d2"
 
 
 def bench(request: str = SMALL, level: Level = "patch", *, repairs: bool = True) -> Bench:

@@ -132,7 +132,7 @@ def test_a_document_is_validated_by_its_handle() -> None:
     found = told(asked(at, "validate_dag", handle=FAULTY))
     assert (found["valid"], found["rules"]) == (False, ["GP001"])
     assert found["findings"][0]["expected"] == 2
-    refused(asked(at, "validate_dag", handle="d99"), "there are: d1")
+    refused(asked(at, "validate_dag", handle="d99"), "there are: reference, d1")
 
 
 @pytest.mark.parametrize("level", get_args(Level))
@@ -175,7 +175,7 @@ def test_without_repairs_nothing_is_fixed() -> None:
 def test_what_cannot_be_repaired_is_infeasible() -> None:
     at = bench()
     at.desk.put(at.desk.question.pinned({"nodes": 7}))
-    answer = asked(at, "fix_dag", handle="d4")
+    answer = asked(at, "fix_dag", handle="d3")
     assert answer.trouble in (None, "infeasible")
     assert ("handle" in told(answer)) == ("valid" in told(answer))
 
@@ -201,7 +201,7 @@ def test_limits_of_the_request_are_told_with_whether_they_hold() -> None:
 def test_what_is_no_plan_is_not_estimated() -> None:
     at = bench()
     at.desk.put({"nodes": [], "edges": []})
-    refused(asked(at, "estimate_dag", handle="d4"), "not a plan document")
+    refused(asked(at, "estimate_dag", handle="d3"), "not a plan document")
 
 
 def test_two_documents_are_compared_with_what_differs_and_which_is_better() -> None:
@@ -221,8 +221,11 @@ def test_an_invalid_document_is_compared_and_said_to_be_invalid() -> None:
     assert found["better"] == GOOD
 
 
-def test_the_built_in_answer_is_no_document_to_compare_with() -> None:
-    refused(asked(bench(), "compare_dags", first=GOOD, second="reference"), "no document 'reference'")
+def test_a_document_is_compared_with_the_built_in_plan() -> None:
+    at = bench(OPEN)
+    handle = told(asked(at, "build_dag", strategy={"dp": 1, "prefill": {"tp": 1}}))["handle"]
+    found = told(asked(at, "compare_dags", first=handle, second="reference"))
+    assert found["better"] == "reference"
 
 
 def test_the_commands_of_a_document_are_those_of_its_export() -> None:

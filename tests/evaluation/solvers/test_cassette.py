@@ -92,7 +92,7 @@ def test_a_recording_played_offline_comes_to_the_same(steps: tuple[Step, ...], t
 
 def test_a_repair_that_was_taken_is_taken_again(tmp_path: Path) -> None:
     live = recorded(tmp_path, WRONG, HANDLE, options=BARE)
-    assert (live.status, live.proposals) == ("accepted", 2)
+    assert (live.status, live.proposals) == ("accepted_after_repair", 2)
     assert scored(Played.of(tmp_path)) == scored(Played.of(tmp_path)) == live
 
 

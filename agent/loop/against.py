@@ -1,0 +1,134 @@
+"""How a plan does against the built-in proposer's, the reference of a run: by the objective that was asked for.
+
+A language model earns its place with what is better, or as good for a reason that no figure holds. What is worse by
+more than the tie of the search is valid and still not an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...tools.plan.describe import number
+from ...tools.plan.document import Plan
+from ...tools.plan.performance import PerformanceEstimate, TimeParts
+from ...tools.search.strategy_rows import TIE_SHARE
+
+# The handle of the built-in proposer's plan.
+REFERENCE = "reference"
+
+_PARTS = {
+    "compute_ms": "arithmetic",
+    "memory_ms": "memory",
+    "communication_ms": "communication",
+    "bubble_ms": "bubbles",
+}
+_UNITS = {"usd": "USD per million output tokens", "gpu_seconds": "GPU-seconds per million output tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveFigure:
+    """The figure that an objective is about, in its own unit."""
+
+    value: float
+    unit: str
+    is_small_better: bool = True
+
+    @property
+    def burden(self) -> float:
+        """What is to be small."""
+        return self.value if self.is_small_better else 1.0 / max(self.value, 1e-12)
+
+
+def objective_figure(objective: str, plan: Plan, estimate: PerformanceEstimate) -> ObjectiveFigure:
+    """The figure of `plan` that `objective` is about."""
+    if objective == "latency":
+        return ObjectiveFigure(estimate.latency.end_to_end_ms, "ms from end to end")
+    rate = estimate.throughput.dp_scaled_tokens_per_s
+    if objective == "throughput":
+        return ObjectiveFigure(rate, "output tokens/s", is_small_better=False)
+    cost = estimate.cost
+    if cost is None:
+        return ObjectiveFigure(plan.strategy.gpu_count * 1e6 / max(rate, 1e-12), _UNITS["gpu_seconds"])
+    return ObjectiveFigure(cost.per_million_output_tokens, _UNITS[cost.unit])
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A plan beside the reference: `own` and `reference` figures of the objective, and what they come from.
+
+    `burden_share`: by which share what is to be small is larger; negative where the plan is better.
+    """
+
+    own: ObjectiveFigure
+    reference: ObjectiveFigure
+    own_gpus: int
+    reference_gpus: int
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def burden_share(self) -> float:
+        return self.own.burden / max(self.reference.burden, 1e-12) - 1.0
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the difference is less than the search tells apart."""
+        return abs(self.burden_share) <= TIE_SHARE
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the reference is the better plan: of equals the one on fewer GPUs."""
+        return self.own_gpus > self.reference_gpus if self.is_tied else self.burden_share > 0.0
+
+    @property
+    def words(self) -> str:
+        """The objective's own figure of both, and the share between them."""
+        figures = f"{number(self.own.value)} against {number(self.reference.value)} {self.own.unit}"
+        if not self.is_tied:
+            return f"{self.own.value / max(self.reference.value, 1e-12) - 1.0:+.1%}: {figures}"
+        gpus = (
+            f", on {self.own_gpus} GPUs against {self.reference_gpus}" if self.own_gpus != self.reference_gpus else ""
+        )
+        return f"the same within {TIE_SHARE:.1%}: {figures}{gpus}"
+
+
+def against(
+    objective: str, own: tuple[Plan, PerformanceEstimate], reference: tuple[Plan, PerformanceEstimate]
+) -> Against:
+    """The plan and the figures of `own` beside those of `reference`, for `objective`."""
+    return Against(
+        objective_figure(objective, *own),
+        objective_figure(objective, *reference),
+        _billed_gpus(*own),
+        _billed_gpus(*reference),
+        tuple(_reasons(own[1], reference[1])),
+    )
+
+
+def _billed_gpus(plan: Plan, estimate: PerformanceEstimate) -> int:
+    """GPUs of every node that the plan touches."""
+    cost = estimate.cost
+    return plan.strategy.gpu_count if cost is None or cost.billed_gpus is None else cost.billed_gpus
+
+
+def _reasons(own: PerformanceEstimate, other: PerformanceEstimate) -> Iterator[str]:
+    """What users see, and for each phase the part of its time that differs most."""
+    for name, unit, mine, theirs in (
+        ("TTFT", "ms", own.latency.ttft_ms, other.latency.ttft_ms),
+        ("TPOT", "ms", own.latency.tpot_ms, other.latency.tpot_ms),
+        ("throughput", "tokens/s", own.throughput.dp_scaled_tokens_per_s, other.throughput.dp_scaled_tokens_per_s),
+    ):
+        yield f"{name} {number(mine)} against {number(theirs)} {unit}"
+    for name, mine, theirs in (
+        ("a prefill pass", own.latency.prefill, other.latency.prefill),
+        ("a decode step", own.latency.decode_step, other.latency.decode_step),
+    ):
+        yield from _part(name, mine, theirs)
+
+
+def _part(name: str, mine: TimeParts, theirs: TimeParts) -> Iterator[str]:
+    gaps = {part: getattr(mine, part) - getattr(theirs, part) for part in _PARTS}
+    widest = max(gaps, key=lambda part: abs(gaps[part]))
+    if abs(gaps[widest]) > 0.0:
+        figures = f"{number(getattr(mine, widest))} against {number(getattr(theirs, widest))} ms"
+        yield f"{_PARTS[widest]} in {name}: {figures}"
