@@ -84,6 +84,8 @@ class PlanReport(Frozen):
     alternatives: tuple[Alternative, ...] = ()
     explanation: str
     hint: str | None = None
+    # What the person would have to allow, and what it would bring, as a language model asked the search.
+    would_need: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()

@@ -71,6 +71,8 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
     phases = {name: {**shared, **_said(as_mapping(block.get(name)), architecture)} for name in _PHASES}
     if not any(phases.values()) and _degree(block.get("dp")) is None:
         return None
+    for own, other in (("prefill", "decode"), ("decode", "prefill")):
+        _share_cut(phases[own], phases[other])
     for phase in phases.values():
         if "tp_expert" in phase and "ep" not in phase:
             width = (phase.get("tp") or 1) * (phase.get("sp") or 1) * (phase.get("attention_dp") or 1)
@@ -91,6 +93,12 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
         }
     )
     return whole.model_copy(update={"gpu_count": stated.gpus or gpu_count(whole)})
+
+
+def _share_cut(own: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Give a phase the stages of the other where it has as many and says nothing of their layers."""
+    if "stage_layers" in other and own.get("pp", other["pp"]) == other["pp"]:
+        own.setdefault("stage_layers", other["stage_layers"])
 
 
 def _degree(value: Any) -> int | None:

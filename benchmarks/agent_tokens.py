@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from shardwright.agent.loop.context import Passages, facts, opening, understood
+from shardwright.agent.loop.against import REFERENCE
+from shardwright.agent.loop.context import Passages, facts, opening, reference, understood
 from shardwright.agent.loop.loop import Options, run
 from shardwright.agent.loop.passages import passages_for
 from shardwright.agent.loop.planner import KNOWLEDGE_TOKENS
@@ -40,6 +41,7 @@ class Counts:
     core: int
     selected: int
     facts: int
+    reference: int
     opening: int
     tools: int
     run_in: int
@@ -64,7 +66,8 @@ def count(text: str) -> Counts:
         system=estimate_tokens(render("system")),
         core=estimate_tokens(passages.core),
         selected=estimate_tokens(passages.selected),
-        facts=estimate_tokens(json.dumps([facts(question), understood(question)], indent=1)),
+        facts=estimate_tokens(json.dumps([facts(question), understood(question)])),
+        reference=estimate_tokens(json.dumps(reference(question))),
         opening=sum(map(message_tokens, start.messages)),
         tools=tool_tokens(tuple(tool.spec for tool in ALL_TOOLS)),
         run_in=spent[0],
@@ -75,13 +78,8 @@ def count(text: str) -> Counts:
 
 
 def good_run(question: Question, text: str, passages: Passages) -> tuple[int, int, int]:
-    """Tokens in, tokens out and turns of a run in which the model proposes what the built-in proposer found."""
-    strategy = question.reference_plan.strategy
-    degrees = {
-        phase: {name: getattr(block, name) for name in ("pp", "tp", "tp_ffn", "ep", "sp")}
-        for phase, block in (("prefill", strategy.prefill), ("decode", strategy.decode))
-    }
-    step = calls(("submit_dag", {"strategy": {"dp": strategy.dp, **degrees}, "rationale": "It is the fastest split."}))
+    """Tokens in, tokens out and turns of a run in which the model takes the reference."""
+    step = calls(("submit_dag", {"handle": REFERENCE, "rationale": "It is the fastest split."}))
     options = Options(tools=ALL_TOOLS, fence=lambda: FENCE)
     recorder = Recorder(Setup(request=text, intent=question.intent, model="scripted", fence=FENCE))
     ending = run(question, text, passages, Counted(ScriptedModel([step])), options, recorder)
@@ -98,6 +96,7 @@ def main() -> None:
         "knowledge, core": "core",
         "knowledge, for the request": "selected",
         "facts and the request as read": "facts",
+        "the reference": "reference",
         "opening in all": "opening",
         "tools": "tools",
         "a good run, in": "run_in",

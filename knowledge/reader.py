@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -70,7 +71,8 @@ def read_document(file: str, source: str) -> Document:
     for (level, line, heading), end in zip(rest, ends[1:], strict=True):
         if level != 2:
             raise KnowledgeError(f"{file}:{line + 1}: heading of level {level}; sections are '## Heading', not deeper")
-        sections.append(_section(f"{file}:{line + 1}", heading, "\n".join(lines[line + 1 : end])))
+        section = _section(f"{file}:{line + 1}", heading, "\n".join(lines[line + 1 : end]))
+        sections.append(section if sections else replace(section, is_first=True))
     if not sections:
         raise KnowledgeError(f"{file}:1: no section ('## Heading')")
     return Document(file, title, introduction, tuple(sections), source)

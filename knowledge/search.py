@@ -44,8 +44,8 @@ _COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
 _RARITY_POWER = 0.5
 # A section that is about many rules at once says less of each.
 _PER_RULE, _PER_RULE_TAUGHT = 0.02, 0.1
-# Of two sections that answer alike, that which every proposer reads says it first.
-_CORE = 1.15
+# Of two sections that answer alike, that which opens its file, or that every proposer reads, says it first.
+_GENERAL = 1.15
 # What the likest wording adds to the best score: enough to decide between sections that hold the same words.
 _WORDING = 0.3
 # What no section knows weighs as much as a word that stands in one of them. The share of a question that an answer must
@@ -104,7 +104,7 @@ class _Score:
 
     def of(self, section: Section, per_rule: float = _PER_RULE) -> float:
         """The score: much of the question at once is worth more than one word of it often."""
-        prior = _CORE if section.is_core else 1.0
+        prior = _GENERAL if section.is_core or section.is_first else 1.0
         return prior * self.total * self.coverage / (1 + per_rule * len(section.rules))
 
 

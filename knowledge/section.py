@@ -25,6 +25,8 @@ class Section:
     body: str
     tokens: int
     line: int
+    # Whether it opens its file, and so says what the others go into.
+    is_first: bool = False
 
     @property
     def citation(self) -> str:

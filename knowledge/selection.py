@@ -18,7 +18,7 @@ from .section import CORE, REFERENCE, Section
 from .situation import Situation
 from .tokens import estimate_tokens
 
-DEFAULT_BUDGET_TOKENS = 16_000
+DEFAULT_BUDGET_TOKENS = 5_300
 # Of the sections from which one broken rule follows, at most this many: those that say most of it.
 SECTIONS_PER_RULE = 2
 # How many sections a condition gets in a round: what makes a document legal before what makes it serve well.
@@ -27,8 +27,6 @@ _PER_ROUND = {
     **dict.fromkeys(("relaxations", "disaggregated", "mla", "sliding-window", "linear-attention"), 3),
     **dict.fromkeys(("latency", "throughput", "cost", "tight-memory", "long-context"), 2),
 }
-# Of the sections of one condition, how to write it down comes first.
-_FIRST_FILE = "08_dag_construction_primitives.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def _rounds(wanted: Sequence[Chosen], situation: Situation) -> dict[str, float]:
     """Section id → the round in which its turn comes; every condition has sections in each round, in their order."""
     turns: dict[str, float] = {}
     taken: dict[str, int] = {}
-    for one in sorted(wanted, key=lambda one: one.section.file != _FIRST_FILE):
+    for one in wanted:
         for parts in _met(one.section, situation):
             condition = "+".join(parts)
             place = taken[condition] = taken.get(condition, -1) + 1

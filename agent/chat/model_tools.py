@@ -15,8 +15,7 @@ from ..loop.desk import Desk
 from ..reading.answer import ReadingAnswer, StatedFact
 from ..reading.reader import read_by_both
 from ..reading.source import Source
-from ..toolset.look_up_accelerator import LOOK_UP_ACCELERATOR
-from ..toolset.look_up_model import LOOK_UP_MODEL
+from ..toolset.look_up import LOOK_UP
 from ..toolset.tool import Answer, Arguments, Bench, Tool
 from ..toolset.toolset import Toolset
 from .outcome import Outcome
@@ -115,8 +114,7 @@ def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> 
         ),
         Tool("explain", "A rule, a topic or a question, from the knowledge base.", WordsArguments, teach),
         Tool("show", "The plan, the request, the estimate or the validation.", ShowArguments, show),
-        LOOK_UP_MODEL,
-        LOOK_UP_ACCELERATOR,
+        LOOK_UP,
     )
     # None of these works on documents of a run: there is no desk.
     return Toolset(Bench(cast(Desk, None)), tools)

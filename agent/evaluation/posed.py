@@ -27,8 +27,6 @@ from ...tools.plan.document import (
 )
 from ...tools.rules.examples import base_plan, edited
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
-from ..loop.desk import Desk
-from ..loop.judge import strategy_document
 from ..loop.question import Question, ask
 from ..pipeline import intent_of
 from ..results import PlanResult
@@ -166,7 +164,7 @@ def _right_answer(golden: Golden, question: Question) -> RightAnswer:
             strategy, document = plan.strategy, plan.model_dump(mode="json")
         else:
             strategy = golden_strategy(golden.strategy, question)
-            document = strategy_document(Desk(question), strategy)
+            document = question.document_of(strategy)
     except (InputError, ValueError) as error:
         return RightAnswer(golden, fault=" ".join(str(error).split())[:300])
     errors = errors_of(document)

@@ -7,11 +7,13 @@ more than the tie of the search is valid and still not an answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from ...tools.plan.describe import number
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate, TimeParts
+from ...tools.search.candidate import Candidate
 from ...tools.search.strategy_rows import TIE_SHARE
 
 # The handle of the built-in proposer's plan.
@@ -81,11 +83,16 @@ class Against:
         return self.own_gpus > self.reference_gpus if self.is_tied else self.burden_share > 0.0
 
     @property
+    def change(self) -> str:
+        """By which share the objective's own figure is another: `-32.0%` of tokens/s, `+9.1%` of time or money."""
+        return f"{self.own.value / max(self.reference.value, 1e-12) - 1.0:+.1%}"
+
+    @property
     def words(self) -> str:
         """The objective's own figure of both, and the share between them."""
         figures = f"{number(self.own.value)} against {number(self.reference.value)} {self.own.unit}"
         if not self.is_tied:
-            return f"{self.own.value / max(self.reference.value, 1e-12) - 1.0:+.1%}: {figures}"
+            return f"{self.change}: {figures}"
         gpus = (
             f", on {self.own_gpus} GPUs against {self.reference_gpus}" if self.own_gpus != self.reference_gpus else ""
         )
@@ -103,6 +110,22 @@ def against(
         _billed_gpus(*reference),
         tuple(_reasons(own[1], reference[1])),
     )
+
+
+def against_candidate(objective: str, candidate: Candidate, reference: tuple[Plan, PerformanceEstimate]) -> Against:
+    """A candidate of a search beside `reference`; one without figures is infinitely far behind."""
+    other = objective_figure(objective, *reference)
+    plan, estimate = reference
+    rate, billed = candidate.output_tokens_per_s or 0.0, candidate.billed_gpus or candidate.gpus
+    if objective == "latency":
+        value = candidate.end_to_end_ms or inf
+    elif objective == "throughput":
+        value = rate
+    else:
+        # Nodes of the same kind cost the same.
+        gpu_seconds = _billed_gpus(plan, estimate) / max(estimate.throughput.dp_scaled_tokens_per_s, 1e-12)
+        value = other.value * (billed / rate) / gpu_seconds if rate else inf
+    return Against(replace(other, value=value), other, billed, _billed_gpus(plan, estimate))
 
 
 def _billed_gpus(plan: Plan, estimate: PerformanceEstimate) -> int:

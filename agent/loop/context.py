@@ -164,4 +164,4 @@ def _above_one(block: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -13,13 +13,15 @@ from typing import Any, Literal
 
 from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError
+from ...tools.plan.describe import describe
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
 from ...tools.rules.edits import same
-from ...tools.search.candidate import SearchResult
+from ...tools.search.candidate import Candidate, SearchResult
 from ..model.redaction import redacted_value
 from .against import REFERENCE, Against
 from .question import Question
+from .would_need import WouldNeed
 
 # Documents that a run keeps, and nodes and edges of all of them: beyond them a model no longer makes new ones.
 MOST_DOCUMENTS = 64
@@ -45,12 +47,22 @@ class Standing:
     is_kept: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search that a model asked for: constraints to keep, where phases lie, what the person would have to allow."""
+
+    keep: tuple[str, ...] = ()
+    apart: bool | None = None
+    allow: tuple[str, ...] = ()
+
+
 @dataclass
 class Desk:
     """Documents by handle, and valid plans in the order in which they were found. The built-in plan lies there first.
 
-    `redact` takes secrets out of what a model wrote. `searches` are the searches that were done for the run's question,
-    by whether phases lie apart. `has_reference`: a model knows of the built-in plan, and has to do as well.
+    `redact` takes secrets out of what a model wrote. `searches` are the searches that were done, `offered` what they
+    found, by the handle under which it is built once it is asked for; `would_need` is what the person would gain by
+    allowing more. `has_reference`: a model knows of the built-in plan, and has to do as well.
     """
 
     question: Question
@@ -58,7 +70,9 @@ class Desk:
     has_reference: bool = True
     documents: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     standing: list[Standing] = field(default_factory=list[Standing])
-    searches: dict[bool | None, SearchResult] = field(default_factory=dict[bool | None, SearchResult])
+    searches: dict[Asked, SearchResult] = field(default_factory=dict["Asked", SearchResult])
+    offered: dict[str, Candidate] = field(default_factory=dict[str, Candidate])
+    would_need: dict[tuple[str, ...], WouldNeed] = field(default_factory=dict[tuple[str, ...], WouldNeed])
 
     makers: dict[str, Maker] = field(default_factory=dict[str, Maker])
 
@@ -95,11 +109,28 @@ class Desk:
         Raises:
             InputError: there is none; the message lists those that there are.
         """
+        if handle in self.offered and handle not in self.documents:
+            one = self.offered[handle]
+            built = self.question.pinned(self.question.document_of(one.strategy, one.concurrency))
+            self.documents[handle], self.makers[handle] = built, "model"
         document = self.documents.get(handle)
         if document is None:
             known = ", ".join(self.documents) or "none so far: build or submit one"
             raise InputError(f"no document {handle[:40]!r}; there are: {known}")
         return document
+
+    def offer(self, candidate: Candidate) -> str:
+        """The handle of what a search found."""
+        known = next((name for name, one in self.offered.items() if one == candidate), None)
+        handle = known or f"s{len(self.offered) + 1}"
+        self.offered[handle] = candidate
+        return handle
+
+    def needs(self, allow: tuple[str, ...], candidate: Candidate) -> None:
+        """Keep what would be gained by `allow`, where it is more than the search tells apart."""
+        beside = self.question.against_candidate(candidate)
+        if candidate.feasible and not beside.is_tied and not beside.is_behind:
+            self.would_need[allow] = WouldNeed(allow, describe(candidate.strategy), beside.words)
 
     def stand(self, standing: Standing) -> None:
         """Keep a valid plan."""

@@ -16,25 +16,21 @@ from ...tools.autofix.autofix import autofix_read
 from ...tools.autofix.reading import Reading, read_anything, read_text_anyhow
 from ...tools.autofix.result import AppliedFix, FixResult, Infeasible, Replanning
 from ...tools.errors import InputError
-from ...tools.language.said import StatedStrategy
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import PHASES, Plan, Strategy
-from ...tools.plan.placement import gpu_count, is_disaggregated
+from ...tools.plan.placement import is_disaggregated
 from ...tools.plan.plan_size import excess_of
 from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from ..proposer import keeps
-from ..stated_strategy import build_stated, read_block, read_strategy
+from ..stated_strategy import read_block
 from .declared import as_stated, unassumed
 from .desk import Desk, Maker, Standing
 from .places import parents_first, right_already
 from .question import Question
-
-# A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
-MOST_TIMES_HARDWARE = 2
 
 # A block that states all of these in both phases leaves nothing to be filled in.
 _DEGREES = {"pp", "sp", "ep", "tp", "tp_ffn"}
@@ -104,42 +100,6 @@ def judge_handle(desk: Desk, handle: str, *, repairs: bool = True) -> Judgement:
     return _judge_pinned(desk, desk.get(handle), repairs=repairs, maker=desk.makers[handle])
 
 
-def judge_strategy(
-    desk: Desk, stated: StatedStrategy, *, concurrency: int | None = None, repairs: bool = True
-) -> Judgement:
-    """Judge the plan that the builder writes for a strategy, as it was stated: nothing illegal is mended on the way."""
-    try:
-        document = stated_document(desk, stated, concurrency)
-    except InputError as error:
-        return Judgement("invalid", refusal=str(error))
-    return _judge_pinned(desk, document, repairs=repairs)
-
-
-def stated_document(desk: Desk, stated: StatedStrategy, concurrency: int | None = None) -> dict[str, Any]:
-    """The document that the builder writes for a strategy as it was stated, what was left open filled in.
-
-    Raises:
-        InputError: nothing can be built of it.
-    """
-    request = desk.question.request
-    return strategy_document(desk, read_strategy(stated, request.architecture, request.hardware), concurrency)
-
-
-def strategy_document(desk: Desk, strategy: Strategy, concurrency: int | None = None) -> dict[str, Any]:
-    """The document that the builder writes for `strategy`, which may break rules.
-
-    Raises:
-        InputError: nothing can be built of it.
-    """
-    question = desk.question
-    needed, there = gpu_count(strategy), question.request.facts.gpus
-    if needed > MOST_TIMES_HARDWARE * there:
-        raise InputError(f"GP004: the strategy needs {needed:,} GPUs, the hardware has {there:,}")
-    chosen = concurrency if concurrency and question.intent.concurrency_open else question.concurrency_of(strategy)
-    built = build_stated(question.build_request(strategy, chosen), question.request.architecture)
-    return built.model_dump(mode="json")
-
-
 def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     raw = reading.read.raw
     if raw is None or not any(raw.get(name) for name in ("strategy", "nodes", "edges")):
@@ -185,7 +145,7 @@ def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
     strategy = strategy_of(desk, block)
     if strategy is None:
         return None
-    document = strategy_document(desk, strategy, own if type(own) is int else None)
+    document = desk.question.document_of(strategy, own if type(own) is int else None, raw)
     return {**document, "strategy": as_stated(document["strategy"], block)}
 
 

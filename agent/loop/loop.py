@@ -35,6 +35,7 @@ from .question import Question
 from .request_digest import request_digest
 from .shorten import short_text
 from .shortened import shortened
+from .would_need import WouldNeed
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Ending:
     """How a run ended. `judgements` are all proposals in order; `standing` is the model's plan, where it is returned.
 
     `behind` is the model's best valid plan where the built-in proposer's is better and is returned. `documents` are
-    those that lay on the desk, by handle; `cut` is the step that the end of the time stopped.
+    those that lay on the desk, by handle; `cut` is the step that the end of the time stopped, `would_need` what the
+    person would gain by allowing more.
     """
 
     status: Status
@@ -88,6 +90,7 @@ class Ending:
     documents: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     cut: str | None = None
     behind: Standing | None = None
+    would_need: tuple[WouldNeed, ...] = ()
 
     @property
     def origin(self) -> Origin:
@@ -288,6 +291,8 @@ class _Run:
 
     def _keep(self, judgement: Judgement) -> None:
         self.judgements.append(judgement)
+        standing = judgement.standing
+        told = {"behind": standing.against.words} if standing is not None and judgement.is_behind else {}
         self.log.add(
             "judgement",
             {
@@ -295,6 +300,7 @@ class _Run:
                 "handle": judgement.handle,
                 "content_hash": judgement.content_hash,
                 "rules": list(judgement.rules),
+                **told,
                 "fixes": [fix.model_dump(mode="json") for fix in judgement.fixes],
             },
         )
@@ -324,5 +330,14 @@ class _Run:
         taken, behind = accepted or self.desk.best, None
         if taken is not None and (taken.maker == "builtin" or self.desk.is_behind(taken)):
             taken, behind = None, self.desk.best
-        judged, documents = tuple(self.judgements), self.desk.documents
-        return Ending(status, self.budget.spent, judged, taken, fault, documents, self.clock.cut, behind)
+        return Ending(
+            status=status,
+            spent=self.budget.spent,
+            judgements=tuple(self.judgements),
+            standing=taken,
+            fault=fault,
+            documents=self.desk.documents,
+            cut=self.clock.cut,
+            behind=behind,
+            would_need=tuple(self.desk.would_need.values()),
+        )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..reading.reader import ModelReader
 
 # Tokens of knowledge that a model is given at most.
-KNOWLEDGE_TOKENS = 16_000
+KNOWLEDGE_TOKENS = 5_300
 # Who reads a request: the model beside the rules, or the rules alone.
 Reads = Literal["model", "rules"]
 

@@ -16,13 +16,14 @@ from ...tools.catalog.config import read_architecture
 from ...tools.engines.names import JUDGED, EngineName
 from ...tools.errors import InputError
 from ...tools.plan.builder import BuildRequest
-from ...tools.plan.document import ModelBlock, Plan, Strategy
+from ...tools.plan.document import ModelBlock, Plan, ServingBlock, Strategy
 from ...tools.plan.elements import as_mapping
 from ...tools.plan.performance import PerformanceEstimate
+from ...tools.plan.placement import gpu_count
 from ...tools.plan.reader import read_document
 from ...tools.rules.base import Violation
 from ...tools.rules.registry import all_rules
-from ...tools.search.candidate import SearchRequest
+from ...tools.search.candidate import Candidate, SearchRequest
 from ...tools.search.search import base_setting
 from ...tools.search.simulated import candidate_at
 from ...tools.validate import find_violations
@@ -31,11 +32,17 @@ from ..model.redaction import words_of
 from ..pipeline import plan_intent
 from ..proposer import search_request
 from ..results import PlanReport, PlanResult
-from .against import Against, against
-from .shorten import short_value
+from ..stated_arguments import checked
+from ..stated_strategy import build_stated
+from .against import Against, against, against_candidate
+from .shorten import short_text, short_value
 
 # Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
 PINNED = ("format", "version", "model", "hardware", "workload", "precision", "policy", "serving")
+# A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
+MOST_TIMES_HARDWARE = 2
+# How an engine runs a plan, as far as a request may leave it open.
+OPEN_SETTINGS = ("prefill_chunk_tokens", "max_batch", "microbatches", "overlap")
 # More requests in flight than this no deployment of one plan has.
 MOST_CONCURRENT = int(REQUESTS.most)
 
@@ -63,15 +70,24 @@ class Question:
     def pinned(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
         """`proposed` under what was asked for; requests in flight are its own only where they were left open.
 
-        A block that says what is asked, where the request does not, is dropped: how an engine is set is no split.
+        A block that says what is asked, where the request does not, is dropped; of the engine's settings those that the
+        request leaves open are the proposal's.
         """
         own_blocks = {name: block for name, block in proposed.items() if name not in PINNED}
         document = {**own_blocks, **self.header}
+        settings = {**self._open_settings(proposed), **document.get("serving", {})}
+        if settings:
+            document["serving"] = settings
         workload = proposed.get("workload")
         own = workload.get("concurrency") if isinstance(workload, Mapping) else None
         if self.intent.concurrency_open and type(own) is int and 1 <= own <= MOST_CONCURRENT:
             document["workload"] = {**document["workload"], "concurrency": own}
         return document
+
+    def _open_settings(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
+        """What `proposed` sets of the engine that the request leaves open; what is no setting is left for the rules."""
+        own, asked = as_mapping(proposed.get("serving")), as_mapping(self.header.get("serving"))
+        return {name: own[name] for name in OPEN_SETTINGS if own.get(name) is not None and name not in asked}
 
     def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
         """Pinned blocks that `proposed` states otherwise than the request, field by field, and those dropped."""
@@ -85,7 +101,9 @@ class Question:
             and block.get(field, wanted) != wanted
             and not (field == "concurrency" and self.intent.concurrency_open)
         )
-        dropped = (name for name in PINNED if name not in header and proposed.get(name))
+        dropped = [name for name in PINNED if name not in header and name != "serving" and proposed.get(name)]
+        settings = as_mapping(proposed.get("serving")).keys() - {*OPEN_SETTINGS, *as_mapping(header.get("serving"))}
+        dropped += (f"serving.{short_text(name, 40)}" for name in sorted(settings))
         return (*differs, *(f"{name}: the request does not decide it, so that it was left out" for name in dropped))
 
     def answers(self, document: Mapping[str, Any]) -> bool:
@@ -110,6 +128,32 @@ class Question:
         assert self.reference.estimate is not None
         known = self.reference_plan, self.reference.estimate
         return against(self.request.workload.objective, (plan, estimate), known)
+
+    def against_candidate(self, candidate: Candidate) -> Against:
+        """How a candidate of a search does against the built-in proposer's plan."""
+        assert self.reference.estimate is not None
+        known = self.reference_plan, self.reference.estimate
+        return against_candidate(self.request.workload.objective, candidate, known)
+
+    def document_of(
+        self, strategy: Strategy, concurrency: int | None = None, proposed: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The document that the builder writes for `strategy`, which may break rules, with the settings of `proposed`.
+
+        Raises:
+            InputError: nothing can be built of it.
+        """
+        needed, there = gpu_count(strategy), self.request.facts.gpus
+        if needed > MOST_TIMES_HARDWARE * there:
+            raise InputError(f"GP004: the strategy needs {needed:,} GPUs, the hardware has {there:,}")
+        chosen = concurrency if concurrency and self.intent.concurrency_open else self.concurrency_of(strategy)
+        request = self.build_request(strategy, chosen)
+        settings = self._open_settings(proposed or {})
+        if settings:
+            named = {} if request.serving is None else request.serving.model_dump(exclude_none=True)
+            request = replace(request, serving=checked(ServingBlock, {**named, **settings}, "serving"))
+        built = build_stated(request, self.request.architecture)
+        return built.model_dump(mode="json")
 
     def own_words(self) -> frozenset[str]:
         """Texts of the format, of a report, and of a plan that no model has a part in."""

@@ -52,6 +52,7 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
             "explanation": _explanation(question, ending, model),
             "alternatives": _alternatives(reference.report, question, ending, model),
             "limits": reference.report.limits if standing is None else _limits(standing),
+            "would_need": tuple(map(str, ending.would_need)),
             "model_use": use,
         }
     )

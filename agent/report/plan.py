@@ -180,7 +180,8 @@ def _choice_sections(report: PlanReport) -> list[Section]:
         Column("why not", wraps=True),
     )
     rows = tuple(_alternative_row(item) for item in report.alternatives[:ALTERNATIVES_SHOWN])
-    return [why, section("Runner-ups", Table(columns, rows))]
+    allowing = section("What allowing more would bring", Bullets(report.would_need))
+    return [why, section("Runner-ups", Table(columns, rows)), allowing]
 
 
 def _alternative_row(item: Alternative) -> tuple[str, ...]:

@@ -66,7 +66,8 @@ def _judged(data: dict[str, Any]) -> str:
     named = [str(rule) for rule in rules] if isinstance(rules, list) else []
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     broken = f" ({short_text(', '.join(named[:_MOST_NAMED]))}{more})" if named else ""
-    return f"{short_text(str(data.get('verdict')), 20)}{broken}"
+    behind = f", behind the reference {short_text(str(data['behind']), 100)}" if "behind" in data else ""
+    return f"{short_text(str(data.get('verdict')), 20)}{broken}{behind}"
 
 
 def _ending(found: Replay) -> Iterator[Section]:

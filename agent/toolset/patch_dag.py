@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from ...tools.errors import InputError
 from .documents import kept, summary, validated
@@ -13,17 +13,20 @@ from .tool import Answer, Arguments, Bench, Tool
 
 _MOST_EDITS = 200
 _MOST_LINES = 12
+# A whole schema of two languages of edits costs more tokens than most edits: the descriptions say the forms.
+_IN_SHORT = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 
 
 class PatchArguments(Arguments):
     """What is changed: exactly one of `operations` and `edits`."""
 
     handle: str = Field(description="handle of a document")
-    operations: Annotated[tuple[Operation, ...], Field(min_length=1, max_length=_MOST_EDITS)] | None = Field(
-        default=None, description="JSON Patch (RFC 6902), in order; `test` operations are honoured"
+    operations: Annotated[tuple[Operation, ...], Field(min_length=1, max_length=_MOST_EDITS), _IN_SHORT] | None = Field(
+        default=None, description="JSON Patch (RFC 6902), in order"
     )
-    edits: Annotated[tuple[Edit, ...], Field(min_length=1, max_length=_MOST_EDITS)] | None = Field(
-        default=None, description="edits of nodes and edges by id, all of the document as it stands"
+    edits: Annotated[tuple[Edit, ...], Field(min_length=1, max_length=_MOST_EDITS), _IN_SHORT] | None = Field(
+        default=None,
+        description="by id, all at once: {op: add|remove|replace, node (or source and target), field, value}",
     )
 
 
@@ -47,8 +50,8 @@ def _run(bench: Bench, arguments: PatchArguments) -> Answer:
 PATCH_DAG = Tool(
     name="patch_dag",
     description=(
-        "Change a document in a few places and keep the result under a new handle, checked; all or nothing. Removing a "
-        "node removes what hangs below it and their edges. What the request decides cannot be changed."
+        "Change a document in a few places into one under a new handle, checked; all or nothing. A removed node takes "
+        "with it what hangs below it."
     ),
     arguments=PatchArguments,
     run=_run,

@@ -1,52 +1,88 @@
-"""`submit_dag`: the answer of a run, by handle, as a strategy or as a whole document; judged at once."""
+"""`submit_dag`: a proposal, as a strategy, by handle or as a whole document; judged at once, and the answer of the run.
+
+With `only_try` it is judged and kept all the same, and the run goes on.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from ...tools.errors import InputError
+from ...tools.plan.document import FORMAT, VERSION
 from ..loop.feedback import feedback
-from ..loop.judge import judge_document, judge_handle, judge_strategy
+from ..loop.judge import Judgement, judge_document, judge_handle
+from .documents import outline, summary
 from .strategy_argument import StrategyArgument
 from .tool import Answer, Arguments, Bench, Tool
 
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class SettingsArgument(Arguments):
+    """How the engine runs it, as far as the request leaves it open. Null: as the engine does by itself."""
+
+    prefill_chunk_tokens: Count | None = None
+    max_batch: Count | None = None
+    microbatches: Annotated[int, Field(ge=1, le=4096)] | None = None
+    overlap: Literal["none", "two_batch"] | None = None
+
 
 class SubmitArguments(Arguments):
-    """What is submitted: exactly one of `handle`, `strategy` and `document`."""
+    """Exactly one of `handle`, `strategy` and `document`."""
 
-    handle: str | None = Field(default=None, description="handle of a document: one made before, or `reference`")
-    strategy: StrategyArgument | None = Field(default=None, description="a strategy; its DAG is built and judged")
-    document: dict[str, Any] | None = Field(default=None, description="a whole plan document, compact form allowed")
-    concurrency: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, description="requests in flight, only where the request leaves them open"
-    )
-    rationale: str | None = Field(default=None, description="why this split, in one or two sentences", max_length=4000)
+    strategy: StrategyArgument | None = None
+    handle: str | None = Field(default=None, description="handle of a document made before, or `reference`")
+    document: dict[str, Any] | None = Field(default=None, description="a whole plan document")
+    settings: SettingsArgument | None = Field(default=None, description="with a strategy")
+    concurrency: Count | None = Field(default=None, description="requests in flight, where the request leaves it open")
+    only_try: bool | None = Field(default=None, description="true: judge it, with its figures, and go on")
+    rationale: str | None = Field(default=None, description="why, in one or two sentences", max_length=4000)
 
 
 def _run(bench: Bench, arguments: SubmitArguments) -> Answer:
     given = [name for name in ("handle", "strategy", "document") if getattr(arguments, name) is not None]
     if len(given) != 1:
         raise InputError(f"give exactly one of handle, strategy and document; given: {', '.join(given) or 'none'}")
+    judgement = replace(_judged(bench, arguments), rationale=arguments.rationale)
+    if not arguments.only_try:
+        return Answer(feedback(judgement, bench.level), judgement=judgement)
+    return Answer(_tried(bench, judgement))
+
+
+def _judged(bench: Bench, arguments: SubmitArguments) -> Judgement:
+    if arguments.handle is not None:
+        return judge_handle(bench.desk, arguments.handle, repairs=bench.repairs)
+    document = arguments.document
     if arguments.strategy is not None:
-        judgement = judge_strategy(
-            bench.desk, arguments.strategy.stated(), concurrency=arguments.concurrency, repairs=bench.repairs
-        )
-    elif arguments.handle is not None:
-        judgement = judge_handle(bench.desk, arguments.handle, repairs=bench.repairs)
-    else:
-        judgement = judge_document(bench.desk, arguments.document or {}, repairs=bench.repairs)
-    judgement = replace(judgement, rationale=arguments.rationale)
-    return Answer(feedback(judgement, bench.level), judgement=judgement)
+        # As a document of the format: its blocks are read by name, and not searched for what they may mean.
+        document = {"format": FORMAT, "version": VERSION, "strategy": arguments.strategy.block()}
+        if arguments.concurrency is not None:
+            document["workload"] = {"concurrency": arguments.concurrency}
+        if arguments.settings is not None:
+            document["serving"] = arguments.settings.model_dump(mode="json", exclude_none=True)
+    return judge_document(bench.desk, document or {}, repairs=bench.repairs)
+
+
+def _tried(bench: Bench, judgement: Judgement) -> dict[str, Any]:
+    """What is told of a proposal that is not yet the answer: as if it were, with its size and its stages."""
+    told = feedback(judgement, bench.level)
+    would = told.pop("accepted", None)
+    if would is not None:
+        told = {"would_be_accepted": would, **told}
+    if judgement.handle is None:
+        return told
+    document = bench.desk.get(judgement.handle)
+    return {**told, "handle": judgement.handle, **summary(document), "stages": outline(document)}
 
 
 SUBMIT_DAG = Tool(
     name="submit_dag",
     description=(
-        "Submit your answer. It is validated against every hard rule, repaired where that keeps your decisions, and "
-        "accepted at once if it is valid; otherwise you are told what is wrong. Usually the first and only call."
+        "Submit your answer: a strategy, whose DAG the tools build. It is validated, repaired where that keeps your "
+        "decisions, estimated, and accepted if it is valid and no worse than the reference; else you are told why not."
     ),
     arguments=SubmitArguments,
     run=_run,

@@ -36,6 +36,8 @@ class Arguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+# Bounds are held by the tools, in an answer that names them; in a schema they are paid for with every request.
+_LEFT_OUT = ("default", "minimum", "maximum", "minItems", "maxItems", "maxLength")
 _SCALARS = ("string", "integer", "number", "boolean")
 
 A = TypeVar("A", bound=Arguments)
@@ -106,7 +108,7 @@ def _strict(schema: Any) -> Any:
     kept: dict[str, Any] = {
         key: _strict(value)
         for key, value in schema.items()  # pyright: ignore[reportUnknownVariableType]
-        if not (key == "title" and isinstance(value, str)) and key != "default"
+        if not (key == "title" and isinstance(value, str)) and key not in _LEFT_OUT
     }
     match kept.pop("anyOf", None):
         # A value or null, said in one schema: half as long, and read by more servers.

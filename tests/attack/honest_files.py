@@ -63,7 +63,7 @@ def base(name: str) -> str | bytes:
         "dataset": {"request": _REQUEST, "strategy": "TP2", "id": "a", "tags": ["t"]},
         "script": {
             "about": "x",
-            "replies": {"*": ["TP2", {"tool": "look_up_model", "arguments": {"name": "Qwen3-8B"}}]},
+            "replies": {"*": ["TP2", {"tool": "look_up", "arguments": {"kind": "model", "name": "Qwen3-8B"}}]},
         },
         "recording": json.loads(_recording().model_dump_json()),
         "bench": json.loads((cases / "bench_outputs.json").read_text("utf-8"))["plain"]["vllm"],

@@ -53,8 +53,8 @@ def test_the_text_that_is_read_has_no_comment_left() -> None:
     assert [section.id for section in SECTIONS if "<!--" in section.text or "-->" in section.text] == []
 
 
-def test_the_core_is_under_six_thousand_tokens() -> None:
-    assert 2_000 < sum(section.tokens for section in knowledge().core) < 6_000
+def test_the_core_is_under_three_thousand_tokens() -> None:
+    assert 1_500 < sum(section.tokens for section in knowledge().core) < 3_000
 
 
 def test_the_token_estimate_lies_above_the_published_ratios() -> None:

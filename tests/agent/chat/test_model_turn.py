@@ -147,7 +147,7 @@ def test_a_model_that_never_stops_calling_tools_is_stopped() -> None:
     assert "repeated itself" in answer.text
     assert len(model.requests) == 5
     chat, model = chat_with(
-        *[calls(("look_up_model", {"name": f"m{at}"})) for at in range(20)], limits=Limits(tool_calls=6)
+        *[calls(("look_up", {"kind": "model", "name": f"m{at}"})) for at in range(20)], limits=Limits(tool_calls=6)
     )
     assert "tool calls" in chat.say(REQUEST).text
     assert len(model.requests) == 7

@@ -7,8 +7,10 @@ from functools import cache
 from typing import Any
 
 from shardwright.agent.loop.desk import Desk
+from shardwright.agent.loop.judge import Judgement, judge_document
 from shardwright.agent.loop.question import Question, ask
 from shardwright.agent.pipeline import intent_of
+from shardwright.tools.language.said import StatedStrategy
 
 SMALL = "Serve Qwen3-8B on 2 RTX 4090, 1k in / 100 out, lowest latency, one request at a time"
 LONG = "Serve Llama-3.1-8B on 4 H100, 32k in / 256 out, lowest latency, one request at a time"
@@ -28,6 +30,16 @@ def question(request: str) -> Question:
 def desk(request: str = SMALL) -> Desk:
     """An empty desk for `request`."""
     return Desk(question(request))
+
+
+def judge_strategy(
+    found: Desk, stated: StatedStrategy, *, concurrency: int | None = None, repairs: bool = True
+) -> Judgement:
+    """The judgement of a strategy, proposed as an object."""
+    proposed: dict[str, Any] = {"strategy": stated.model_dump(exclude_none=True)}
+    if concurrency is not None:
+        proposed["workload"] = {"concurrency": concurrency}
+    return judge_document(found, proposed, repairs=repairs)
 
 
 def reference_document(request: str = SMALL) -> dict[str, Any]:

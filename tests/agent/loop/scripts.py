@@ -37,7 +37,7 @@ _ARGUMENTS = st.one_of(
     st.sampled_from(["", "{}", "null", '{"strategy": {"dp": NaN}}', '{"document": {"nodes": [1]}}']),
 )
 _NAMES = st.sampled_from(
-    ["submit_dag", "submit_dag", "build_dag", "validate_dag", "fix_dag", "estimate_dag", "no_tool"]
+    ["submit_dag", "submit_dag", "search_strategies", "inspect_dag", "patch_dag", "look_up", "no_tool"]
 )
 _CALLS = st.lists(st.tuples(_NAMES, _ARGUMENTS), min_size=1, max_size=4).map(lambda made: calls(*made))
 _WORDS = st.one_of(

@@ -51,7 +51,7 @@ def went(steps: list[Step], path: Path | None = None, **options: Any) -> tuple[P
 
 
 def test_what_was_spent_counts_in_the_next_mode() -> None:
-    first = calls(("explain_rule", {"rule": "ME001"})).model_copy(
+    first = calls(("look_up", {"kind": "rule", "name": "ME001"})).model_copy(
         update={"usage": Usage(input_tokens=900, output_tokens=50)}
     )
     second = says("no").model_copy(update={"usage": Usage(input_tokens=60, output_tokens=0)})
@@ -88,7 +88,9 @@ def test_no_model_is_asked_where_the_time_is_over_when_the_tools_have_planned(tm
     assert replay(read_transcript(path)).differences == ()
 
 
-TWO_CALLS = calls(("explain_rule", {"rule": "ME001"}), ("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}}}))
+TWO_CALLS = calls(
+    ("look_up", {"kind": "rule", "name": "ME001"}), ("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}}})
+)
 
 
 def test_a_replay_stops_inside_the_answer_where_the_clock_did() -> None:
@@ -156,8 +158,8 @@ def test_a_calibration_of_ones_own_is_in_the_transcript_and_checked_in_a_replay(
     path = tmp_path / "run.json"
     model = ScriptedModel(
         [
-            calls(("build_dag", {"strategy": {"dp": 4, "prefill": {"tp": 1}}})),
-            calls(("estimate_dag", {"handle": "d1"})),
+            calls(("submit_dag", {"only_try": True, "strategy": {"dp": 4, "prefill": {"tp": 1}}})),
+            calls(("inspect_dag", {"what": "figures", "handle": "d1"})),
             calls(("submit_dag", {"handle": "d1"})),
         ]
     )

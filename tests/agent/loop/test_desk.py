@@ -8,11 +8,11 @@ import pytest
 
 from shardwright.agent.loop.against import REFERENCE
 from shardwright.agent.loop.desk import MOST_DOCUMENTS, Desk
-from shardwright.agent.loop.judge import judge_document, judge_handle, judge_strategy
+from shardwright.agent.loop.judge import judge_document, judge_handle
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 
-from .questions import OPEN, SMALL, STATED, desk, reference_document
+from .questions import OPEN, SMALL, STATED, desk, judge_strategy, reference_document
 
 
 def full_desk(request: str = SMALL) -> Desk:

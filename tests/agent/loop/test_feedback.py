@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.feedback import MOST_FINDINGS, Level, feedback, finding, findings_told
-from shardwright.agent.loop.judge import Judgement, judge_document, judge_strategy, judge_text
+from shardwright.agent.loop.judge import Judgement, judge_document, judge_text
 from shardwright.agent.loop.places import parents_first, right_already
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.rules.base import Rule, Violation
@@ -18,7 +18,7 @@ from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import all_rules, rule_order
 from shardwright.tools.validate import validate
 
-from .questions import STATED, desk, node, reference_document
+from .questions import STATED, desk, judge_strategy, node, reference_document
 
 ERRORS = [rule for rule in all_rules() if rule.severity == "error"]
 # What may be said of one proposal: some thousand tokens, whatever it holds.

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from shardwright.agent.loop.against import REFERENCE
 from shardwright.agent.loop.feedback import feedback
-from shardwright.agent.loop.judge import Judgement, judge_document, judge_strategy, judge_text, stand
+from shardwright.agent.loop.judge import Judgement, judge_document, judge_text, stand
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
 
-from .questions import LONG, OPEN, SMALL, STATED, desk, node, question, reference_document
+from .questions import LONG, OPEN, SMALL, STATED, desk, judge_strategy, node, question, reference_document
 
 JSON = st.recursive(
     st.none()
@@ -164,7 +164,7 @@ def test_a_strategy_far_larger_than_the_hardware_is_refused_by_name_and_not_laid
     found = desk()
     judgement = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=4096)))
     assert judgement.refusal is not None and judgement.refusal.startswith("GP004")
-    assert set(found.documents) == {REFERENCE}
+    assert "nodes" not in found.get(judgement.handle or "")
 
 
 def test_a_strategy_a_little_larger_than_the_hardware_is_laid_out_and_its_devices_are_found_missing() -> None:

@@ -144,11 +144,13 @@ ENDS: dict[str, tuple[list[Step], dict[str, Any], Status]] = {
     "in words": ([says('{"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}')], {}, "accepted"),
     "too many corrections": ([WRONG, strategy(1, tp=5)], {"corrections": 1}, "corrections_spent"),
     "the same again": ([WRONG] * 3, {}, "no_progress"),
-    "the same call again": ([calls(("validate_dag", {"handle": "d1"}))] * 5, {}, "no_progress"),
+    "the same call again": ([calls(("inspect_dag", {"what": "findings", "handle": "d1"}))] * 5, {}, "no_progress"),
     "words without end": ([says("I shall think about it.")] * 5, {}, "corrections_spent"),
     "nothing at all": ([says("")] * 5, {}, "corrections_spent"),
     "tools without end": (
-        [calls(("explain_rule", {"rule": f"TP00{at}"})) for at in range(1, 6)], {"tool_calls": 3}, "tool_calls_spent"
+        [calls(("look_up", {"kind": "rule", "name": f"TP00{at}"})) for at in range(1, 6)],
+        {"tool_calls": 3},
+        "tool_calls_spent",
     ),
     "refusal": ([Reply(finish="refusal", refusal="no", usage=Usage(input_tokens=1, output_tokens=1))], {},
                 "refused_by_model"),
@@ -195,7 +197,7 @@ def answers_of_last_turn(steps: list[Step], options: Options) -> tuple[Ending, l
 
 
 def test_calls_beyond_the_limit_are_not_made() -> None:
-    many = calls(*(("explain_rule", {"rule": "ME001"}),) * 100)
+    many = calls(*(("look_up", {"kind": "rule", "name": "ME001"}),) * 100)
     ending, answers = answers_of_last_turn([many], Options(limits=Limits(tool_calls=3), tools=ALL_TOOLS))
     assert ending.status == "tool_calls_spent"
     assert [("not done" in answer) for answer in answers] == [False] * 3 + [True] * 97
@@ -204,7 +206,7 @@ def test_calls_beyond_the_limit_are_not_made() -> None:
 def test_no_call_is_made_after_the_time() -> None:
     def late(request: ModelRequest) -> Reply:
         time.sleep(1.6)
-        return calls(("submit_dag", {"strategy": {"dp": 1}}), ("explain_rule", {"rule": "ME001"}))
+        return calls(("submit_dag", {"strategy": {"dp": 1}}), ("look_up", {"kind": "rule", "name": "ME001"}))
 
     ending, answers = answers_of_last_turn([late], Options(limits=Limits(seconds=1.5), tools=ALL_TOOLS))
     assert ending.status == "time_spent"

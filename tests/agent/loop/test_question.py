@@ -91,14 +91,14 @@ def test_the_name_of_a_strangers_model_is_never_repeated() -> None:
     assert len(told) == 2 and "EVIL" not in " ".join(told)
 
 
-def test_how_an_engine_is_set_is_left_out_where_nobody_asked_for_it_and_said_so() -> None:
+def test_settings_that_a_request_leaves_open_are_the_proposals_and_an_engine_that_nobody_named_is_not() -> None:
     asked, own = question(SMALL), {"engine": "vllm", "max_batch": 1, "prefill_chunk_tokens": 16}
     document = {**reference_document(), "serving": own}
     assert not asked.answers(document)
-    assert asked.pinned(document).get("serving") is None
-    assert [line for line in asked.contradictions(document) if line.startswith("serving: ")]
+    assert asked.pinned(document)["serving"] == {"max_batch": 1, "prefill_chunk_tokens": 16}
+    assert [line for line in asked.contradictions(document) if line.startswith("serving.engine: ")]
     stated = question(f"{SMALL}, with SGLang")
-    assert stated.pinned(document)["serving"] == stated.header["serving"] != own
+    assert stated.pinned(document)["serving"] == {"max_batch": 1, "prefill_chunk_tokens": 16, "engine": "sglang"}
 
 
 def test_requests_in_flight_are_lowered_where_a_strategy_cannot_hold_as_many() -> None:

@@ -29,7 +29,7 @@ def report_of(steps: list[Step], request: str = SMALL, limits: Limits | None = N
     [
         ([Reply(finish="refusal", refusal="no", usage=NO_USE)], "the model refused to answer"),
         ([EndpointError("server_error", "503 Service Unavailable", 4)], "503 Service Unavailable"),
-        ([calls(("explain_rule", {"rule": "ME001"}))] * 5, "the model repeated itself"),
+        ([calls(("look_up", {"kind": "rule", "name": "ME001"}))] * 5, "the model repeated itself"),
         ([Reply(finish="length", usage=NO_USE)], "corrections allowed"),
     ],
 )

@@ -49,10 +49,10 @@ def _broken() -> dict[str, Any]:
 CUT: dict[str, Callable[[], Reply]] = {
     "submitted": lambda: calls(("submit_dag", {"document": _broken()})),
     "several": lambda: calls(
-        ("build_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}),
+        ("submit_dag", {"only_try": True, "strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}),
         ("search_strategies", {}),
         ("submit_dag", {"document": _broken()}),
-        ("fix_dag", {"handle": "d1"}),
+        ("submit_dag", {"only_try": True, "handle": "d1"}),
     ),
     "in words": lambda: says(json.dumps(_broken())),
 }

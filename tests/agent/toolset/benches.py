@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 from shardwright.agent.loop.feedback import Level
-from shardwright.agent.loop.judge import stated_document
+from shardwright.agent.loop.question import Question
 from shardwright.agent.model.messages import ToolCall
+from shardwright.agent.stated_strategy import read_strategy
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.tool import Answer, Bench
 from shardwright.agent.toolset.toolset import Toolset
@@ -24,11 +25,16 @@ def bench(request: str = SMALL, level: Level = "patch", *, repairs: bool = True)
     made = Bench(desk(request), level, repairs)
     assert made.desk.put(reference_document(request)) == GOOD
     illegal = StatedStrategy(dp=1, prefill=StatedDegrees(tp=3))
-    assert made.desk.put(made.desk.question.pinned(stated_document(made.desk, illegal))) == ILLEGAL
+    assert made.desk.put(made.desk.question.pinned(laid_out(made.desk.question, illegal))) == ILLEGAL
     faulty = reference_document(request)
     faulty["strategy"]["gpu_count"] += 1
     assert made.desk.put(faulty) == FAULTY
     return made
+
+
+def laid_out(question: Question, stated: StatedStrategy) -> dict[str, Any]:
+    """The document of a strategy, legal or not."""
+    return question.document_of(read_strategy(stated, question.request.architecture, question.request.hardware))
 
 
 @cache

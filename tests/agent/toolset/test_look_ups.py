@@ -11,55 +11,49 @@ from .benches import asked, refused, still_bench, told
 
 
 def test_a_model_is_looked_up_by_any_of_its_names() -> None:
-    found = told(asked(still_bench(), "look_up_model", name="llama 3.1 70b"))
+    found = told(asked(still_bench(), "look_up", kind="model", name="llama 3.1 70b"))
     assert (found["layers"], found["attention"][0]["kv_heads"]) == (80, 8)
     assert "config" not in found
 
 
 def test_an_unknown_model_is_refused_with_the_nearest_names() -> None:
-    refused(asked(still_bench(), "look_up_model", name="Lama 3.1-70B-Ultra-X"), "did you mean", "Llama")
-    refused(asked(still_bench(), "look_up_model", name="/etc/passwd"))
-    refused(asked(still_bench(), "look_up_model", name=""))
+    refused(asked(still_bench(), "look_up", kind="model", name="Lama 3.1-70B-Ultra-X"), "did you mean", "Llama")
+    refused(asked(still_bench(), "look_up", kind="model", name="/etc/passwd"))
+    refused(asked(still_bench(), "look_up", kind="model", name=""))
 
 
 def test_an_accelerator_is_looked_up_with_what_a_split_depends_on() -> None:
-    found = told(asked(still_bench(), "look_up_accelerator", name="H100"))
+    found = told(asked(still_bench(), "look_up", kind="accelerator", name="H100"))
     assert found["id"] == "h100-sxm"
     assert {"memory_bandwidth_gb_s", "dense_peak_tflops", "scale_up_domain_accelerators"} <= found.keys()
     assert "source" not in found
 
 
 def test_an_unknown_accelerator_is_refused_with_the_nearest_ids() -> None:
-    refused(asked(still_bench(), "look_up_accelerator", name="H900"), "did you mean")
-
-
-def test_exactly_one_thing_is_asked_of_the_knowledge_base() -> None:
-    refused(asked(still_bench(), "look_up_knowledge"), "exactly one")
-    refused(asked(still_bench(), "look_up_knowledge", question="x", rule="TP005"), "exactly one", "question, rule")
+    refused(asked(still_bench(), "look_up", kind="accelerator", name="H900"), "did you mean")
 
 
 def test_the_knowledge_base_answers_with_passages_and_where_they_stand() -> None:
     base = pytest.importorskip("shardwright.knowledge.index")
-    for arguments in ({"question": "may a TP group span nodes?"}, {"rule": "tp007"}):
-        found = told(asked(still_bench(), "look_up_knowledge", **arguments))
-        first = found["passages"][0]
-        section = base.knowledge().section(first["section"])
-        assert first["citation"] == section.citation
-        assert first["text"] == section.text
-        again = told(asked(still_bench(), "look_up_knowledge", section=first["section"]))
-        assert again["passages"] == [first]
+    found = told(asked(still_bench(), "look_up", kind="question", name="may a TP group span nodes?"))
+    first = found["passages"][0]
+    section = base.knowledge().section(first["section"])
+    assert first["citation"] == section.citation
+    assert first["text"] == section.text
+    again = told(asked(still_bench(), "look_up", kind="section", name=first["section"]))
+    assert again["passages"] == [first]
 
 
 def test_what_the_knowledge_base_does_not_know_is_said_not_made_up() -> None:
     pytest.importorskip("shardwright.knowledge.index")
-    refused(asked(still_bench(), "look_up_knowledge", section="tp.domian"), "unknown section")
-    refused(asked(still_bench(), "look_up_knowledge", rule="XX999"), "unknown rule")
-    assert asked(still_bench(), "look_up_knowledge", question="zzqq xkcd").trouble == "infeasible"
+    refused(asked(still_bench(), "look_up", kind="section", name="tp.domian"), "unknown section")
+    refused(asked(still_bench(), "look_up", kind="rule", name="XX999"), "unknown rule")
+    assert asked(still_bench(), "look_up", kind="question", name="zzqq xkcd").trouble == "infeasible"
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_every_rule_is_explained_with_an_example_that_breaks_it(rule: Rule) -> None:
-    answer = asked(still_bench(), "explain_rule", id=rule.id.lower())
+    answer = asked(still_bench(), "look_up", kind="rule", name=rule.id.lower())
     found = told(answer)
     assert found["rule"] == rule.id
     assert found["requirement"] and found["why"] and found["remedy"]
@@ -68,4 +62,4 @@ def test_every_rule_is_explained_with_an_example_that_breaks_it(rule: Rule) -> N
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
-    refused(asked(still_bench(), "explain_rule", id="TP0005"), "did you mean")
+    refused(asked(still_bench(), "look_up", kind="rule", name="TP0005"), "did you mean")

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from shardwright.agent.loop.feedback import Level
+from shardwright.agent.loop.judge import judge_handle
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.tool import Bench, Tool
 from shardwright.tools.export.export import export
@@ -31,14 +32,12 @@ def test_a_field_that_a_tool_does_not_have_is_refused(tool: Tool[Any]) -> None:
     ("tool", "arguments"),
     [
         ("submit_dag", {"handle": GOOD}),
-        ("build_dag", {"strategy": TP2}),
         ("search_strategies", {}),
-        ("estimate_dag", {"handle": GOOD}),
-        ("compare_dags", {"first": GOOD, "second": FAULTY}),
-        ("validate_dag", {"handle": GOOD}),
+        ("inspect_dag", {"handle": GOOD, "what": "figures"}),
+        ("inspect_dag", {"handle": GOOD, "what": "comparison", "other": FAULTY}),
+        ("inspect_dag", {"handle": GOOD, "what": "findings"}),
+        ("inspect_dag", {"handle": GOOD, "what": "commands"}),
         ("patch_dag", {"handle": GOOD, "edits": [{"op": "remove", "node": "r0"}]}),
-        ("fix_dag", {"handle": GOOD}),
-        ("export_dag", {"handle": GOOD}),
     ],
 )
 def test_a_fault_of_ours_is_no_fault_of_the_call(tool: str, arguments: dict[str, Any]) -> None:
@@ -49,16 +48,21 @@ def test_a_fault_of_ours_is_no_fault_of_the_call(tool: str, arguments: dict[str,
     assert "object" not in answer.text
 
 
-def test_a_search_ranks_for_the_request_of_the_run() -> None:
+def rows_of(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a search by column."""
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+
+def test_a_search_ranks_for_the_request_of_the_run_with_handles_to_submit() -> None:
     at = bench()
-    found = told(asked(at, "search_strategies", count=3))
+    rows = rows_of(told(asked(at, "search_strategies", count=3)))
     reference = at.desk.question.reference.estimate
-    rows = [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
-    assert len(rows) == 3
-    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert len(rows) == 3 and reference is not None
     assert rows[0]["feasible"] and rows[0]["plan"] == "TP2"
-    assert reference is not None
     assert rows[0]["ttft_ms"] == pytest.approx(reference.latency.ttft_ms, rel=1e-3)
+    assert (rows[0]["against_reference"], rows[1]["against_reference"][0]) == ("+0.0%", "+")
+    taken = asked(at, "submit_dag", handle=rows[0]["handle"])
+    assert taken.judgement is not None and taken.judgement.is_acceptable
 
 
 def test_a_second_search_is_answered_from_the_first() -> None:
@@ -66,149 +70,171 @@ def test_a_second_search_is_answered_from_the_first() -> None:
     first = asked(at, "search_strategies")
     (kept,) = at.desk.searches.values()
     assert asked(at, "search_strategies").text == first.text
-    assert at.desk.searches[None] is kept
+    assert list(at.desk.searches.values()) == [kept]
 
 
-def test_a_search_keeps_the_degrees_that_it_is_told_to() -> None:
-    found = told(
-        asked(bench(), "search_strategies", count=20, keep={"dp": 1, "prefill": {"pp": 2}, "decode": {"pp": 2}})
-    )
-    assert found["rows"]
-    assert all("PP2" in row[1] for row in found["rows"])
-    assert found["matching"] < found["listed"]
+def test_a_search_looks_among_what_it_is_told_to_keep() -> None:
+    rows = rows_of(told(asked(bench(), "search_strategies", count=20, keep=["pp = 2"])))
+    assert rows and all("PP2" in row["plan"] for row in rows)
+    refused(asked(bench(), "search_strategies", keep=["as before"]), "was not understood", "tp <= 4")
 
 
-def test_degrees_that_no_candidate_has_are_infeasible() -> None:
-    answer = asked(bench(), "search_strategies", keep={"dp": None, "prefill": {"tp": 3}, "decode": {"tp": 3}})
-    assert answer.trouble == "infeasible"
-    assert "build_dag" in told(answer)["message"]
+def test_what_no_strategy_keeps_is_infeasible_with_what_refused_it() -> None:
+    answer = asked(bench(), "search_strategies", keep=["tp = 3"])
+    assert answer.trouble == "infeasible" and told(answer)["rejected"]
 
 
-def test_degrees_of_disaggregation_search_for_phases_apart() -> None:
-    found = told(asked(bench(OPEN), "search_strategies", keep={"prefill": {"replicas": 2}, "decode": {"replicas": 2}}))
-    assert all(row[1].startswith("2 prefill of ") for row in found["rows"])
+def test_phases_apart_are_searched_where_that_is_open_and_never_against_the_request() -> None:
+    found = told(asked(bench(OPEN), "search_strategies", apart=True, keep=["prefill replicas = 1"]))
+    assert found["rows"] and all(row["plan"].startswith("1 prefill of ") for row in rows_of(found))
+    together = bench("Serve Llama-3.1-8B on 4 H100, no disaggregation, 2k in / 256 out, lowest latency")
+    refused(asked(together, "search_strategies", apart=True), "together")
+
+
+def test_a_search_of_a_large_open_load_looks_at_phases_apart_too() -> None:
+    at = bench("Serve Llama-3.1-70B on 40 H100, 1k in / 256 out, best throughput, TTFT under 2 s")
+    asked(at, "search_strategies", keep=["tp = 4", "pp = 1"])
+    assert {one.apart for one in at.desk.searches} == {None, True}
+
+
+def test_what_would_be_gained_by_allowing_more_is_told_kept_and_not_to_be_submitted() -> None:
+    at = bench("Serve Llama-3.1-70B on 4 H100, 2k in / 256 out, best throughput, 64 concurrent requests")
+    found = told(asked(at, "search_strategies", allow=["weights = fp8", "activations = fp8"]))
+    row = rows_of(found)[0]
+    assert found["would_need"] == ["weights = fp8", "activations = fp8"]
+    assert row["handle"] is None and row["against_reference"].startswith("+")
+    (kept,) = at.desk.would_need.values()
+    assert "against" in str(kept) and str(kept).startswith("weights = fp8, activations = fp8: ")
+    for line in ("weights = fp7", "relax = everything", "tpot_ms = soon", "please"):
+        refused(asked(at, "search_strategies", allow=[line]))
 
 
 def test_an_open_load_is_searched_open() -> None:
     at = bench(OPEN)
-    found = told(asked(at, "search_strategies", count=1))
-    wanted = at.desk.question.reference_plan
-    assert found["rows"][0][found["columns"].index("concurrency")] == wanted.workload.concurrency
+    row = rows_of(told(asked(at, "search_strategies", count=1)))[0]
+    assert row["concurrency"] == at.desk.question.reference_plan.workload.concurrency
 
 
-def test_a_strategy_is_built_kept_and_not_accepted() -> None:
+def test_a_strategy_that_is_only_tried_is_judged_kept_and_not_the_answer() -> None:
     at = bench()
-    answer = asked(at, "build_dag", strategy=TP2)
+    answer = asked(at, "submit_dag", only_try=True, strategy=TP2)
     found = told(answer)
     document = at.desk.get(found["handle"])
-    assert found["valid"] is True
-    assert answer.judgement is None and not at.desk.standing
+    assert found["would_be_accepted"] is True and answer.judgement is None
     assert (found["nodes"], found["edges"]) == (len(document["nodes"]), len(document["edges"]))
     assert validate(document).valid
     assert any(line.startswith("r0.decode.s0: decode layers") for line in found["stages"])
 
 
 def test_an_illegal_strategy_is_built_as_it_is_with_its_findings() -> None:
-    found = told(asked(bench(), "build_dag", strategy={"dp": 1, "prefill": {"tp": 3}, "decode": {"tp": 3}}))
-    assert found["valid"] is False
+    found = told(asked(bench(), "submit_dag", only_try=True, strategy={"dp": 1, "prefill": {"tp": 3}}))
+    assert found["would_be_accepted"] is False
     assert "TP005" in found["rules"]
     assert found["findings"][0]["remedy"]
 
 
 @pytest.mark.parametrize("degrees", [{"tp": 4096}, {"pp": 4096}, {"tp": 64, "pp": 64, "ep": 4096}])
 def test_a_strategy_that_cannot_be_laid_out_is_refused(degrees: dict[str, int]) -> None:
-    refused(asked(bench(), "build_dag", strategy={"dp": 1, "prefill": degrees, "decode": degrees}), "GPU")
+    found = told(asked(bench(), "submit_dag", strategy={"dp": 1, "prefill": degrees, "decode": degrees}))
+    assert not found["accepted"] and "GPU" in found["message"]
+
+
+def test_a_stage_cut_and_settings_of_the_engine_are_open_to_a_proposal() -> None:
+    at = bench("Serve Qwen3-8B on 2 H100, 1k in / 100 out, 16 concurrent requests, best throughput")
+    cut = {"pp": 2, "stage_layers": [17, 19]}
+    settings = {"prefill_chunk_tokens": 512, "max_batch": 16, "microbatches": 2, "overlap": None}
+    made = told(asked(at, "submit_dag", only_try=True, strategy={"dp": 1, "prefill": cut}, settings=settings))
+    document = at.desk.get(made["handle"])
+    assert document["strategy"]["decode"]["stage_layers"] == [17, 19]
+    assert document["serving"] == {"prefill_chunk_tokens": 512, "max_batch": 16, "microbatches": 2}
+    wrong = {"pp": 2, "stage_layers": [1, 2]}
+    assert told(asked(at, "submit_dag", only_try=True, strategy={"dp": 1, "prefill": wrong}))["rules"]
 
 
 def test_requests_in_flight_may_be_chosen_only_where_they_are_open() -> None:
     one = {"dp": 4, "prefill": {"tp": 1}, "decode": {"tp": 1}}
-    assert told(asked(bench(OPEN), "build_dag", strategy=one, concurrency=40))["concurrency"] == 40
-    assert told(asked(bench(), "build_dag", strategy=TP2, concurrency=40))["concurrency"] == 1
+    assert told(asked(bench(OPEN), "submit_dag", only_try=True, strategy=one, concurrency=40))["concurrency"] == 40
+    assert told(asked(bench(), "submit_dag", only_try=True, strategy=TP2, concurrency=40))["concurrency"] == 1
 
 
 def test_a_document_is_validated_by_its_handle() -> None:
     at = bench()
-    assert told(asked(at, "validate_dag", handle=GOOD))["valid"] is True
-    found = told(asked(at, "validate_dag", handle=FAULTY))
+    assert told(asked(at, "inspect_dag", what="findings", handle=GOOD))["valid"] is True
+    found = told(asked(at, "inspect_dag", what="findings", handle=FAULTY))
     assert (found["valid"], found["rules"]) == (False, ["GP001"])
     assert found["findings"][0]["expected"] == 2
-    refused(asked(at, "validate_dag", handle="d99"), "there are: reference, d1")
+    refused(asked(at, "inspect_dag", what="findings", handle="d99"), "there are: reference, d1")
 
 
 @pytest.mark.parametrize("level", get_args(Level))
 def test_a_tool_tells_no_more_of_findings_than_the_level_allows(level: Level) -> None:
     at = bench(level=level)
-    for tool in ("validate_dag", "fix_dag"):
-        found = told(asked(at, tool, handle=ILLEGAL))
-        assert ("valid" in found) == (level != "none")
-        assert ("findings" in found or "repaired" in found) == (level in ("full", "patch"))
-        assert ("patch" in found) == (level == "patch" and tool == "fix_dag")
-    assert ("rules" in told(asked(at, "validate_dag", handle=ILLEGAL))) == (level in ("codes", "full", "patch"))
+    found = told(asked(at, "inspect_dag", what="findings", handle=ILLEGAL))
+    assert ("valid" in found) == (level != "none")
+    assert ("findings" in found) == (level in ("full", "patch"))
+    assert ("rules" in found) == (level in ("codes", "full", "patch"))
+    tried = told(asked(at, "submit_dag", only_try=True, handle=ILLEGAL))
+    assert ("findings" in tried) == (level in ("full", "patch"))
+    assert ("patch" in tried) == (level == "patch")
 
 
-def test_a_local_fault_is_fixed_under_a_new_handle() -> None:
+def test_a_local_fault_is_mended_under_a_new_handle() -> None:
     at = bench()
-    answer = asked(at, "fix_dag", handle=FAULTY)
-    found = told(answer)
-    assert found["valid"] is True
-    assert found["patch"] == [{"rule": "GP001", "op": "replace", "path": "/strategy/gpu_count", "value": 2}]
-    assert validate(at.desk.get(found["handle"])).valid
+    judged = judge_handle(at.desk, FAULTY)
+    assert judged.verdict == "repaired" and judged.standing is not None
+    assert validate(at.desk.get(judged.standing.handle)).valid
     assert not validate(at.desk.get(FAULTY)).valid
-    assert answer.judgement is None and not at.desk.standing
 
 
-def test_an_illegal_strategy_is_fixed_into_the_nearest_and_its_changes_are_named() -> None:
-    found = told(asked(bench(), "fix_dag", handle=ILLEGAL))
-    assert found["valid"] is True
-    assert "decode tp 3 -> 2" in found["strategy_changes"]
+def test_a_repair_is_offered_with_its_figures_its_distance_and_what_starts_it() -> None:
+    found = told(asked(bench(), "submit_dag", only_try=True, handle=ILLEGAL))
+    assert found["repaired_figures"].keys() >= {"ttft_ms", "tpot_ms", "output_tokens_per_s", "gpus"}
+    assert "against" in found["repaired_against_reference"] and "vLLM" in found["repaired_starts_on"]
+    assert any(one.startswith("decode.tp 3") for one in found["changed"])
 
 
-def test_what_is_valid_already_keeps_its_handle() -> None:
-    found = told(asked(bench(), "fix_dag", handle=GOOD))
-    assert (found["handle"], found["valid"]) == (GOOD, True)
+def test_without_repairs_none_is_offered() -> None:
+    assert "repaired_as" not in told(asked(bench(repairs=False), "submit_dag", only_try=True, handle=ILLEGAL))
 
 
-def test_without_repairs_nothing_is_fixed() -> None:
-    assert asked(bench(repairs=False), "fix_dag", handle=FAULTY).trouble == "infeasible"
-
-
-def test_what_cannot_be_repaired_is_infeasible() -> None:
+def test_what_cannot_be_repaired_says_so() -> None:
     at = bench()
-    at.desk.put(at.desk.question.pinned({"nodes": 7}))
-    answer = asked(at, "fix_dag", handle="d3")
-    assert answer.trouble in (None, "infeasible")
-    assert ("handle" in told(answer)) == ("valid" in told(answer))
+    handle = at.desk.put(at.desk.question.pinned({"nodes": 7}))
+    found = told(asked(at, "submit_dag", only_try=True, handle=handle))
+    assert not found["would_be_accepted"] and found["rules"]
 
 
 def test_an_estimate_has_times_rates_memory_limits_and_how_sure_it_is() -> None:
     at = bench()
-    found = told(asked(at, "estimate_dag", handle=GOOD))
+    found = told(asked(at, "inspect_dag", what="figures", handle=GOOD))
     reference = at.desk.question.reference.estimate
     assert reference is not None
     assert found["latency"]["tpot_ms"] == pytest.approx(reference.latency.tpot_ms, rel=1e-3)
     assert found["fullest_device"]["total_bytes"] <= found["fullest_device"]["usable_bytes"]
     assert found["limits"] == "none asked for"
     assert found["calibration"]["profile"] and found["ranges"]["ttft_ms"][0] < found["latency"]["ttft_ms"]
-    refused(asked(at, "estimate_dag", handle="nothing"), "no document")
+    refused(asked(at, "inspect_dag", what="figures", handle="nothing"), "no document")
 
 
 def test_limits_of_the_request_are_told_with_whether_they_hold() -> None:
     at = bench(f"{SMALL}, TTFT under 2 s, TPOT under 60 ms")
-    limits = told(asked(at, "estimate_dag", handle=GOOD))["limits"]
+    limits = told(asked(at, "inspect_dag", what="figures", handle=GOOD))["limits"]
     assert [(one["name"], one["holds"]) for one in limits] == [("TTFT", True), ("TPOT", True)]
 
 
 def test_what_is_no_plan_is_not_estimated() -> None:
     at = bench()
     at.desk.put({"nodes": [], "edges": []})
-    refused(asked(at, "estimate_dag", handle="d3"), "not a plan document")
+    refused(asked(at, "inspect_dag", what="figures", handle="d3"), "not a plan document")
 
 
 def test_two_documents_are_compared_with_what_differs_and_which_is_better() -> None:
     at = bench(STATED)
-    one = told(asked(at, "build_dag", strategy={"dp": 1, "prefill": {"tp": 1}, "decode": {"tp": 1}}))["handle"]
-    two = told(asked(at, "build_dag", strategy=TP2))["handle"]
-    found = told(asked(at, "compare_dags", first=one, second=two))
+    one = told(asked(at, "submit_dag", only_try=True, strategy={"dp": 1, "prefill": {"tp": 1}, "decode": {"tp": 1}}))[
+        "handle"
+    ]
+    two = told(asked(at, "submit_dag", only_try=True, strategy=TP2))["handle"]
+    found = told(asked(at, "inspect_dag", what="comparison", handle=one, other=two))
     assert found["better"] == two
     assert (found["A"]["handle"], found["B"]["plan"]) == (one, "TP2")
     assert ["decode: TP", 1, 2] in found["differs"]
@@ -216,21 +242,21 @@ def test_two_documents_are_compared_with_what_differs_and_which_is_better() -> N
 
 
 def test_an_invalid_document_is_compared_and_said_to_be_invalid() -> None:
-    found = told(asked(bench(), "compare_dags", first=ILLEGAL, second=GOOD))
+    found = told(asked(bench(), "inspect_dag", what="comparison", handle=ILLEGAL, other=GOOD))
     assert found["A"]["valid"] is False
     assert found["better"] == GOOD
 
 
 def test_a_document_is_compared_with_the_built_in_plan() -> None:
     at = bench(OPEN)
-    handle = told(asked(at, "build_dag", strategy={"dp": 1, "prefill": {"tp": 1}}))["handle"]
-    found = told(asked(at, "compare_dags", first=handle, second="reference"))
+    handle = told(asked(at, "submit_dag", only_try=True, strategy={"dp": 1, "prefill": {"tp": 1}}))["handle"]
+    found = told(asked(at, "inspect_dag", what="comparison", handle=handle, other="reference"))
     assert found["better"] == "reference"
 
 
 def test_the_commands_of_a_document_are_those_of_its_export() -> None:
     at = bench()
-    found = told(asked(at, "export_dag", handle=GOOD, engine="sglang"))
+    found = told(asked(at, "inspect_dag", what="commands", handle=GOOD, other="sglang"))
     (launch,) = export(at.desk.get(GOOD), "sglang").launches
     assert [shlex.split(one)[1:] for one in found["commands"]] == [
         [*(f"{name}={value}" for name, value in launch.environment.items()), *launch.arguments]
@@ -238,7 +264,7 @@ def test_the_commands_of_a_document_are_those_of_its_export() -> None:
 
 
 def test_what_an_engine_cannot_run_is_told_with_the_reason() -> None:
-    answer = asked(bench(), "export_dag", handle=ILLEGAL, engine="vllm")
+    answer = asked(bench(), "inspect_dag", what="commands", handle=ILLEGAL, other="vllm")
     assert answer.trouble == "infeasible" and told(answer)["refused"]
 
 

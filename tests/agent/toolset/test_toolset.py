@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from shardwright.agent.model.messages import ToolCall
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
-from shardwright.agent.toolset.explain_rule import EXPLAIN_RULE
+from shardwright.agent.toolset.inspect_dag import INSPECT_DAG
+from shardwright.agent.toolset.look_up import LOOK_UP
 from shardwright.agent.toolset.submit_dag import SUBMIT_DAG
 from shardwright.agent.toolset.tool import Answer, Arguments, Bench, Tool
 from shardwright.agent.toolset.toolset import MAX_ANSWER_CHARACTERS, MAX_ARGUMENT_CHARACTERS, Toolset
-from shardwright.agent.toolset.validate_dag import VALIDATE_DAG
 from shardwright.tools.errors import InputError
 
 from .benches import FAULTY, GOOD, asked, bench, call, still_bench
@@ -43,11 +43,11 @@ BROKEN = Tool("broken", "fails", Nothing, _fail)
 REFUSING = Tool("refusing", "refuses", Nothing, _refuse)
 TALKATIVE = Tool("talkative", "talks", Nothing, _talk)
 # Quick tools: what is tested is how calls are answered, not what they do.
-QUICK = (BROKEN, REFUSING, TALKATIVE, EXPLAIN_RULE, VALIDATE_DAG)
+QUICK = (BROKEN, REFUSING, TALKATIVE, LOOK_UP, INSPECT_DAG)
 ARGUMENTS = st.sampled_from(
     [
-        "", "{}", "{", "[]", "null", "NaN", '{"id": "TP005"}', '{"id": 1}', '{"handle": "d1"}', '{"handle": null}',
-        "[" * 9999,
+        "", "{}", "{", "[]", "null", "NaN", '{"kind": "rule", "name": "TP005"}', '{"kind": 1}',
+        '{"handle": "d1", "what": "findings"}', '{"handle": null}', "[" * 9999,
     ]
 ) | st.text(max_size=20)  # fmt: skip
 CALLS = st.lists(
@@ -75,7 +75,7 @@ def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> N
 
 @pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.name)
 def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
-    if tool.name == "look_up_knowledge":
+    if tool.name == "look_up":
         pytest.importorskip("shardwright.knowledge.search")
     made = from_schema(tool.spec.parameters)
 
@@ -122,26 +122,26 @@ def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
         ("[1]", "not a JSON object"),
         ('{"id": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"id": "TP005", "force": true}', "force"),
-        ("{}", "id"),
-        ('{"id": ["TP005"]}', "id"),
+        ('{"kind": "rule", "name": "TP005", "force": true}', "force"),
+        ("{}", "kind"),
+        ('{"kind": "rule", "name": ["TP005"]}', "name"),
         ('{"' + "k" * 5000 + '": 1}', "characters more"),
         ('"' + "x" * MAX_ARGUMENT_CHARACTERS + '"', "at most"),
     ],
     ids=range(9),
 )
 def test_bad_arguments_are_told_with_their_place_and_the_fields_that_there_are(arguments: str, says: str) -> None:
-    answer = Toolset(still_bench(), QUICK).answer(call("explain_rule", arguments))
+    answer = Toolset(still_bench(), QUICK).answer(call("look_up", arguments))
     told = json.loads(answer.text)
     assert told["error"] == "try_again"
     assert says in told["message"]
-    assert told["fields"] == ["id"]
+    assert told["fields"] == ["kind", "name"]
     assert len(answer.text) < 2000
 
 
 def test_many_wrong_fields_are_counted_not_listed() -> None:
-    answer = Toolset(still_bench(), QUICK).answer(call("explain_rule", {f"f{at}": 1 for at in range(500)}))
-    assert "and 493 more" in json.loads(answer.text)["message"]
+    answer = Toolset(still_bench(), QUICK).answer(call("look_up", {f"f{at}": 1 for at in range(500)}))
+    assert "and 494 more" in json.loads(answer.text)["message"]
 
 
 def test_an_answer_that_is_too_long_is_cut_in_the_middle_and_stays_json() -> None:
@@ -159,7 +159,7 @@ def test_after_a_plan_was_accepted_no_further_call_is_made() -> None:
 
 
 def test_ten_calls_with_one_bad_are_all_answered() -> None:
-    calls = [call("explain_rule", {"id": "TP005"} if at != 4 else "{", str(at)) for at in range(10)]
+    calls = [call("look_up", {"kind": "rule", "name": "TP005"} if at != 4 else "{", str(at)) for at in range(10)]
     answered = Toolset(still_bench(), QUICK).answer_all(calls)
     errors = ["error" in json.loads(message.content) for message in answered.messages]
     assert errors == [at == 4 for at in range(10)]
@@ -167,7 +167,7 @@ def test_ten_calls_with_one_bad_are_all_answered() -> None:
 
 def test_no_answer_holds_a_document() -> None:
     at = bench()
-    for tool in ("validate_dag", "estimate_dag", "fix_dag"):
-        told = json.loads(asked(at, tool, handle=FAULTY).text)
+    for what in ("findings", "figures"):
+        told = json.loads(asked(at, "inspect_dag", handle=FAULTY, what=what).text)
         assert not isinstance(told.get("nodes"), list)
         assert "parent" not in json.dumps(told)

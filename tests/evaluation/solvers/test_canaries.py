@@ -60,7 +60,7 @@ ARGUED = [
 ]
 ECHOES: dict[str, tuple[Step, ...]] = {
     "words": (text(ECHO), RIGHT),
-    "a call": (calls(call("look_up_model", json.dumps({"name": ECHO}), f"id-{KEY}")), RIGHT),
+    "a call": (calls(call("look_up", json.dumps({"kind": "model", "name": ECHO}), f"id-{KEY}")), RIGHT),
     "an error": (refuses(500, ECHO, Retry_After="0"), RIGHT),
     "a refusal": (refuses(401, ECHO),),
     "escapes": (sends(json.dumps(answer({"content": "@"})).replace("@", escaped(KEY) + escaped(PASSWORD))), RIGHT),

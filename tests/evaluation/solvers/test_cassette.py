@@ -27,7 +27,7 @@ from .worlds import BARE, calls, endpoint, rewritten, scored, strategy
 clean_environment = worlds.clean_environment
 WRONG, RIGHT = calls(strategy(3)), calls(strategy(2))
 HANDLE = calls(call("submit_dag", '{"handle": "d2"}'))
-LOOK = calls(call("look_up_model", '{"name": "Qwen3-8B"}'))
+LOOK = calls(call("look_up", '{"kind": "model", "name": "Qwen3-8B"}'))
 WORDS = text('I propose {"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}')
 BUSY = refuses(429, "slow down", Retry_After="0")
 DOWN = refuses(500, "oh no", Retry_After="0")

@@ -1,29 +1,25 @@
-"""`compare_dags`: two documents side by side: what differs in them, their figures, which is better and by what."""
+"""Two documents side by side: what differs in them, their figures, which is better and by what."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
 from ...tools.compare import compare
 from ...tools.comparison.result import Comparison
 from ..loop.shorten import rounded
-from .tool import Answer, Arguments, Bench, Tool
+from .tool import Answer, Bench
 
 _MOST_CHANGES = 16
 
 
-class CompareArguments(Arguments):
-    """Which documents."""
+def comparison(bench: Bench, first: str, second: str) -> Answer:
+    """The documents of two handles side by side.
 
-    first: str = Field(description="handle of a document")
-    second: str = Field(description="handle of another document")
-
-
-def _run(bench: Bench, arguments: CompareArguments) -> Answer:
+    Raises:
+        InputError: there is none of a handle.
+    """
     intent, desk = bench.desk.question.intent, bench.desk
-    names = (arguments.first, arguments.second)
+    names = (first, second)
     found = compare(
         desk.get(names[0]),
         desk.get(names[1]),
@@ -49,11 +45,3 @@ def _told(found: Comparison, names: tuple[str, str]) -> dict[str, Any]:
             [one.title, one.unit, one.a, one.b] for one in found.figures if one.better != "same" and one.a != one.b
         ],
     }
-
-
-COMPARE_DAGS = Tool(
-    name="compare_dags",
-    description="Set two documents side by side: what differs, figures of both (of A, of B), which is better.",
-    arguments=CompareArguments,
-    run=_run,
-)

@@ -1,10 +1,8 @@
-"""`explain_rule`: one hard rule: what it asks for, why, how to mend a fault, and a small example that breaks it."""
+"""One hard rule: what it asks for, why, how to mend a fault, and a small example that breaks it."""
 
 from __future__ import annotations
 
 from typing import Any
-
-from pydantic import Field
 
 from ...tools.rules.base import Rule
 from ...tools.rules.examples import apply
@@ -12,18 +10,16 @@ from ...tools.rules.registry import find_rule
 from ...tools.validate import validate
 from ..loop.feedback import finding
 from ..report.edits import example_text
-from .tool import Answer, Arguments, Bench, Tool
+from .tool import Answer
 
 
-class RuleArguments(Arguments):
-    """Which rule."""
+def rule_told(name: str) -> Answer:
+    """The rule of an id.
 
-    id: str = Field(description="id of a rule, such as TP005")
-
-
-def _run(bench: Bench, arguments: RuleArguments) -> Answer:
-    del bench
-    rule = find_rule(arguments.id[:40])
+    Raises:
+        UnknownNameError: there is none; the message names the nearest.
+    """
+    rule = find_rule(name[:40])
     return Answer(
         {
             "rule": rule.id,
@@ -44,11 +40,3 @@ def _bad_example(rule: Rule) -> dict[str, Any]:
     found = next((one for one in validate(apply(rule.bad)).violations if one.rule == rule.id), None)
     told: dict[str, Any] = {"made_of": example_text(rule.bad)}
     return told if found is None else {**told, "found": finding(found)}
-
-
-EXPLAIN_RULE = Tool(
-    name="explain_rule",
-    description="Explain a rule: what it asks for, why, how to mend a fault, and an example that breaks it.",
-    arguments=RuleArguments,
-    run=_run,
-)

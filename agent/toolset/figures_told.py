@@ -1,41 +1,38 @@
-"""`estimate_dag`: what a document costs and gives by the performance model: times, rates, memory, limits."""
+"""What a document costs and gives by the performance model: times, rates, memory, limits."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
 from ...tools.comparison.result import LimitCheck
 from ...tools.comparison.side import judged
 from ...tools.plan.performance import PerformanceEstimate
 from ..loop.shorten import rounded
-from .tool import Answer, Arguments, Bench, Tool
+from .tool import Answer, Bench
 
 
-class EstimateArguments(Arguments):
-    """Which document."""
+def figures(bench: Bench, handle: str) -> Answer:
+    """The figures of the document of `handle`.
 
-    handle: str = Field(description="handle of a document")
-
-
-def _run(bench: Bench, arguments: EstimateArguments) -> Answer:
-    document, intent = bench.desk.get(arguments.handle), bench.desk.question.intent
-    found = judged(document, arguments.handle, intent.calibration, intent.usd_per_gpu_hour)
-    side, figures = found.side, found.estimate
-    told: dict[str, Any] = {"handle": arguments.handle, "plan": side.summary, "gpus": side.gpus}
+    Raises:
+        InputError: there is none, or it is no plan document.
+    """
+    document, intent = bench.desk.get(handle), bench.desk.question.intent
+    found = judged(document, handle, intent.calibration, intent.usd_per_gpu_hour)
+    side = found.side
+    told: dict[str, Any] = {"handle": handle, "plan": side.summary, "gpus": side.gpus}
     if bench.level != "none":
         told["valid"] = side.valid
-    if figures is None:
+    if found.estimate is None:
         return Answer({**told, "message": f"no estimate: {side.not_estimated}"}, "infeasible")
     limits = [_limit(one) for one in side.limits]
-    told |= _figures(figures)
+    told |= _parts(found.estimate)
     told["limits"] = limits or "none asked for"
     told["waits_for"] = {one.phase: f"{one.resource} ({one.share_pct:.0f}%)" for one in side.binds}
     return Answer(rounded(told))
 
 
-def _figures(figures: PerformanceEstimate) -> dict[str, Any]:
+def _parts(figures: PerformanceEstimate) -> dict[str, Any]:
     fullest = max(figures.memory.per_device, key=lambda one: one.total_bytes, default=None)
     told: dict[str, Any] = {
         "latency": figures.latency.model_dump(mode="json"),
@@ -52,14 +49,3 @@ def _figures(figures: PerformanceEstimate) -> dict[str, Any]:
 
 def _limit(check: LimitCheck) -> dict[str, Any]:
     return check.model_dump(mode="json", exclude={"unit"}) | {"unit": check.unit}
-
-
-ESTIMATE_DAG = Tool(
-    name="estimate_dag",
-    description=(
-        "Estimate a document: TTFT and TPOT with their parts, throughput, memory of the fullest device, which limits "
-        "hold, and how sure the figures are."
-    ),
-    arguments=EstimateArguments,
-    run=_run,
-)
