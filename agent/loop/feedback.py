@@ -42,9 +42,10 @@ def feedback(judgement: Judgement, level: Level) -> dict[str, Any]:
     told: dict[str, Any] = {"accepted": False}
     if level == "bit":
         return told
-    if judgement.is_behind and judgement.verdict in ("valid", "repaired") and judgement.unkept is None:
+    is_right = judgement.verdict in ("valid", "repaired") and judgement.unkept is None and not judgement.is_ambiguous
+    if judgement.is_behind and is_right:
         return bounded(told | _behind(judgement))
-    told |= findings_told(judgement.violations, judgement.right, level)
+    told |= _strategy_told(judgement, level) or findings_told(judgement.violations, judgement.right, level)
     if level == "codes":
         return told
     if judgement.handle is not None:
@@ -54,6 +55,20 @@ def feedback(judgement: Judgement, level: Level) -> dict[str, Any]:
         told["read_as"] = list(judgement.notes[:_MOST_NOTES])
     told |= _repair(judgement, with_patch=level == "patch")
     return bounded(told)
+
+
+def _strategy_told(judgement: Judgement, level: Level) -> dict[str, Any]:
+    """The faults of a strategy, each once, alike ones of both phases as one; nothing where it has none."""
+    faults = judgement.strategy_faults
+    if not faults:
+        return {}
+    told: dict[str, Any] = {"rules": list(judgement.rules)}
+    if level == "codes":
+        return told
+    told["findings"] = [one.told() for one in faults[:MOST_FINDINGS]]
+    if len(faults) > MOST_FINDINGS:
+        told["further_findings"] = len(faults) - MOST_FINDINGS
+    return told
 
 
 def findings_told(violations: Sequence[Violation], right: str | None, level: Level) -> dict[str, Any]:
@@ -168,11 +183,14 @@ def _repair(judgement: Judgement, *, with_patch: bool) -> dict[str, Any]:
         "repaired_starts_on": list(judgement.starts_on) or "no engine that is known",
         "hint": _hint(judgement),
     }
+    if with_patch and judgement.fixes:
+        told |= patch_told(judgement.fixes)
+    if judgement.strategy_faults:
+        return told  # what changed in the graph follows
     if judgement.replanned is not None:
         told["changed"] = list(judgement.replanned.moves[:_MOST_NOTES])
     if with_patch and judgement.fixes:
         told["repaired"] = repairs_told(judgement.fixes)
-        told |= patch_told(judgement.fixes)
     return told
 
 

@@ -31,6 +31,7 @@ from .declared import as_stated, unassumed
 from .desk import Desk, Maker, Standing
 from .places import parents_first, right_already
 from .question import Question
+from .strategy_findings import StrategyFault, strategy_faults
 
 # A block that states all of these in both phases leaves nothing to be filled in.
 _DEGREES = {"pp", "sp", "ep", "tp", "tp_ffn"}
@@ -43,7 +44,8 @@ Verdict = Literal["valid", "repaired", "replanned", "invalid", "unread"]
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What the tools say of one proposal. `violations` are those of the proposal as it stood, before any repair,
-    structure first and from the root downwards; `right` says what of it has no fault.
+    structure first and from the root downwards, `strategy_faults` those of a strategy without a graph; `right` says
+    what of it has no fault.
 
     `contradictions` are fields of the request that it stated otherwise (they were put right), `unkept` what the person
     asked for and it does not have, `is_behind` that the built-in plan is better, `notes` how it was read and completed,
@@ -57,6 +59,7 @@ class Judgement:
     violations: tuple[Violation, ...] = ()
     right: str | None = None
     contradictions: tuple[str, ...] = ()
+    strategy_faults: tuple[StrategyFault, ...] = ()
     unkept: str | None = None
     is_behind: bool = False
     notes: tuple[str, ...] = ()
@@ -72,12 +75,18 @@ class Judgement:
     @property
     def rules(self) -> tuple[str, ...]:
         """Ids of the rules that the proposal broke as errors, each once, in the order of the report."""
-        return tuple(dict.fromkeys(one.rule for one in self.violations if one.severity == "error"))
+        broken = self.strategy_faults or (one for one in self.violations if one.severity == "error")
+        return tuple(dict.fromkeys(one.rule for one in broken))
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether it states a number of GPUs that its degrees do not make: either may be meant."""
+        return any(one.field == "gpu_count" for one in self.strategy_faults)
 
     @property
     def is_acceptable(self) -> bool:
         """Whether the run may end with its plan: valid, as the person asked, none better known, no decision changed."""
-        is_wanted = self.unkept is None and not self.is_behind
+        is_wanted = self.unkept is None and not self.is_behind and not self.is_ambiguous
         return self.standing is not None and self.verdict in ("valid", "repaired") and is_wanted
 
 
@@ -110,14 +119,18 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
         return Judgement("invalid", notes=reading.notes, refusal=str(error))
     raw = desk.hidden(raw)
     said = desk.question.contradictions(raw)
-    document, refusal = raw, None
+    document, refusal, faults = raw, None, ()
     try:
-        document = _built(desk, unassumed(raw, reading.assumed)) or raw
+        proposed = unassumed(raw, reading.assumed)
+        strategy = _stated(desk, proposed)
+        if strategy is not None:
+            faults = strategy_faults(desk.question, as_mapping(proposed.get("strategy")), strategy)
+            document = _built(desk, proposed, strategy)
     except InputError as error:
+        # Without a graph that is all there is to say; findings of the missing graph would hide it.
         refusal = str(error)
     judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
-    # Without a graph that is all there is to say; findings of the missing graph would hide it.
-    return judged if refusal is None else replace(judged, refusal=judged.refusal or refusal)
+    return replace(judged, refusal=judged.refusal or refusal, strategy_faults=faults)
 
 
 def check_written_out(read: ReadDocument) -> None:
@@ -132,21 +145,25 @@ def check_written_out(read: ReadDocument) -> None:
         raise InputError(f"{first.path}: {first.message}{expected}")
 
 
-def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The whole document of a proposal that states its strategy and leaves the graph to the builder; else `None`.
+def _stated(desk: Desk, raw: Mapping[str, Any]) -> Strategy | None:
+    """The strategy of a proposal that leaves its graph to the builder; `None` where it has a graph or states none.
 
     Raises:
         InputError: the strategy is larger than anything that can be laid out.
     """
-    if raw.get("nodes") or raw.get("edges"):
-        return None
-    workload, block = raw.get("workload"), as_mapping(raw.get("strategy"))
+    return None if raw.get("nodes") or raw.get("edges") else strategy_of(desk, as_mapping(raw.get("strategy")))
+
+
+def _built(desk: Desk, raw: Mapping[str, Any], strategy: Strategy) -> dict[str, Any]:
+    """The whole document of a proposal that was read as `strategy`.
+
+    Raises:
+        InputError: nothing can be built of it.
+    """
+    workload = raw.get("workload")
     own = workload.get("concurrency") if isinstance(workload, Mapping) else None
-    strategy = strategy_of(desk, block)
-    if strategy is None:
-        return None
     document = desk.question.document_of(strategy, own if type(own) is int else None, raw)
-    return {**document, "strategy": as_stated(document["strategy"], block)}
+    return {**document, "strategy": as_stated(document["strategy"], as_mapping(raw.get("strategy")))}
 
 
 def strategy_of(desk: Desk, block: Mapping[str, Any]) -> Strategy | None:

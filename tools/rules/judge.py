@@ -44,9 +44,14 @@ class DegreeJudge:
 
     def faults(self, degrees: StageDegrees) -> Iterator[tuple[Rule, Fault]]:
         """Every fault of `degrees`, in the order of the rules."""
+        for _, rule, fault in self.faults_by_degree(degrees):
+            yield rule, fault
+
+    def faults_by_degree(self, degrees: StageDegrees) -> Iterator[tuple[str, Rule, Fault]]:
+        """Every fault of `degrees` with the name of the degree that its limit is about."""
         for limit in self._limits:
             for fault in self._of(limit, degrees):
-                yield limit.rule, fault
+                yield limit.limit.reads[0], limit.rule, fault
 
     def warned(self, degrees: StageDegrees) -> frozenset[str]:
         """The rules that warn of `degrees` and leave them in the running."""

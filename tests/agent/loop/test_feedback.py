@@ -62,8 +62,8 @@ def test_each_level_tells_what_the_one_below_does_and_more() -> None:
     assert told["bit"] == {"accepted": False}
     assert told["codes"] == {"accepted": False, "rules": list(judgement.rules)}
     assert told["codes"].items() <= told["full"].items() <= told["patch"].items()
-    assert {"findings", "handle", "leave_alone", "repaired_as", "changed"} <= told["full"].keys()
-    assert told["patch"].keys() - told["full"].keys() == {"repaired", "patch"}
+    assert {"findings", "handle", "repaired_as", "repaired_figures"} <= told["full"].keys()
+    assert told["patch"].keys() - told["full"].keys() == {"patch"}
     assert all(not one["path"].startswith(("/nodes", "/edges")) for one in told["patch"]["patch"])
     assert {"op": "replace", "path": "/strategy/decode/tp", "value": 2}.items() <= told["patch"]["patch"][-2].items()
 

@@ -130,7 +130,7 @@ def test_an_illegal_strategy_is_built_as_it_is_with_its_findings() -> None:
     found = told(asked(bench(), "submit_dag", only_try=True, strategy={"dp": 1, "prefill": {"tp": 3}}))
     assert found["would_be_accepted"] is False
     assert "TP005" in found["rules"]
-    assert found["findings"][0]["remedy"]
+    assert found["findings"][0]["expected"] == [1, 2]
 
 
 @pytest.mark.parametrize("degrees", [{"tp": 4096}, {"pp": 4096}, {"tp": 64, "pp": 64, "ep": 4096}])
