@@ -35,7 +35,7 @@ _OUTPUTS = ("output", "html", "junit")
     default="builtin",
     show_default=True,
     help="Who proposes: builtin, live (an endpoint), cassette:FOLDER, scripted:FILE, golden, careless, stubborn, "
-    "student, unconnected.",
+    "student, obedient, opener, unconnected.",
 )
 @click.option("--epochs", type=COUNT, default=1, show_default=True, help="How often each case is run.")
 @click.option("--only", type=TEXT, help="Only cases with this in their id, family or tags.")
@@ -49,7 +49,9 @@ _OUTPUTS = ("output", "html", "junit")
     "--fail-under", metavar=_BAR, multiple=True, help="Exit 1 where a rung (or `solved`) is below; repeatable."
 )
 @click.option("--record", type=FILE, help="With --solver live: keep the exchanges in this folder, as cassettes.")
-@click.option("--ablate", type=TEXT, help="Run variants and compare them: feedback, knowledge, fixers, samples.")
+@click.option(
+    "--ablate", type=TEXT, help="Run variants and compare them: feedback, knowledge, fixers, reference, samples."
+)
 @click.option(
     "--mutants", is_flag=True, help="Damage goldens, to test rules and harness.  [always with the shipped cases]"
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from ...tools.calibration.custom import CustomCalibration
@@ -14,6 +15,8 @@ from .posed import PosedCase
 # A solver that is no live model is never cut off by a clock: its answers are to be the same on any machine. What it
 # proposes is judged for itself, and not held against the built-in plan.
 UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0, reference=False)
+# The same with the built-in plan as the reference, for who is to read that, or to beat it.
+HELD = replace(UNHURRIED, reference=True)
 
 
 class Solver(Protocol):

@@ -231,6 +231,22 @@ def test_disaggregated_throughput_is_the_slower_of_the_two_kinds(layout_of: Any)
     assert rate(1, 2) == pytest.approx(rate(1, 1), rel=0.1)
 
 
+@pytest.mark.parametrize("stages", [1, 2])
+def test_more_microbatches_than_stages_gain_nothing_where_decode_has_gpus_of_its_own(
+    stages: int, layout_of: Any
+) -> None:
+    degrees = {"tp": 2, "tp_ffn": 2, "pp": stages, "replicas": 1}
+
+    def rate(microbatches: int) -> float:
+        layout = layout_of(
+            "Llama-3.1-8B", degrees, decode=degrees, dp=2, concurrency=32, input_tokens=512, output_tokens=256,
+            serving={"microbatches": microbatches},
+        )  # fmt: skip
+        return seen(layout).output_tokens_per_s
+
+    assert rate(4 * stages) <= rate(stages)
+
+
 def test_notes_say_what_splitting_the_vocabulary_would_change(layout_of: Any) -> None:
     strict = estimate_layout(layout_of("Llama-3.1-70B", TP8))
     note = next(note for note in strict.notes if "vocab_parallel" in note)

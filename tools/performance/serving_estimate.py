@@ -167,7 +167,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
         Disaggregated(
             prefill_table=step_table(setting, prefill, prefill, replace(reach, tokens=budget)),
             prefill_policy=first,
-            decode_table=step_table(setting, decode, decode, reach),
+            decode_table=_of_a_batch(step_table(setting, decode, decode, reach), batches, len(decode.stages)),
             decode_policy=second,
             prefill_servers=max(1, senders // copies),
             decode_servers=max(1, receivers // copies),
@@ -178,6 +178,11 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
         lengths,
     )
     return shown_late(times, late, lengths)
+
+
+def _of_a_batch(table: StepTable, batches: int, stages: int) -> StepTable:
+    """The passes of one of `batches` that go round `stages`: of more batches than stages each waits for its turn."""
+    return table if batches <= stages else table.slowed(max(1.0, batches * table.slowest_share))
 
 
 def shown_late(times: ServingTimes, first_token_steps: float, lengths: Lengths) -> ServingTimes:

@@ -15,11 +15,11 @@ from ..dataset import Dataset
 from ..report.summary import Rungs, rungs_of
 from ..results import CaseResult, ResultModel
 from ..solver import Fixed, Solver
-from . import feedback, fixers, knowledge, samples
+from . import feedback, fixers, knowledge, reference, samples
 from .variant import Ablation
 
 ABLATIONS: dict[str, Ablation] = {
-    one.name: one for one in (feedback.ABLATION, knowledge.ABLATION, fixers.ABLATION, samples.ABLATION)
+    one.ABLATION.name: one.ABLATION for one in (feedback, knowledge, fixers, reference, samples)
 }
 # Runs a solver over a dataset: in how many processes is the caller's affair.
 Run = Callable[[Dataset, Solver], tuple[CaseResult, ...]]

@@ -24,6 +24,7 @@ class Feedback:
     patch: tuple[Mapping[str, Any], ...] = ()
     repaired_as: str | None = None
     message: str = ""
+    hint: str = ""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -49,6 +50,7 @@ def last_feedback(request: ModelRequest) -> Feedback | None:
         patch=tuple(one for one in _list(found, "patch") if isinstance(one, dict)),
         repaired_as=repaired if isinstance(repaired := found.get("repaired_as"), str) else None,
         message=str(found.get("message", "")),
+        hint=str(found.get("hint", "")),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError, UnknownNameError
 from ...loop.planner import AgentOptions
-from ..solver import UNHURRIED, Solver
+from ..solver import HELD, UNHURRIED, Solver
 
 if TYPE_CHECKING:
     from ...model.settings import EndpointFlags
@@ -87,6 +87,18 @@ def _student(spec: SolverSpec, place: Path) -> Solver:
     return Student(_options(spec))
 
 
+def _obedient(spec: SolverSpec, place: Path) -> Solver:
+    from .obedient import Obedient
+
+    return Obedient(options=_options(spec, reference=True))
+
+
+def _opener(spec: SolverSpec, place: Path) -> Solver:
+    from .opener import Opener
+
+    return Opener(_options(spec, reference=True))
+
+
 def _unconnected(spec: SolverSpec, place: Path) -> Solver:
     from .unconnected import Unconnected
 
@@ -118,12 +130,12 @@ def _live(spec: SolverSpec, place: Path) -> Solver:
     return Recorder.into(spec.record, live, spec.dataset_hash)
 
 
-def _options(spec: SolverSpec) -> AgentOptions:
+def _options(spec: SolverSpec, *, reference: bool = False) -> AgentOptions:
     """The options that were given, if any were, with what makes them those of a solver that is no live model."""
     if spec.options is None:
-        return UNHURRIED
+        return HELD if reference else UNHURRIED
     limits = spec.options.limits.model_copy(update={"seconds": UNHURRIED.limits.seconds})
-    return replace(spec.options, limits=limits, reference=UNHURRIED.reference)
+    return replace(spec.options, limits=limits, reference=reference)
 
 
 _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
@@ -132,6 +144,8 @@ _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
     "careless": _careless,
     "stubborn": _stubborn,
     "student": _student,
+    "obedient": _obedient,
+    "opener": _opener,
     "unconnected": _unconnected,
     "scripted": _scripted,
     "cassette": _cassette,

@@ -10,15 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.evaluation.solver import UNHURRIED, Solver
+from shardwright.agent.evaluation.solver import HELD, UNHURRIED, Solver
+from shardwright.agent.evaluation.solvers import obedient, opener
 from shardwright.agent.evaluation.solvers.careless import Careless, Stubborn
 from shardwright.agent.evaluation.solvers.feedback import last_feedback
 from shardwright.agent.evaluation.solvers.student import DEGREES, Student
+from shardwright.agent.loop.planner import ModelPlanner
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import Message, ModelRequest, ToolSpec
 
+from ...agent.loop.questions import question
 from .worlds import found, scored
 
+MOE_16 = "Serve DeepSeek-V3 on 16 H200, 4k in / 1k out, 64 concurrent requests, best throughput"
+DENSE_8 = "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency"
 PERSONAS = (Careless(), Stubborn(), Student())
 SUBMIT = ToolSpec(name="submit_dag", description="", parameters={})
 OPENING = (Message(role="system", content="plan"), Message(role="user", content="a request"))
@@ -71,6 +76,37 @@ def test_the_careless_one_takes_the_repair_that_it_is_offered() -> None:
 
 def test_the_stubborn_one_says_the_same_whatever_it_is_told() -> None:
     assert len(set(proposals(Stubborn(), [told_of(rules=["TP005"]), told_of(repaired_as="d2"), "x"]))) == 1
+
+
+@pytest.mark.parametrize("request_text", [MOE_16, DENSE_8])
+@pytest.mark.parametrize("slip", obedient.SLIPS)
+def test_whoever_does_what_the_feedback_says_has_a_plan_in_one_further_turn(slip: str, request_text: str) -> None:
+    asked = question(request_text)
+    planner = ModelPlanner(obedient.speaker_of(asked, slip), HELD)
+    finished = planner.run_question(asked, request_text)
+    assert finished.ending.status in ("accepted", "accepted_after_repair")
+    assert finished.ending.spent.turns <= 2
+    found = finished.result
+    assert found.plan is not None and found.estimate is not None
+    assert not asked.against(found.plan, found.estimate).is_behind
+
+
+def test_what_a_slip_is_told_is_mended_without_a_repair_too() -> None:
+    asked = question(DENSE_8)
+    planner = ModelPlanner(obedient.speaker_of(asked, "multiplies TP and EP"), replace(HELD, repairs=False))
+    assert planner.run_question(asked, DENSE_8).ending.status == "accepted"
+
+
+def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_tenth() -> None:
+    text = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
+    asked = question(text)
+    finished = ModelPlanner(opener.speaker_of("throughput"), HELD).run_question(asked, text)
+    assert (finished.ending.status, finished.ending.origin) == ("accepted", "model")
+    found = finished.result
+    assert found.plan is not None and found.estimate is not None and found.report is not None
+    beside = asked.against(found.plan, found.estimate)
+    assert beside.own.value >= 1.1 * beside.reference.value
+    assert f"Against the built-in proposer's plan: {beside.words}" in found.report.explanation
 
 
 def test_stubbornness_ends_a_run_without_progress() -> None:

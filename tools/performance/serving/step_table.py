@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...errors import InputError
@@ -19,6 +19,9 @@ _COLUMNS = {
     "sequences": ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "head_s"),
     "chunk_tokens": ("prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s"),
 }
+
+
+_OF_HOST = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,18 @@ class StepTable:
             raise InputError("StepTable.linear_s: a pass that takes no time; every value must be positive")
         if not 0.0 < self.slowest_share <= 1.0:
             raise InputError(f"StepTable.slowest_share is {self.slowest_share}; it must be above 0 and at most 1")
-        for name in ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s", "window_tokens"):
+        for name in (*_OF_HOST, "window_tokens"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(f"StepTable.{name} is {value}; it must be a finite number, 0 or more")
+
+    def slowed(self, factor: float) -> StepTable:
+        """The table of a server whose every pass takes `factor` times as long."""
+        if factor == 1.0:
+            return self
+        columns = {name: [one * factor for one in getattr(self, name)] for names in _COLUMNS.values() for name in names}
+        hosts = {name: getattr(self, name) * factor for name in _OF_HOST}
+        return replace(self, **columns, **hosts)
 
     def _check_grid(self, grid: str) -> None:
         points: Sequence[float] = getattr(self, grid)

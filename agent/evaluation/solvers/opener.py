@@ -1,0 +1,68 @@
+"""A persona that tries to beat the reference: it searches what the built-in proposer left out, and takes the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....tools.calibration.custom import CustomCalibration
+from ....tools.strict_json import parse
+from ....tools.strict_values import JsonError
+from ...loop.against import REFERENCE
+from ...loop.planner import AgentOptions
+from ...model.client import ModelClient
+from ...model.messages import ModelRequest, Reply
+from ...model.scripted import calls
+from ..posed import PosedCase
+from ..solver import HELD
+from .speaker import Speaker, submits
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Searches once, and submits the best by the figures that it is told, else the reference."""
+
+    options: AgentOptions = field(default=HELD)
+    calibration: CustomCalibration | None = None
+    name: str = "opener"
+    is_deterministic: bool = True
+
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
+        """Someone who begins to look in this case."""
+        assert found.question is not None
+        return speaker_of(found.question.request.workload.objective, self.name)
+
+
+def speaker_of(objective: str, name: str = "opener") -> ModelClient:
+    """Someone who wants more tokens/s, or less time or money, than the reference has."""
+    sign = 1.0 if objective == "throughput" else -1.0
+
+    def answer(request: ModelRequest) -> Reply:
+        if not any(one.role == "assistant" for one in request.messages):
+            return calls(("search_strategies", {"count": 3}))
+        offers = {handle: sign * change for handle, change in _offers(_object(request.messages[-1].content))}
+        best = max(offers, key=offers.__getitem__, default=REFERENCE)
+        return submits(request, handle=best if offers.get(best, 0.0) > 0.0 else REFERENCE)
+
+    return Speaker(name, answer)
+
+
+def _offers(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Handles of a search, each with by which percentage its figure is larger than the reference's."""
+    columns = told.get("columns")
+    if not isinstance(columns, list):
+        return
+    for row in told.get("rows", []):
+        one = dict(zip(columns, row, strict=False))
+        handle, change = one.get("handle"), one.get("against_reference")
+        if isinstance(handle, str) and isinstance(change, str):
+            yield handle, float(change.rstrip("%"))
+
+
+def _object(content: str) -> dict[str, Any]:
+    try:
+        value = parse(content, "")
+    except JsonError:
+        return {}
+    return value if isinstance(value, dict) else {}
