@@ -106,6 +106,6 @@ def test_requests_longer_than_the_servers_take_are_told_first() -> None:
 def test_what_a_command_in_a_request_says_beside_the_split_is_not_acted_on() -> None:
     said = read_request("vllm serve Qwen/Qwen3-32B -tp 4 --tensor-paralel-size 4 --enforce-eager on 8 H100")
     assert [words.split(" of the ")[0] for words in said.unread] == [
-        "--tensor-paralel-size",
+        "--tensor-paralel-size (did you mean --tensor-parallel-size?)",
         "execution without CUDA graphs",
     ]
