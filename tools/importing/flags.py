@@ -224,7 +224,8 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
             yield name, "true", shown
             # An object of all options stands for a file of them.
             before = "" if vocabulary.names.get(name) == "options" else f"{name}."
-            yield from ((inner, text, shown) for inner, text, _ in _flattened(before, parsed, _MOST_DEPTH))
+            inside = _flattened(before, parsed, _MOST_DEPTH)
+            yield from ((inner, text, f"{shown}.{key}") for inner, text, key in inside)
         else:
             yield name, value, shown
 

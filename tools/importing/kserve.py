@@ -12,6 +12,7 @@ from typing import Any
 
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from .process import Process
+from .resources import hardware_in
 
 _KIND = "LLMInferenceService"
 _FLAGS = {"tensor": "--tensor-parallel-size", "pipeline": "--pipeline-parallel-size", "data": "--data-parallel-size"}
@@ -46,7 +47,13 @@ def _server(model: str, spec: Mapping[str, Any], phase: str) -> Process:
         words += [word for word in as_list(container.get("args")) if isinstance(word, str) and word.startswith("-")]
     if phase:
         words += ["--disaggregation-mode", phase]
-    return Process(engine="vllm", words=tuple(words), hint=phase, copies=max(1, as_int(spec.get("replicas")) or 1))
+    return Process(
+        engine="vllm",
+        words=tuple(words),
+        hint=phase,
+        copies=max(1, as_int(spec.get("replicas")) or 1),
+        runs_on=tuple(hardware_in(as_mapping(spec.get("template")))),
+    )
 
 
 def _split(text: str) -> list[str]:

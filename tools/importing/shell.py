@@ -14,7 +14,8 @@ from itertools import islice, pairwise
 from math import prod
 
 from .blocks import code_of
-from .process import Process, engine_words, image_version, is_load_generator
+from .process import Process, engine_words, image_version, is_launched, is_load_generator
+from .resources import hardware_of_job, of_docker
 from .signs import may_launch
 
 MOST_CHARS = 300_000
@@ -52,19 +53,20 @@ _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
 
 @dataclass(slots=True)
 class Script:
-    """What a script comes to: processes, files that it writes, words of load generators, and its comments."""
+    """What a script comes to: processes, files that it writes, words of load generators, comments, and variables."""
 
     processes: list[Process] = field(default_factory=list[Process])
     files: dict[str, str] = field(default_factory=dict[str, str])
     loads: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     comments: list[str] = field(default_factory=list[str])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def read_script(text: str, around: Process | None = None, environment: Mapping[str, str] | None = None) -> Script:
     """Read `text`; what an enclosing manifest says of its processes comes from `around`."""
     code = code_of(text[:MOST_CHARS], _is_command)
-    found = Script(files=code.files)
-    _Reader(found, around, dict(environment or {}), _MOST_DEPTH).read(code.lines)
+    found = Script(files=code.files, variables=dict(environment or {}))
+    _Reader(found, around, found.variables, _MOST_DEPTH).read(code.lines)
     return found
 
 
@@ -86,6 +88,8 @@ class _Reader:
     remark: str = ""
     # How often the body of each open loop is run, by the loop's variable.
     loops: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    # The hardware that the head of the script names.
+    runs_on: tuple[str, ...] = ()
 
     def read(self, lines: Iterable[str]) -> None:
         for line in _whole(lines):
@@ -95,6 +99,7 @@ class _Reader:
                 comment = line.lstrip().lstrip("#").strip()
                 if job := _JOB.match(comment):
                     self.variables |= dict.fromkeys(_JOB_VARIABLES[job[1]], job[2])
+                self.runs_on += tuple(hardware_of_job(comment))
                 self.found.comments.append(comment)
                 self.remark = comment
                 words = _words(comment)
@@ -141,25 +146,36 @@ class _Reader:
             self.found.loads.append(tuple(words))
         elif (inner := _inner_script(words)) is not None and self.depth > 0:
             named = {**self.variables, **own, **_passed(words)}
-            around = self.around or Process(engine="vllm", words=())
-            around = replace(around, version=image_version(words) or around.version)
+            around = self._around(words)
             _Reader(self.found, around, named, self.depth - 1, self.node, self.remark).read(inner.split("\n"))
         elif (started := engine_words(words)) is not None:
             engine, rest, version = started
             exported = {name: value for name, value in self.variables.items() if name.isupper()}
-            around = self.around
+            before = words[: len(words) - len(rest)]
+            around = self._around(before)
             self.found.processes.append(
-                Process(
+                replace(
+                    around,
                     engine=engine,
                     words=rest,
-                    environment={**exported, **own, **_passed(words[: len(words) - len(rest)])},
-                    hint=" ".join(filter(None, (around.hint if around else "", self.remark))),
+                    environment={**exported, **own, **_passed(before)},
+                    hint=" ".join(filter(None, (around.hint, self.remark))),
                     node=self.node,
-                    copies=(around.copies if around else 1) * self._times(rest),
-                    nodes=around.nodes if around else None,
-                    version=version or (around.version if around else None),
+                    copies=around.copies * self._times(rest),
+                    version=version or around.version,
                 )
             )
+
+    def _around(self, words: list[str]) -> Process:
+        """What is known around a command that begins with `words`."""
+        around = self.around or Process(engine="vllm", words=())
+        return replace(
+            around,
+            version=image_version(words) or around.version,
+            gpus=of_docker(words) or around.gpus,
+            runs_on=(*around.runs_on, *self.runs_on),
+            is_spread=around.is_spread or is_launched(words),
+        )
 
     def _times(self, words: Sequence[str]) -> int:
         """How often a command is run by the loops around it; a loop over the ranks of one server is none."""

@@ -21,7 +21,7 @@ _NAMES = {
     "device-memory-utilization": "memory_share", "kv-cache-dtype": "kv_cache", "dtype": "dtype",
     "quantization": "quantization", "q": "quantization", "enable-dbo": "two_batch",
     "kv-transfer-config": "transfer", "kv-transfer-config.kv-role": "kv_role", "disaggregation-mode": "mode",
-    "is-prefill-worker": "is_prefill", "is-decode-worker": "is_decode",
+    "distributed-executor-backend": "executor", "is-prefill-worker": "is_prefill", "is-decode-worker": "is_decode",
 }  # fmt: skip
 _SWITCHES = frozenset({
     "headless", "enable-expert-parallel", "ep", "enable-eplb", "enable-dbo", "is-prefill-worker", "is-decode-worker",
@@ -41,7 +41,7 @@ _BESIDE = frozenset({
     "block-size", "calculate-kv-scales", "compilation-config", "cuda-graph-sizes", "data-parallel-address",
     "data-parallel-backend", "data-parallel-external-lb", "data-parallel-hybrid-lb", "data-parallel-rpc-port",
     "dbo-decode-token-threshold", "dbo-prefill-token-threshold", "disable-cascade-attn", "disable-chunked-mm-input",
-    "disable-custom-all-reduce", "disable-prefix-caching", "distributed-executor-backend", "dpa", "dpe", "dph",
+    "disable-custom-all-reduce", "disable-prefix-caching", "dpa", "dpe", "dph",
     "dpp", "enable-chunked-prefill", "enable-log-requests", "enable-prefix-caching", "enable-sleep-mode",
     "eplb-config", "expert-placement-strategy", "guided-decoding-backend", "kv-events-config", "kv-transfer-config",
     "long-prefill-token-threshold", "max-logprobs", "max-long-partial-prefills", "max-num-partial-prefills",
