@@ -155,7 +155,7 @@ def _started(texts: Mapping[str, str]) -> tuple[Script, dict[str, Any]]:
         hint = f"{base} " if several and base else ""
         found.processes += [replace(one, hint=hint + one.hint) for one in script.processes]
         if manifest is not None:
-            options = options or next(iter(manifest.options), {})
+            options = options or (manifest.options[0] if manifest.options else {})
             sides += manifest.sides
     found.processes += [] if found.processes else sides
     if not found.processes and options:
