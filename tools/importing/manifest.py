@@ -17,6 +17,7 @@ from typing import Any
 from ..checkpoint import checkpoint
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from ..shapes import is_list, is_nested, is_object
+from .helm import of_helm
 from .kserve import of_kserve
 from .process import Process, engine_words, image_version
 from .resources import Allotment, hardware_in, of_object
@@ -28,7 +29,7 @@ _MOST_DEPTH = 40
 _MOST_DOCUMENTS = 100
 _OF_POD = re.compile(r"\$\((\w{1,60})\)")
 _MANIFEST = re.compile(
-    r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs|context_servers"
+    r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs|context_servers|servingEngineSpec"
     r"|kv_cache_config|enable_attention_dp|cuda_graph_config|moe_config|cache_transceiver_config|moe_expert_parallel_size"
     r"|nodeSelector|containers)[ \t]*:",
     re.M,
@@ -136,7 +137,10 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
         around = _said(value, around)
         for name, one in as_mapping(value.get("configs")).items():
             found.contents[name] = as_str(as_mapping(one).get("content")) or ""
-        if (processes := of_kserve(value)) is not None:
+        processes = of_kserve(value)
+        if processes is None and (one := of_helm(value, around.process())) is not None:
+            processes = [one]
+        if processes is not None:
             found.script.processes += processes
             return
         if as_str(value.get("kind")) == "ConfigMap":
@@ -190,6 +194,8 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
     for one in map(as_mapping, as_list(value.get("configs"))):
         name, target = as_str(one.get("source")) or "", as_str(one.get("target")) or ""
         found.script.files[target.rsplit("/", 1)[-1]] = found.contents.get(name, "")
+    if around.nodes is not None:
+        environment.setdefault("LWS_GROUP_SIZE", str(around.nodes))
     process = replace(around.process(), environment=environment)
     started = engine_words(words)
     script = next((word for word in words if "\n" in word or " " in word), None)

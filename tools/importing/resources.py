@@ -73,11 +73,10 @@ def of_object(value: Mapping[str, Any]) -> Allotment | None:
 
 def hardware_in(value: Mapping[str, Any]) -> Iterator[str]:
     """Names of accelerators or machines by which an object chooses its nodes, as `label: name`."""
-    for chooser in ("nodeSelector", "resourcesSelector"):
-        yield from _labelled(as_mapping(value.get(chooser)).items())
+    yield from _labelled(as_mapping(value.get("nodeSelector")).items())
     affinity = as_mapping(as_mapping(value.get("affinity")).get("nodeAffinity"))
     required = as_mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
-    for term in map(as_mapping, as_list(required.get("nodeSelectorTerms"))):
+    for term in map(as_mapping, as_list((required or value).get("nodeSelectorTerms"))):
         for one in map(as_mapping, as_list(term.get("matchExpressions"))):
             values = as_list(one.get("values"))
             if one.get("operator") == "In" and len(values) == 1:

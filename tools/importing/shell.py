@@ -14,6 +14,8 @@ from itertools import islice, pairwise
 from math import prod
 
 from .blocks import code_of
+from .loops import loop_in
+from .plain import plain
 from .process import Process, engine_words, image_version, is_launched, is_load_generator
 from .resources import hardware_of_job, of_docker
 from .signs import may_launch
@@ -32,11 +34,6 @@ _GOES_ON = re.compile(r"\\[ \t]*(?:#.*)?$")
 _OPENS_SCRIPT = re.compile(r"(?<![\w-])-[a-z]{0,5}c[ \t]+(['\"])")
 _CALCULATION = re.compile(r"\$\(\(([^()]{1,100})\)\)")
 _SUBSTITUTION = re.compile(r"\$\([^()]{0,400}\)")
-_LOOP = re.compile(r"for[ \t]+(\w{1,40})[ \t]+in[ \t]+(.{1,2000}?)[ \t]*(?:;|$)")
-_COUNTED_LOOP = re.compile(
-    r"for[ \t]*\(\([ \t]*(\w{1,40})[ \t]*=[ \t]*(\d{1,6})[ \t]*;[ \t]*\w{1,40}[ \t]*(<=?)[ \t]*(\d{1,6})[ \t]*;"
-)
-_RUN = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}|\$\(seq[ \t]+(\d{1,6})[ \t]+(\d{1,6})\)|\$\(seq[ \t]+(\d{1,6})\)")
 _JOB = re.compile(r"SBATCH[ \t]+--(nodes|gpus-per-node|ntasks|gres)[= \t](?:gpu:(?:\w{1,20}:)?)?(\d{1,5})")
 _JOB_VARIABLES = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "gpus-per-node": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
@@ -66,7 +63,7 @@ def read_script(text: str, around: Process | None = None, environment: Mapping[s
     """Read `text`; what an enclosing manifest says of its processes comes from `around`."""
     code = code_of(text[:MOST_CHARS], _is_command)
     found = Script(files=code.files, variables=dict(environment or {}))
-    _Reader(found, around, found.variables, _MOST_DEPTH).read(code.lines)
+    _Reader(found, around, found.variables, _MOST_DEPTH).read(plain(code.lines))
     return found
 
 
@@ -111,7 +108,7 @@ class _Reader:
     def _line(self, line: str) -> None:
         """The commands of a line, one after the other; what stands before a `)` alone names a branch."""
         stripped = line.strip()
-        if (loop := _times(stripped)) is not None:
+        if (loop := loop_in(stripped)) is not None:
             self.loops.append(loop)
         elif re.match(r"done\b", stripped) and self.loops:
             self.loops.pop()
@@ -133,7 +130,7 @@ class _Reader:
             text = max(written[1 : written.index(">")], key=len, default="")
             self.found.files[written[written.index(">") + 1].rsplit("/", 1)[-1]] = text.replace("\\n", "\n")
             return
-        words = [self._filled(word) for word in islice(_unredirected(written), _MOST_WORDS)]
+        words = list(islice((part for word in _unredirected(written) for part in self._parts(word)), _MOST_WORDS))
         own: dict[str, str] = {}
         while words and (words[0] in _STARTERS or _ASSIGNMENT.fullmatch(words[0])):
             if match := _ASSIGNMENT.fullmatch(words[0]):
@@ -147,7 +144,7 @@ class _Reader:
         elif (inner := _inner_script(words)) is not None and self.depth > 0:
             named = {**self.variables, **own, **_passed(words)}
             around = self._around(words)
-            _Reader(self.found, around, named, self.depth - 1, self.node, self.remark).read(inner.split("\n"))
+            _Reader(self.found, around, named, self.depth - 1, self.node, self.remark).read(plain(inner.split("\n")))
         elif (started := engine_words(words)) is not None:
             engine, rest, version = started
             exported = {name: value for name, value in self.variables.items() if name.isupper()}
@@ -192,9 +189,12 @@ class _Reader:
             return "$CALCULATION"
         return _value_of(parts)
 
-    def _filled(self, word: str) -> str:
-        """`word` with what the text gives its variables; the others stay."""
-        return filled(word, self.variables)
+    def _parts(self, word: str) -> list[str]:
+        """`word` with what the text gives its variables; one that stands for several flags is several words."""
+        value = filled(word, self.variables)
+        if value == word or not _NAME.fullmatch(word) or not value.startswith("-") or " " not in value:
+            return [value]
+        return _words(value)
 
 
 def filled(word: str, variables: Mapping[str, str]) -> str:
@@ -205,19 +205,6 @@ def filled(word: str, variables: Mapping[str, str]) -> str:
         return match[0] if known is None else known
 
     return _NAME.sub(value, word[:_MOST_VALUE])[:_MOST_VALUE]
-
-
-def _times(line: str) -> tuple[str, int] | None:
-    """The variable of the loop that a line begins, and how often its body is run, as far as the line says."""
-    if counted := _COUNTED_LOOP.match(line):
-        return counted[1], max(1, int(counted[4]) - int(counted[2]) + (counted[3] == "<="))
-    loop = _LOOP.match(line)
-    if loop is None:
-        return None
-    if run := _RUN.fullmatch(loop[2].strip()):
-        first, last = (int(one) for one in (run[1] or run[3] or "1", run[2] or run[4] or run[5]))
-        return loop[1], max(1, last - first + 1)
-    return loop[1], 1 if "$" in loop[2] else len(loop[2].split())
 
 
 def _value_of(parts: Sequence[str]) -> str:
@@ -284,8 +271,11 @@ def _unredirected(words: list[str]) -> Iterator[str]:
 def _inner_script(words: list[str]) -> str | None:
     """The script that a shell is given in a word, as by `bash -c`."""
     for place, word in enumerate(words[:-2]):
-        if word in _SHELLS and _SCRIPT_FLAG.fullmatch(words[place + 1]):
-            return words[place + 2]
+        if word.removeprefix("--entrypoint=") in _SHELLS:
+            # Between a shell as an image's entry point and its flag stands the image.
+            found = next((at for at in range(place + 1, place + 3) if _SCRIPT_FLAG.fullmatch(words[at])), None)
+            if found is not None and found + 1 < len(words):
+                return words[found + 1]
     return None
 
 
