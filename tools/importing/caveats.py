@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..catalog.architecture import Architecture
-from ..engines.names import ENGINES
 from ..errors import InputError
 from ..plan.document import HardwareBlock, WorkloadBlock
 from .flags import Flags
@@ -177,8 +176,8 @@ def share_of_free(launch: Launch) -> Iterator[str]:
     flags = launch.commands[0].flags
     if launch.engine == "trtllm" and (share := flags.share("memory_share")) is not None:
         yield (
-            f"{flags.written['memory_share']} {share:g} is {ENGINES[launch.engine].title}'s share of what weights and "
-            "runtime leave free, for the KV cache; the room for requests is estimated so"
+            f"{flags.written['memory_share']} {share:g} is of what weights and runtime leave free, and the room for "
+            f"requests is estimated so; rule ME001 allows {share:.0%} of all memory, which is less"
         )
 
 
