@@ -29,6 +29,8 @@ _HOSTILE = {
     "aliases": "kind: &b0 [x]\n" + "".join(f"b{n}: &b{n} [*b{n - 1}, *b{n - 1}]\n" for n in range(1, 40)),
     "arrays that never end": "A=(\n" * 60_000 + "vllm serve x -tp 2",
     "arrays that double": "A=(x x x)\n" + 'A+=("${A[@]}" "${A[@]}")\n' * 2_000 + 'vllm serve "${A[@]}" -tp 2',
+    "functions that never end": "a() {\n" * 60_000 + "vllm serve x -tp 2",
+    "functions that call each other": "a() {\n" + 'a "$@" "$@"\n' * 150 + "}\n" + "a x y z\n" * 5_000,
     "lists": "['a'," * 60_000 + "vllm serve x -tp 2",
     "depth": "kind: X\nspec: " + "[" * 3_000 + "]" * 3_000,
     "scripts in scripts": "bash -c \"" * 500 + "vllm serve x",

@@ -22,6 +22,7 @@ from .kserve import of_kserve
 from .process import Process, engine_words, image_version
 from .resources import Allotment, hardware_in, of_object
 from .shell import Script, filled, read_script
+from .skypilot import of_skypilot
 
 MOST_CHARS = 400_000
 _MOST_VALUES = 50_000
@@ -31,7 +32,7 @@ _OF_POD = re.compile(r"\$\((\w{1,60})\)")
 _MANIFEST = re.compile(
     r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs|context_servers|servingEngineSpec"
     r"|kv_cache_config|enable_attention_dp|cuda_graph_config|moe_config|cache_transceiver_config|moe_expert_parallel_size"
-    r"|nodeSelector|containers)[ \t]*:",
+    r"|nodeSelector|containers|num_nodes|run)[ \t]*:",
     re.M,
 )
 # A value that a template leaves open.
@@ -157,6 +158,9 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
         if _OPTIONS & value.keys():
             found.options.append(value)
             return
+        if (task := of_skypilot(value, around.process())) is not None:
+            _script(*task, found)
+            return
         if any(isinstance(value.get(key), str | list) for key in ("command", "args", "image")):
             _container(value, around, found)
             return
@@ -200,17 +204,21 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
     started = engine_words(words)
     script = next((word for word in words if "\n" in word or " " in word), None)
     if script is not None and any(word in _SHELLS for word in words):
-        inner = read_script(script, replace(process, version=image_version(words)), environment)
-        found.script.processes += [
-            replace(one, environment={**environment, **one.environment}) for one in inner.processes
-        ]
-        found.script.files.update(inner.files)
-        found.script.loads += inner.loads
+        _script(script, replace(process, version=image_version(words)), found)
     elif started is not None:
         engine, rest, version = started
         # Kubernetes writes $(NAME) where a shell has ${NAME}.
         plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**found.variables, **environment}) for word in rest)
         found.script.processes.append(replace(process, engine=engine, words=plain, version=version))
+
+
+def _script(text: str, process: Process, found: Manifest) -> None:
+    """A script of a manifest, with what stands around it."""
+    environment = process.environment
+    inner = read_script(text, process, environment)
+    found.script.processes += [replace(one, environment={**environment, **one.environment}) for one in inner.processes]
+    found.script.files.update(inner.files)
+    found.script.loads += inner.loads
 
 
 def _words(value: object) -> list[str]:

@@ -17,6 +17,8 @@ _ALL_OF = re.compile(r"\"?\$\{(\w{1,60})\[[@*]\]\}\"?")
 _REMARK = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = r"(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')"
 _LIST = re.compile(rf"\[[ \t]*{_QUOTED}(?:[ \t]*,[ \t]*{_QUOTED}){{1,400}}[ \t]*,?[ \t]*\]")
+# What a unit or a supervisor runs.
+_RUNS = re.compile(r"[ \t]*(?:ExecStart|command)=(?=[/\w])")
 _SETTING = re.compile(r"[ \t]*(?:Environment=|ENV[ \t]+)[\"']?([A-Z][A-Z0-9_]{0,60})(?:=|[ \t]+)(.*)")
 
 
@@ -36,6 +38,8 @@ def plain(lines: Iterable[str]) -> Iterator[str]:
             continue
         if setting is not None:
             line = f"{setting[1]}={setting[2].rstrip().rstrip(chr(34))}"
+        elif runs := _RUNS.match(line):
+            line = line[runs.end() :]
         elif "[" in line:
             line = _put(_LIST.sub(_as_words, line), arrays)
         yield line

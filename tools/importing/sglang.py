@@ -48,7 +48,7 @@ _BESIDE = frozenset({
     "mm-attention-backend", "moe-runner-backend", "num-continuous-decode-steps",
     "num-reserved-decode-tokens", "page-size", "prefill-attention-backend", "prefill-round-robin-balance",
     "sampling-backend", "schedule-conservativeness", "schedule-policy", "scheduler-recv-interval", "sleep-on-idle",
-    "stream-output", "tokenizer-worker-num", "warmups", "weight-loader-disable-mmap",
+    "stream-output", "tokenizer-worker-num", "torch-compile-max-bs", "warmups", "weight-loader-disable-mmap",
 })  # fmt: skip
 _CHOICES = {
     "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),

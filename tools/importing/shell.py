@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from math import prod
 
 from .blocks import code_of
+from .functions import called
 from .loops import loop_in
 from .plain import plain
 from .process import Process, engine_words, image_version, is_launched, is_load_generator
@@ -63,7 +64,7 @@ def read_script(text: str, around: Process | None = None, environment: Mapping[s
     """Read `text`; what an enclosing manifest says of its processes comes from `around`."""
     code = code_of(text[:MOST_CHARS], _is_command)
     found = Script(files=code.files, variables=dict(environment or {}))
-    _Reader(found, around, found.variables, _MOST_DEPTH).read(plain(code.lines))
+    _Reader(found, around, found.variables, _MOST_DEPTH).read(plain(called(code.lines)))
     return found
 
 
