@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 _MOST_LINES = 20_000
-_MOST_CALLS = 500
+# Characters of bodies that calls run, all together.
+_MOST_RUN = 100_000
 _MOST_DEPTH = 3
 _MOST_BODY = 200
 _MOST_CHARS = 8_000
@@ -22,7 +23,7 @@ def called(lines: Iterable[str]) -> Iterator[str]:
     used = {_first(line) for line in (*rest, *(line for body in bodies.values() for line in body))}
     for name in bodies.keys() - used:
         rest += [line for line in bodies[name] if _GIVEN.search(line) is None]
-    left = [_MOST_CALLS]
+    left = [_MOST_RUN]
     for line in rest:
         yield from _run(line, bodies, left, _MOST_DEPTH)
 
@@ -60,17 +61,17 @@ def _run(line: str, bodies: dict[str, list[str]], left: list[int], depth: int) -
     if body is None or depth <= 0 or left[0] <= 0:
         yield line
         return
-    left[0] -= 1
     try:
         given = shlex.split(line[:_MOST_CHARS].rstrip().removesuffix("&"))[1:_MOST_GIVEN]
     except ValueError:
         given = line[:_MOST_CHARS].split()[1:_MOST_GIVEN]
     for one in body:
-        if one.strip() == "shift" or one.rstrip().endswith("; shift"):
-            yield from _run(_put(one.rstrip().removesuffix("shift").rstrip("; \t"), given), bodies, left, depth - 1)
-            given = given[1:]
-        else:
-            yield from _run(_put(one, given), bodies, left, depth - 1)
+        plain = one.rstrip()
+        shifts = plain.strip() == "shift" or plain.endswith("; shift")
+        line = _put(plain.removesuffix("shift").rstrip("; \t") if shifts else one, given)
+        left[0] -= len(line) + 1
+        yield from _run(line, bodies, left, depth - 1)
+        given = given[1:] if shifts else given
 
 
 def _put(line: str, given: Sequence[str]) -> str:
