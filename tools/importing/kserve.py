@@ -1,7 +1,7 @@
 """KServe's objects: an InferenceService with vLLM's flags, and an LLMInferenceService, whose degrees are fields.
 
-Of the second: `spec.parallelism` {tensor, pipeline, data, expert}, `spec.prefill` the other side where phases lie apart,
-and the flags of its preset in `VLLM_ADDITIONAL_ARGS` (kserve/website, `llmisvc-configuration`).
+Of the second: `spec.parallelism` {tensor, pipeline, data, expert}, `spec.prefill` the other side where phases lie
+apart, and the flags of its preset in `VLLM_ADDITIONAL_ARGS` (kserve/website, `llmisvc-configuration`).
 """
 
 from __future__ import annotations
