@@ -55,8 +55,9 @@ class Imported(Sparse):
     """What runs as a plan: `valid` where it keeps every rule, with the findings where not.
 
     `servers` groups of `engine` processes are started. `refused` says why the engine does not start them as they are
-    written; `remarks` what a person has to know. `not_understood` are flags that mean nothing here, and values that
-    mean nothing with these; `unplanned` is what the engine was told that no estimate of ours knows.
+    written; `remarks` what a person has to know. `not_understood` are flags that mean nothing here, values that mean
+    nothing with these, and files that were not given; `unplanned` is what the engine was told that no estimate of ours
+    knows.
     """
 
     plan: Plan
@@ -150,7 +151,7 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
         why_not_estimated=why_not,
         assumptions=intent.assumptions,
         readings=intent.readings,
-        not_understood=tuple(dict.fromkeys(name for one in flags for name in one.unknown)),
+        not_understood=tuple(dict.fromkeys((*(name for one in flags for name in one.unknown), *unread_files(launch)))),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
         refused=(*deployment.refused, *_not_quantised(intent, launch)),
         remarks=tuple(dict.fromkeys(_remarks(plan, launch, deployment, architecture, hardware))),
@@ -171,7 +172,6 @@ def _remarks(
     """What a person has to know, worst first."""
     yield from lengths(launch, plan.workload, architecture)
     yield from deployment.remarks
-    yield from unread_files(launch)
     yield from options_alone(launch)
     yield from share_of_free(launch)
     yield from hardware_remarks(named, plan.hardware)

@@ -80,5 +80,5 @@ def _texts(source: tuple[str, ...]) -> tuple[str, dict[str, str]]:
         InputError: a file cannot be read.
     """
     files = [one for one in source if _is_file(one)]
-    texts = {Path(one).name if one != STANDARD else "standard input": read_plan_text(Path(one)) for one in files}
+    texts = {one if one != STANDARD else "standard input": read_plan_text(Path(one)) for one in files}
     return " ".join(one for one in source if one not in files), texts

@@ -158,10 +158,8 @@ def unread_files(launch: Launch) -> Iterator[str]:
     """Files of options that commands name and that were not given."""
     for command in launch.commands:
         if command.unread is not None:
-            yield (
-                f"{command.unread[:80]}, which {command.flags.written['config']} names, was not given: its settings "
-                "were not read; give the file behind the command"
-            )
+            written = command.flags.written["config"]
+            yield f"{written} {command.unread[:80]} (not read: give the file behind the command)"
 
 
 def options_alone(launch: Launch) -> Iterator[str]:

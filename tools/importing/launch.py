@@ -151,8 +151,8 @@ def _started(texts: Mapping[str, str]) -> tuple[Script, dict[str, Any]]:
         found.files |= script.files | ({base: texts[name]} if base else {})
         found.comments += script.comments
         found.loads += script.loads
-        # Of several files that start something the names may say what for.
-        hint = f"{base} " if several and base else ""
+        # Of several files that start something the names, or their folders', may say what for.
+        hint = f"{' '.join(name.split('/')[-2:])} " if several else ""
         found.processes += [replace(one, hint=hint + one.hint) for one in script.processes]
         if manifest is not None:
             options = options or (manifest.options[0] if manifest.options else {})
