@@ -163,6 +163,8 @@ def _not_quantised(intent: Intent, launch: Launch) -> tuple[str, ...]:
     model, written = intent.model, launch.model
     if written is None or named_format(written) or "quantization_config" in model.config or not _is_known(written):
         return ()
+    if written.startswith(("/", ".", "~")):  # what lies in a folder is not known
+        return ()
     return tuple(not_quantised(launch, model.name))
 
 

@@ -81,7 +81,7 @@ def gpus_given(servers: Iterable[Server], *, lacking: bool) -> Iterator[str]:
     """Where the text gives commands fewer GPUs than their degrees need (`lacking`), or more."""
     needs: dict[Allotment, int] = {}
     for server in servers:
-        part = -(-server.ranks // _spread(server))
+        part = -(-server.ranks // _spread(server)) * server.commands[0].process.times
         for given in _allotments(server):
             needs[given] = needs.get(given, 0) + part
     for given, need in needs.items():
@@ -96,7 +96,7 @@ def _allotments(server: Server) -> Iterable[Allotment]:
     found = [
         given
         for one in server.commands
-        if not (one.process.is_spread or _is_on_ray(one)) and (given := _given(one)) is not None
+        if not (one.process.is_spread or _is_on_ray(one) or _is_any_rank(one)) and (given := _given(one)) is not None
     ]
     head = server.commands[0]
     return dict.fromkeys(found) if head.process.nodes or "node_rank" in head.flags.values else found
@@ -111,6 +111,11 @@ def _given(command: Command) -> Allotment | None:
 def _is_on_ray(command: Command) -> bool:
     """Whether its ranks lie where Ray puts them, on a number of nodes that the text does not say."""
     return command.flags.text("executor") == "ray" and command.process.nodes is None
+
+
+def _is_any_rank(command: Command) -> bool:
+    """Whether it is started for each of several ranks, on a number of nodes that the text does not say."""
+    return "rank" in command.flags.values and command.flags.text("rank") is None
 
 
 def _spread(server: Server) -> int:

@@ -19,7 +19,7 @@ from ..plan.elements import as_int, as_list, as_mapping, as_str
 from ..shapes import is_list, is_nested, is_object
 from .helm import of_helm
 from .kserve import of_kserve
-from .process import Process, engine_words, image_version
+from .process import Process, engine_words, image_version, is_launched
 from .resources import Allotment, hardware_in, of_object
 from .shell import Script, filled, read_script
 from .skypilot import of_skypilot
@@ -209,7 +209,8 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
         engine, rest, version = started
         # Kubernetes writes $(NAME) where a shell has ${NAME}.
         plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**found.variables, **environment}) for word in rest)
-        found.script.processes.append(replace(process, engine=engine, words=plain, version=version))
+        launched = is_launched(words[: len(words) - len(rest)])
+        found.script.processes.append(replace(process, engine=engine, words=plain, version=version, is_spread=launched))
 
 
 def _script(text: str, process: Process, found: Manifest) -> None:

@@ -42,7 +42,8 @@ class Process:
 
     `hint`: names and remarks around it, which may say its role. `node`: a label of the node or place that it is for.
     `copies` of its group of `nodes` nodes are started. `gpus` are those that the text gives it, and `runs_on` the
-    hardware that it names for it, as written. `is_spread`: a launcher starts its ranks, on other nodes too.
+    hardware that it names for it, as written. `is_spread`: a launcher starts its ranks, on other nodes too. Of the
+    copies `times` share what they are given: loops of a script start them.
     """
 
     engine: EngineName
@@ -56,6 +57,7 @@ class Process:
     gpus: Allotment | None = None
     runs_on: tuple[str, ...] = ()
     is_spread: bool = False
+    times: int = 1
 
 
 def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str | None] | None:

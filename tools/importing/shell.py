@@ -160,6 +160,7 @@ class _Reader:
                     hint=" ".join(filter(None, (around.hint, self.remark))),
                     node=self.node,
                     copies=around.copies * self._times(rest),
+                    times=around.times * self._times(rest),
                     version=version or around.version,
                 )
             )
