@@ -16,6 +16,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.compare import compare as compare_plans
 from ..tools.comparison.result import Comparison
 from ..tools.comparison.side import Document
+from ..tools.comparison.words import concluded
 from ..tools.errors import InputError
 from ..tools.files import shown_path
 from ..tools.importing.launch import is_launch, read_launch
@@ -26,7 +27,7 @@ from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
 from ..tools.plan.reader import is_json_text, read_document
 from ..tools.plan.shorthand import read_shorthand
 from ..tools.rules.legality import RELAXATION_OF
-from .import_api import imported
+from .import_api import Imported, imported
 from .stated_strategy import build_stated, read_block, read_strategy
 
 # A name that ends like this is a file's, whether there is one or not.
@@ -59,13 +60,24 @@ def compare(
     own = own_calibration(calibration)
     words = b if isinstance(b, Words) else Words(b) if isinstance(b, str) and is_words(b) else None
     shown = titles or (_title(a, "A"), words.text if words is not None else _title(b, "B"))
+    launched = None
     if words is not None:
         read = read_document(a)
         if read.plan is None:
             raise InputError(f"{shown[0]}: not a plan document: {read.faults[0].message}")
-        a, b = read.plan, plan_of_words(words.text, read.plan)
+        a, launched = read.plan, launched_beside(words.text, read.plan)
+        b = plan_of_words(words.text, a) if launched is None else launched.plan
     assert not isinstance(b, Words)
-    return compare_plans(a, b, titles=shown, calibration=own, usd_per_gpu_hour=usd_per_gpu_hour)
+    found = compare_plans(a, b, titles=shown, calibration=own, usd_per_gpu_hour=usd_per_gpu_hour)
+    return found if launched is None else _with_caveats(found, launched)
+
+
+def _with_caveats(found: Comparison, launched: Imported) -> Comparison:
+    """The comparison with what `import` says first of the commands that B is."""
+    assumed = (one for one in launched.assumptions if one.field != "relaxations")
+    caveats = (*launched.caveats, *(f"Assumed: {one.field} {one.value} ({one.reason})" for one in assumed))
+    said = {"caveats": caveats, "refused": bool(launched.refused) or None}
+    return concluded(found.model_copy(update={"b": found.b.model_copy(update=said)}))
 
 
 def _title(source: Document | Words, otherwise: str) -> str:
@@ -84,6 +96,19 @@ def is_words(text: str) -> bool:
         return True
 
 
+def launched_beside(text: str, plan: Plan) -> Imported | None:
+    """What launch commands run under the model, hardware and load of `plan`; `None` where `text` is none.
+
+    Raises:
+        InputError: as `imported`.
+    """
+    if not is_launch(text):
+        return None
+    asked = plan.model_dump(mode="json", include={"hardware", "workload", "precision"}, exclude_none=True)
+    launch = read_launch(text)
+    return imported(replace(launch, planned=launch.planned or {"model": plan.model.name, **asked}), None)
+
+
 def plan_of_words(text: str, plan: Plan) -> Plan:
     """The strategy that `text` states, or the commands that it is, under the model, hardware and load of `plan`.
 
@@ -93,10 +118,9 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     Raises:
         InputError: the words name no strategy, or one that no document can hold.
     """
-    if is_launch(text):
-        asked = plan.model_dump(mode="json", include={"hardware", "workload", "precision"}, exclude_none=True)
-        launch = read_launch(text)
-        return imported(replace(launch, planned=launch.planned or {"model": plan.model.name, **asked}), None).plan
+    launched = launched_beside(text, plan)
+    if launched is not None:
+        return launched.plan
     architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
     try:
         strategy = read_strategy(strategy_of_words(text), architecture, plan.hardware)

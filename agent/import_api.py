@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -15,20 +14,29 @@ from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.models import find_model
+from ..tools.catalog.names import named_format
 from ..tools.engines.defaults import engine_relaxations
+from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError
-from ..tools.export.server import servers_of
+from ..tools.importing.caveats import (
+    hardware_remarks,
+    lengths,
+    not_quantised,
+    options_alone,
+    share_of_free,
+    unread_files,
+)
 from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.group import stated_of
+from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.language.said import Said
-from ..tools.performance.layout import LoadedLayout, layout_from_view
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
 from ..tools.plan.elements import as_mapping, as_str
 from ..tools.plan.performance import PerformanceEstimate, Sparse
-from ..tools.plan.reader import read_document
 from ..tools.rules.base import Violation
+from .import_layout import settled
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
@@ -46,8 +54,10 @@ _OF_POLICY = ("relaxations", "memory_utilization", "constraints")
 class Imported(Sparse):
     """What runs as a plan: `valid` where it keeps every rule, with the findings where not.
 
-    `servers` groups of `engine` processes are started. `not_understood` are flags that mean nothing here; `unplanned`
-    is what the engine was told that no estimate of ours knows; `remarks` what a person has to know.
+    `servers` groups of `engine` processes are started. `refused` says why the engine does not start them as they are
+    written; `remarks` what a person has to know. `not_understood` are flags that mean nothing here, values that mean
+    nothing with these, and files that were not given; `unplanned` is what the engine was told that no estimate of ours
+    knows.
     """
 
     plan: Plan
@@ -62,12 +72,22 @@ class Imported(Sparse):
     readings: tuple[str, ...] = ()
     not_understood: tuple[str, ...] = ()
     unplanned: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:
-        """0: the deployment keeps every rule; 1: it does not."""
-        return 0 if self.valid else 1
+        """0: the deployment keeps every rule, and its engine starts it; 1: it does not."""
+        return 0 if self.valid and not self.refused else 1
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What has to be known before the figures, line by line."""
+        said = [f"{ENGINES[self.engine].title} refuses it: {one}" for one in self.refused]
+        said += self.remarks
+        said += [f"Not understood: {', '.join(self.not_understood)}"] if self.not_understood else []
+        said += [f"Not in the estimate: {', '.join(self.unplanned)}"] if self.unplanned else []
+        return tuple(said)
 
 
 def import_plan(
@@ -76,18 +96,20 @@ def import_plan(
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
+    files: Mapping[str, str] | None = None,
     **stated: Unpack[Arguments],
 ) -> Imported:
     """The plan that `source` runs: a launch command, a script, a manifest, or TensorRT-LLM's file of options, as text.
 
-    Arguments say what no command does, as for `plan`: the GPUs, the load, limits. They win over what a text says.
+    `files` are texts by their names: more of what runs, and the options that commands name. Arguments say what no
+    command does, as for `plan`: the GPUs, the load, limits. They win over what a text says.
 
     Raises:
         InputError: nothing that starts an engine, servers of several engines or models, an unknown model; a figure is
             left to a variable; nothing says on which GPUs it runs. The message says what to add.
         TypeError: an argument that there is not.
     """
-    return imported(read_launch(source), said_of_arguments(model, hardware, workload, stated))
+    return imported(read_launch(source, files), said_of_arguments(model, hardware, workload, stated))
 
 
 def imported(launch: Launch, said: Said | None, calibration: CustomCalibration | str | Path | None = None) -> Imported:
@@ -96,18 +118,22 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
     Raises:
         InputError: as `import_plan`.
     """
-    statements = [*_statements(launch), *([] if said is None else [said])]
+    hardware = named_hardware(launch)
+    statements = [*_statements(launch, hardware), *([] if said is None else [said])]
     named = next((one for one in reversed(statements) if one.model or one.model_config_object), None)
     if named is None:
-        raise InputError("no model: the commands leave it to a variable; say which (--model NAME)")
+        raise InputError("no model: nothing names it, or a variable does; say which (--model NAME)")
     if not any(one.accelerator or one.accelerator_object for one in statements):
-        raise InputError("nothing says on which GPUs it runs: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm")
+        unread = "" if hardware is None else f" ({hardware.words} names no accelerator that is known)"
+        raise InputError(
+            f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"
+        )
     intent = complete(*statements).model_copy(update={"calibration": own_calibration(calibration)})
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
     request = _request(intent, launch, deployment)
     plan = build_stated(request, architecture)
-    plan = _settled(plan, request, deployment, architecture)
+    plan = settled(plan, request, deployment, architecture)
     report, figures, why_not = None, None, None
     try:
         report, figures = judged(plan, intent.usd_per_gpu_hour, intent.calibration)
@@ -125,26 +151,38 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
         why_not_estimated=why_not,
         assumptions=intent.assumptions,
         readings=intent.readings,
-        not_understood=tuple(dict.fromkeys(name for one in flags for name in one.unknown)),
+        not_understood=tuple(dict.fromkeys((*(name for one in flags for name in one.unknown), *unread_files(launch)))),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
-        remarks=tuple(_too_long(intent, launch)),
+        refused=(*deployment.refused, *_not_quantised(intent, launch)),
+        remarks=tuple(dict.fromkeys(_remarks(plan, launch, deployment, architecture, hardware))),
     )
 
 
-def _too_long(intent: Intent, launch: Launch) -> Iterator[str]:
-    """That requests of the load are longer than the servers take."""
-    load, flags = intent.workload, launch.commands[0].flags
-    longest = flags.text("max_tokens")
-    limit = None if longest in (None, "auto", "-1") else flags.count("max_tokens")
-    if limit is not None and load.input_tokens + load.output_tokens > limit:
-        yield (
-            f"requests of {load.input_tokens:,} + {load.output_tokens:,} tokens are longer than "
-            f"{flags.written['max_tokens']} {limit:,}: the engine refuses them"
-        )
+def _not_quantised(intent: Intent, launch: Launch) -> tuple[str, ...]:
+    """Why weights are not there, of a checkpoint that is known not to have them."""
+    model, written = intent.model, launch.model
+    if written is None or named_format(written) or "quantization_config" in model.config or not _is_known(written):
+        return ()
+    if written.startswith(("/", ".", "~")):  # what lies in a folder is not known
+        return ()
+    return tuple(not_quantised(launch, model.name))
 
 
-def _statements(launch: Launch) -> Iterator[Said]:
-    """What the text says beside degrees, what counts more later: what it was planned for, the load, the commands."""
+def _remarks(
+    plan: Plan, launch: Launch, deployment: Deployment, architecture: Architecture, named: NamedHardware | None
+) -> Iterator[str]:
+    """What a person has to know, worst first."""
+    yield from lengths(launch, plan.workload, architecture)
+    yield from deployment.remarks
+    yield from options_alone(launch)
+    yield from share_of_free(launch)
+    yield from hardware_remarks(named, plan.hardware)
+
+
+def _statements(launch: Launch, hardware: NamedHardware | None) -> Iterator[Said]:
+    """What the text says beside degrees, what counts more later: hardware, what it was planned for, load, commands."""
+    if hardware is not None and hardware.accelerator is not None:
+        yield Said(accelerator=hardware.accelerator, gpus_per_node=hardware.gpus_per_node)
     flags = launch.commands[0].flags
     stated, model = stated_of(flags), None if launch.model is None else _known_name(launch.model)
     planned = dict(launch.planned)
@@ -237,49 +275,3 @@ def _hardware(intent: Intent, deployment: Deployment) -> HardwareBlock:
     assert intent.hardware is not None  # an accelerator was said
     used, size = deployment.strategy.gpu_count, intent.hardware.gpus_per_node or _USUAL_NODE
     return hardware_block(intent.hardware, intent.hardware.nodes or -(-used // size))
-
-
-def _settled(plan: Plan, request: BuildRequest, deployment: Deployment, architecture: Architecture) -> Plan:
-    """The plan with what the commands set otherwise than the engine would: its batches, and the GPUs of its servers."""
-    read = read_document(plan)
-    try:
-        layout = layout_from_view(read.view)
-        serving, names = _serving(layout, deployment), _named_devices(layout, deployment)
-    except InputError:  # the rules say what is wrong with it
-        return plan
-    finally:
-        read.view.release()
-    if serving and request.serving is not None:
-        plan = build_stated(replace(request, serving=request.serving.model_copy(update=serving)), architecture)
-    if names:
-        raw = plan.model_dump(mode="json")
-        for node in raw["nodes"]:
-            if "devices" in node:
-                node["devices"] = [names.get(device, device) for device in node["devices"]]
-        plan = Plan.model_validate(raw)
-    return plan
-
-
-def _serving(layout: LoadedLayout, deployment: Deployment) -> dict[str, Any]:
-    """The settings of the commands that are not those of a plan that states none."""
-    stated, usual = deployment.scheduling, layout.setting
-    found: dict[str, Any] = {}
-    tokens = stated.token_budget or usual.token_budget
-    if tokens != usual.token_budget:
-        found["prefill_chunk_tokens"] = tokens
-    if stated.max_sequences not in (None, min(usual.max_sequences, tokens)):
-        found["max_batch"] = stated.max_sequences
-    if stated.overlaps:
-        found["overlap"] = "two_batch"
-    return found
-
-
-def _named_devices(layout: LoadedLayout, deployment: Deployment) -> dict[str, str]:
-    """The GPU that the commands name for each that the plan's own placement has, where they differ."""
-    servers = servers_of(layout)
-    if len(servers) != len(deployment.devices):
-        return {}
-    by_group = deployment.engine == "vllm"
-    placed = [device for one in servers for device in (one.group_major() if by_group else one.stage_major())]
-    named = [device for one in deployment.devices for device in one]
-    return dict(zip(placed, named, strict=True)) if placed != named and len(placed) == len(named) else {}

@@ -10,7 +10,7 @@ from .comparison.changes import changes, questions
 from .comparison.figures import figures
 from .comparison.result import Comparison
 from .comparison.side import Document, judged
-from .comparison.words import better_of, verdict_of
+from .comparison.words import concluded
 from .errors import expect
 
 
@@ -41,5 +41,4 @@ def compare(
         figures=tuple(figures(first, second)),
         objective=objective if objective == second.side.workload.objective else None,
     )
-    found = found.model_copy(update={"better": better_of(found)})
-    return found.model_copy(update={"verdict": tuple(verdict_of(found))})
+    return concluded(found)

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from ...tools.errors import InputError
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text
-from .flags import FILE, TEXT, output_format
+from .flags import FILE, TEXT, output_format, strict_option
 from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
 # A name that ends like this is a file's, whether there is one or not.
@@ -21,26 +20,34 @@ _FILES = (".sh", ".bash", ".yaml", ".yml", ".txt", ".md", ".sbatch", ".slurm", "
 @click.argument("source", nargs=-1, required=True, type=TEXT, metavar="COMMAND|FILE...")
 @says_setting
 @click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
+@strict_option
 @output_format
 def import_command(
-    source: tuple[str, ...], output: Path | None, output_format: str, calibration: Path | None, **options: Any
+    source: tuple[str, ...],
+    output: Path | None,
+    output_format: str,
+    calibration: Path | None,
+    *,
+    strict: bool,
+    **options: Any,
 ) -> int:
-    """Read what starts an engine: a command in quotes, or files (scripts, manifests, options of TensorRT-LLM).
+    """Read what starts an engine: a command in quotes, files (scripts, manifests, options of TensorRT-LLM), or both.
 
     vLLM, SGLang and TensorRT-LLM; Kubernetes, docker-compose, Dynamo, Ray Serve. The plan is judged and estimated as
-    it runs; exit 1 where it breaks a rule. --hardware and the load say what no command does.
+    it runs; exit 1 where it breaks a rule or its engine refuses it. --hardware and the load say what no command does.
+    A file that a command names (--config FILE) is read where it is given too.
 
     \b
       shardwright import "vllm serve Qwen/Qwen3-32B -tp 4" --hardware 1x4:h100-sxm -o today.json
-      shardwright import launch.sh
+      shardwright import launch.sh extra.yaml
     """
     files = [Path(one) for one in source if _is_file(one)]
     check_places({"-o": output}, files)
-    text = _text(source)
+    text, texts = _texts(source)
     from ...tools.importing.launch import read_launch
     from ..import_api import imported
 
-    found = imported(read_launch(text), said_of_options(options), calibration)
+    found = imported(read_launch(text, texts), said_of_options(options), calibration)
 
     def report(unwritten: frozenset[Path]) -> None:
         if output_format == "json":
@@ -52,7 +59,7 @@ def import_command(
             write_stdout(render_import(found, width=text_width(), bold=may_style(), saved_as=saved_as))
 
     write_files({} if output is None else {output: found.plan.model_dump_json(indent=2) + "\n"}, report)
-    return found.exit_status
+    return found.exit_status or int(strict and bool(found.not_understood))
 
 
 def _is_file(text: str) -> bool:
@@ -66,18 +73,12 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _text(source: tuple[str, ...]) -> str:
-    """The command, or the files one after the other, each below its name.
+def _texts(source: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """The command, "" where there is none, and the files by their names.
 
     Raises:
-        InputError: a file cannot be read, or files and words are mixed.
+        InputError: a file cannot be read.
     """
-    if not any(map(_is_file, source)):
-        return " ".join(source)
-    other = next((one for one in source if not _is_file(one)), None)
-    if other is not None:
-        raise InputError(f"{other[:80]!r} is no file: give a command in quotes, or files")
-    texts = [read_plan_text(Path(one)) for one in source]
-    if len(texts) == 1:
-        return texts[0]
-    return "\n".join(f"# {Path(one).name}\n{text}" for one, text in zip(source, texts, strict=True))
+    files = [one for one in source if _is_file(one)]
+    texts = {one if one != STANDARD else "standard input": read_plan_text(Path(one)) for one in files}
+    return " ".join(one for one in source if one not in files), texts

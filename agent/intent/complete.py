@@ -14,6 +14,7 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
+from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
 from ...tools.language.merge import merge_said, refusal
@@ -63,7 +64,9 @@ def complete(*said: Said) -> Intent:
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
-    formats = complete_precision(merged, architecture.native_precision, accelerator)
+    # Of a checkpoint that is not known the config is its base's: the format is what its name states.
+    named = None if entry.unknown is None else named_format(entry.name)
+    formats = complete_precision(merged, named or architecture.native_precision, accelerator)
     notes.assumptions.extend(formats.assumptions)
     for reason in architecture.assumptions:
         notes.assume("model.config", None, reason)

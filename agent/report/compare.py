@@ -18,15 +18,17 @@ _BETTER = {"a": "A", "b": "B", "same": "same"}
 
 def render_comparison(found: Comparison, *, width: int, bold: bool = False) -> str:
     """The report of `compare A B`."""
+    sides = (("A", found.a), ("B", found.b))
     sections = [
         section("", _title("A", found.a), _title("B", found.b)),
+        *(section(f"Of the commands of {name}", Bullets(side.caveats)) for name, side in sides if side.caveats),
         section("In short", Bullets(found.verdict)),
         section("Side by side", _figures(found)),
         _limits_section(found),
         _binding_section(found),
         section("What changes from A to B", _changes(found.changes) or "Nothing."),
         section("Where they were asked different things", _changes(found.question)),
-        *(_violation_section(name, side) for name, side in (("A", found.a), ("B", found.b))),
+        *(_violation_section(name, side) for name, side in sides),
     ]
     return render(sections, width=width, bold=bold)
 
@@ -34,7 +36,8 @@ def render_comparison(found: Comparison, *, width: int, bold: bool = False) -> s
 def _title(name: str, side: Side) -> str:
     cluster = f"{count_text(side.nodes, 'node')} × {side.gpus_per_node} {side.accelerator}"
     engine = f" with {side.engine}" if side.engine else ""
-    state = "valid" if side.valid else f"NOT valid ({count_text(side.errors, 'error')})"
+    state = "NOT started by its engine" if side.refused else "valid"
+    state = state if side.valid else f"NOT valid ({count_text(side.errors, 'error')})"
     warned = f", {count_text(side.warnings, 'warning')}" if side.warnings else ""
     layout = f"{side.summary} of {side.model} on {cluster}, {count_text(side.gpus, 'GPU')} used{engine}"
     return f"{name}: {side.title}: {layout}; {state}{warned}\n   {workload_text(side.workload)}"

@@ -38,16 +38,12 @@ def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: 
 def _head(found: Imported) -> Iterator[str]:
     plan = found.plan
     engine = " ".join(filter(None, (ENGINES[found.engine].title, found.engine_version)))
-    state = "Runs" if found.valid else "NOT valid as it runs"
+    state = "NOT valid as it runs" if not found.valid else "Does NOT start" if found.refused else "Runs"
     yield (
         f"{state}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
         f"{count_text(found.servers, 'server')} of {engine}"
     )
-    yield from found.remarks
-    if found.not_understood:
-        yield f"Not understood: {', '.join(found.not_understood)}"
-    if found.unplanned:
-        yield f"Not in the estimate: {', '.join(found.unplanned)}"
+    yield from found.caveats
     yield workload_text(plan.workload)
     precision = plan.precision
     used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node

@@ -39,6 +39,24 @@ def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
     assert found.valid and found.estimate is not None
 
 
+@pytest.mark.parametrize("name", _CASES["told"])
+def test_what_no_plan_says_is_told_and_nothing_else(name: str) -> None:
+    case: dict[str, Any] = _CASES["told"][name]
+    stated: Any = {"model": case["model"]} if "model" in case else {}
+    hardware = case.get("hardware", "1x8:h100-sxm")
+    found = shardwright.import_plan(case["text"], hardware=hardware, files=case.get("files"), **stated)
+    for field in ("refused", "remarks", "not_understood"):
+        told, parts = getattr(found, field), case.get(field, [])
+        assert len(told) == len(parts) and all(part in line for part, line in zip(parts, told, strict=True)), told
+    assert found.exit_status == (1 if "refused" in case else 0)
+    shown = {
+        "strategy": describe(found.plan.strategy, has_split_ffn=False),
+        "accelerator": found.plan.hardware.accelerator,
+        "weights": found.plan.precision.weights,
+    }
+    assert {name: shown[name] for name in shown if name in case} == {name: case[name] for name in shown if name in case}
+
+
 @pytest.mark.parametrize("name", _CASES["refused"])
 def test_what_is_not_known_is_named(name: str) -> None:
     text, reason = _CASES["refused"][name]
@@ -106,6 +124,6 @@ def test_requests_longer_than_the_servers_take_are_told_first() -> None:
 def test_what_a_command_in_a_request_says_beside_the_split_is_not_acted_on() -> None:
     said = read_request("vllm serve Qwen/Qwen3-32B -tp 4 --tensor-paralel-size 4 --enforce-eager on 8 H100")
     assert [words.split(" of the ")[0] for words in said.unread] == [
-        "--tensor-paralel-size",
+        "--tensor-paralel-size (did you mean --tensor-parallel-size?)",
         "execution without CUDA graphs",
     ]

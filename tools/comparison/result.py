@@ -57,7 +57,8 @@ class Side(Sparse):
     """One of the two plans: what it is, whether it is valid, and what its estimate says.
 
     `violations` are the first of those that `errors` and `warnings` count; `not_estimated` says why there is no
-    estimate.
+    estimate. Of launch commands, `refused` says that their engine does not start them, and `caveats`, those first, what
+    has to be known before the figures.
     """
 
     title: str
@@ -83,6 +84,8 @@ class Side(Sparse):
     saturated: bool | None = None
     cost_unit: CostUnit | None = None
     not_estimated: str | None = None
+    refused: bool | None = None
+    caveats: tuple[str, ...] = ()
 
 
 class ComparedFigure(Sparse):
@@ -124,8 +127,8 @@ class Comparison(Sparse):
 
     @property
     def exit_status(self) -> Literal[0, 1]:
-        """0: both are valid; 1: one of them is not."""
-        return 0 if self.a.valid and self.b.valid else 1
+        """0: both are valid, and nothing refuses to start them; 1: one of them is not."""
+        return 0 if all(side.valid and not side.refused for side in (self.a, self.b)) else 1
 
     def figure(self, name: str) -> ComparedFigure | None:
         """The figure called `name`, where there is one."""

@@ -23,6 +23,12 @@ _BY_OBJECTIVE = {
 _ASKED = ("model", "accelerator", "workload", "precision")
 
 
+def concluded(found: Comparison) -> Comparison:
+    """The comparison with which of the two is better, and what it says in sentences."""
+    found = found.model_copy(update={"better": better_of(found)})
+    return found.model_copy(update={"verdict": tuple(verdict_of(found))})
+
+
 def better_of(found: Comparison) -> Better | None:
     """Which of the two is better for what both were made for; one that is not valid or misses a limit never is."""
     if found.objective is None:
@@ -44,8 +50,8 @@ def _one_is_priced(found: Comparison) -> bool:
 
 
 def _is_fit(side: Side) -> bool:
-    """Whether a plan is valid, has figures, and holds every limit that was stated."""
-    return side.valid and side.not_estimated is None and all(limit.holds for limit in side.limits)
+    """Whether a plan is valid, is started, has figures, and holds every limit that was stated."""
+    return side.valid and not side.refused and side.not_estimated is None and all(limit.holds for limit in side.limits)
 
 
 def verdict_of(found: Comparison) -> Iterator[str]:
@@ -66,6 +72,8 @@ def _flaws(name: str, side: Side) -> Iterator[str]:
     if not side.valid:
         rules = dict.fromkeys(found.rule for found in side.violations if found.severity == "error")
         yield f"{name} is not valid: {_count(side.errors, 'error')} ({', '.join(rules)})."
+    if side.refused:
+        yield f"{name} is not started by its engine as it is written."
     if side.not_estimated is not None:
         yield f"{name} has no estimate: {side.not_estimated}."
 
@@ -143,7 +151,9 @@ def _choice(found: Comparison) -> Iterator[str]:
     elif found.better is not None:
         other = found.a if found.better == "b" else found.b
         why = ""
-        if not _is_fit(other):
+        if other.valid and other.refused:
+            why = ": of the two it alone is started by its engine"
+        elif not _is_fit(other):
             held = "is valid and holds its limits"
             why = f": of the two it alone {held}" if other.limits else ": of the two it alone is valid"
         yield f"For {found.objective}, which both were made for, {found.better.upper()} is better{why}."

@@ -113,6 +113,7 @@ TARGET = Target(
     image="nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
     commands=_commands,
     by_itself={
+        "KV cache": "free_gpu_memory_fraction is of what weights and runtime leave free, and was predicted with so",
         "experts": "each expert rank gets a run of experts in their order",
         "prefix cache": "prompts that share a beginning are served from its cache (kv_cache_config.enable_block_reuse)",
     },

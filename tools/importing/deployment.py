@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..catalog.architecture import Architecture
@@ -11,10 +11,10 @@ from ..errors import InputError
 from ..plan.describe import describe_phase
 from ..plan.document import PhaseStrategy, Relaxation, Strategy
 from ..plan.placement import gpu_count, own_cut
+from .caveats import check_nodes, differences, gpus_given, refusals, without_effect
 from .group import Group, Scheduling
-from .launch import DIALECTS, Command, Launch
-
-_SPAN = 1_000_000
+from .launch import Launch
+from .servers import Server, servers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Deployment:
     """The strategy of what is started, the relaxations that it needs, and the settings of its schedulers.
 
     `devices[i]` are those of server i in the order of the engine's ranks, none where the commands do not name them all.
+    `refused` says why the engine does not start it, and `remarks` what else no plan says of it.
     """
 
     engine: EngineName
@@ -30,22 +31,19 @@ class Deployment:
     redundant_experts: int
     scheduling: Scheduling
     devices: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Server:
-    group: Group
-    scheduling: Scheduling
-    commands: tuple[Command, ...]
+    refused: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
     """The deployment of `architecture` that `launch` starts.
 
     Raises:
-        InputError: a figure is none, or is left to a variable; servers of a phase differ; one phase has no server.
+        InputError: a figure is none, or is left to a variable; servers of a phase, or nodes of a server, differ; one
+            phase has no server.
     """
-    servers = list(_servers(launch, architecture))
+    servers = list(servers_of(launch, architecture))
+    check_nodes(servers)
     sides = {phase: [one for one in servers if one.commands[0].phase == phase] for phase in ("prefill", "decode", None)}
     if (sides["prefill"] or sides["decode"]) and (sides[None] or not (sides["prefill"] and sides["decode"])):
         counts = ", ".join(f"{len(found)} of {phase or 'both phases'}" for phase, found in sides.items() if found)
@@ -61,12 +59,12 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
         _phase(last, launch.engine, architecture, decodes=True),
     )
     if sides["prefill"]:
-        counts = {phase: sum(map(_copies, sides[phase])) for phase in ("prefill", "decode")}
+        counts = {phase: sum(one.copies for one in sides[phase]) for phase in ("prefill", "decode")}
         prefill = prefill.model_copy(update={"replicas": counts["prefill"]})
         decode = decode.model_copy(update={"replicas": counts["decode"]})
         dp = sum(counts.values())
     else:
-        dp = sum(map(_copies, servers))
+        dp = sum(one.copies for one in servers)
     strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
     return Deployment(
         engine=launch.engine,
@@ -75,36 +73,18 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
         redundant_experts=max(first.redundant_experts, last.redundant_experts),
         scheduling=servers[0].scheduling,
         devices=_devices(sides["prefill"] + sides["decode"] + sides[None]),
+        refused=tuple(dict.fromkeys((*refusals(launch, servers, architecture), *gpus_given(servers, lacking=True)))),
+        remarks=_remarks(servers, architecture),
     )
 
 
-def _servers(launch: Launch, architecture: Architecture) -> Iterator[_Server]:
-    """Each command that is no further node of another, with those that follow it."""
-    dialect = DIALECTS[launch.engine]
-    heads: list[list[Command]] = []
-    for command in launch.commands:
-        if command.follows and heads:
-            heads[-1].append(command)
-        else:
-            heads.append([command])
-    for commands in heads:
-        flags = commands[0].flags
-        group = dialect.group(flags, commands[0].process.environment, architecture.is_moe)
-        if group.width * group.pp * group.servers > _SPAN:
-            raise InputError(f"a server of {group.width * group.pp:,} GPUs: no cluster has them")
-        yield _Server(group, dialect.scheduling(flags, group), tuple(commands))
+def _remarks(servers: Sequence[Server], architecture: Architecture) -> tuple[str, ...]:
+    """What no plan says of servers that start."""
+    effects = without_effect(servers, architecture)
+    return tuple(dict.fromkeys((*differences(servers), *effects, *gpus_given(servers, lacking=False))))
 
 
-def _copies(server: _Server) -> int:
-    """How many servers a command starts: replicas of a manifest may be the nodes of one."""
-    command = server.commands[0]
-    copies, nodes = command.process.copies, command.flags.text("nodes") or "1"
-    if command.process.nodes is None and nodes.isdecimal() and int(nodes) > 1 and copies % int(nodes) == 0:
-        copies //= int(nodes)
-    return server.group.servers * copies
-
-
-def _alike(servers: Sequence[_Server]) -> None:
+def _alike(servers: Sequence[Server]) -> None:
     for one in servers[1:]:
         if replace(one.group, servers=1) != replace(servers[0].group, servers=1):
             raise InputError(
@@ -165,7 +145,7 @@ def _relaxations(prefill: PhaseStrategy, decode: PhaseStrategy, copies: int) -> 
         yield "redundant_experts"
 
 
-def _devices(servers: Sequence[_Server]) -> tuple[tuple[str, ...], ...]:
+def _devices(servers: Sequence[Server]) -> tuple[tuple[str, ...], ...]:
     """The devices of each server by the GPUs that its commands see, where all name theirs and their nodes."""
     found: list[tuple[str, ...]] = []
     for server in servers:
@@ -178,7 +158,7 @@ def _devices(servers: Sequence[_Server]) -> tuple[tuple[str, ...], ...]:
             if node is not None and not (node[:1] == "n" and node[1:].isdecimal()):
                 return ()
             own += [f"{node or 'n0'}.g{int(one)}" for one in listed]
-        if len(own) != server.group.width * server.group.pp or _copies(server) != 1:
+        if len(own) != server.group.width * server.group.pp or server.copies != 1:
             return ()
         found.append(tuple(own))
     used = [device for one in found for device in one]

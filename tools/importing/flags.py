@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
+from ..catalog.names import named_format
 from ..errors import InputError
 from ..shapes import is_list, is_object
 
@@ -24,6 +26,10 @@ _SWITCH_LIKE = re.compile(r"(?:enable|disable|no|use|trust|skip|allow)-")
 # A value that a template leaves open.
 _OPEN = re.compile(r"__\w{1,60}__|\{\{.{0,100}\}\}")
 _SHORTEST_PREFIX = 6
+_LONGEST_NAME = 60
+_NEAR = 0.8
+# What a flag without a value is set to.
+_VALUELESS = "true"
 _COUNT = re.compile(r"(\d{1,12})(?:\.(\d{1,6}))?([kKmM]?)")
 _SCALES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
 _FALSE = frozenset({"false", "0", "no", "off", "none", "null", ""})
@@ -44,13 +50,15 @@ class Vocabulary:
     """The flags of an engine: `names` gives the concept of each, `switches` are those that take no value.
 
     `unplanned`: flags under which an engine runs otherwise than the estimate knows, each with what it turns on.
-    `beside`: those that change nothing of what is planned, beside those of all engines.
+    `beside`: those that change nothing of what is planned, beside those of all engines. `choices` are the values that
+    are known of a concept, in lower case, where not every text is one; the name of a number format is one of all.
     """
 
     names: Mapping[str, str]
     switches: frozenset[str]
     unplanned: Mapping[str, str]
     beside: frozenset[str]
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -59,10 +67,23 @@ class Vocabulary:
 
     def whole(self, name: str) -> str:
         """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""
-        if name in self.known or len(name) < _SHORTEST_PREFIX or "." in name:
+        if name in self.known or len(name) < _SHORTEST_PREFIX or "." in name or _BESIDE.fullmatch(name):
             return name
         found = [one for one in self.known if one.startswith(name)]
         return found[0] if len(found) == 1 else name
+
+    def meant(self, name: str) -> str:
+        """In brackets, the flag that a name which is none comes near to; nothing where none is near."""
+        near = get_close_matches(name[:_LONGEST_NAME], self.known, n=1, cutoff=_NEAR)
+        return f" (did you mean --{near[0]}?)" if near else ""
+
+    def refuses(self, concept: str, value: str) -> str | None:
+        """Why `value` says nothing of a concept, with what would; `None` where it does, or all texts may."""
+        known = self.choices.get(concept)
+        if known is None or value.lower() in known or _is_open(value) or named_format(value[:_LONGEST_NAME]):
+            return None
+        shown = "no value" if value == _VALUELESS else repr(value[:40])
+        return f"{shown}; would pass: {', '.join(known)}"
 
     def is_beside(self, name: str) -> bool:
         """Whether a flag, or the one that holds it, changes nothing of what is planned."""
@@ -74,7 +95,8 @@ class Vocabulary:
 class Flags:
     """What a command states: `values` by concept as written, each with its flag in `written`.
 
-    `unknown` are flags that mean nothing here, and `unplanned` what the estimate does not know.
+    `unknown` are flags that mean nothing here, those with values that mean nothing with these; `unplanned` is what the
+    estimate does not know.
     """
 
     values: Mapping[str, str]
@@ -101,7 +123,7 @@ class Flags:
         match = _COUNT.fullmatch(value)
         number = None if match is None else float(f"{match[1]}.{match[2] or 0}") * _SCALES[match[3]]
         if number is None or not number.is_integer():
-            raise InputError(f"{self.written[concept]} is {value[:80]!r}: a whole number is expected")
+            raise InputError(f"{self._shown(concept)}: a whole number is expected")
         return int(number)
 
     def degree(self, concept: str) -> int:
@@ -129,8 +151,12 @@ class Flags:
         except ValueError:
             number = 0.0
         if not 0 < number <= 1:
-            raise InputError(f"{self.written[concept]} is {value[:80]!r}: a share between 0 and 1 is expected")
+            raise InputError(f"{self._shown(concept)}: a share between 0 and 1 is expected")
         return number
+
+    def _shown(self, concept: str) -> str:
+        value = self.values[concept]
+        return f"{self.written[concept]} {'has no value' if value == _VALUELESS else f'is {value[:80]!r}'}"
 
     def on(self, concept: str) -> bool:
         """Whether a switch is on."""
@@ -151,7 +177,11 @@ def read_flags(
     # The last one that is said counts.
     for name, value, shown in [*stated, *filed] if options_win else [*filed, *stated]:
         concept = vocabulary.names.get(name)
-        if concept is not None:
+        if value.startswith("{") and shown != _POSITIONAL and not _is_open(value):
+            unknown[f"{shown} {value[:_LONGEST_NAME]} (no JSON object)"] = None
+        elif concept is not None and (why := vocabulary.refuses(concept, value)) is not None:
+            unknown[f"{shown} ({why})"] = None
+        elif concept is not None:
             # A flag wins over a word that belongs to none.
             if shown != _POSITIONAL or concept not in values:
                 values[concept], written[concept] = value, shown
@@ -159,7 +189,7 @@ def read_flags(
             if value.lower() not in _FALSE:
                 unplanned[vocabulary.unplanned[name]] = None
         elif not vocabulary.is_beside(name):
-            unknown[shown] = None
+            unknown[f"{shown}{vocabulary.meant(name)}"] = None
     return Flags(values, written, tuple(unknown), tuple(unplanned))
 
 
@@ -189,12 +219,13 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
             value = follows
             place += 1
         elif not has_value:
-            value = "true"
+            value = _VALUELESS
         if value.startswith("{") and (parsed := _json(value)) is not None:
             yield name, "true", shown
             # An object of all options stands for a file of them.
             before = "" if vocabulary.names.get(name) == "options" else f"{name}."
-            yield from ((inner, text, shown) for inner, text, _ in _flattened(before, parsed, _MOST_DEPTH))
+            inside = _flattened(before, parsed, _MOST_DEPTH)
+            yield from ((inner, text, f"{shown}.{key}") for inner, text, key in inside)
         else:
             yield name, value, shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,18 @@ from ..catalog.names import named_format
 from ..plan.document import Phase
 from .flags import Flags, Vocabulary
 
+# Formats as engines call them, where names of checkpoints do not.
+_SPELLED: Mapping[str, DType] = {
+    "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
+}  # fmt: skip
+# Values that choose a format, beside those that have the name of one in them.
+DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
+METHOD_CHOICES = (
+    "fp8", "awq", "gptq", "nvfp4", "compressed-tensors", "modelopt", "bitsandbytes", "gguf", "torchao", "quark",
+    "marlin", "qoq", "inc", "auto-round", "none",
+)  # fmt: skip
+# Methods whose weights are made beforehand, with data: a checkpoint has them, or they are not there.
+OFFLINE_METHODS = frozenset({"awq", "awq_marlin", "gptq", "gptq_marlin", "gguf", "compressed-tensors", "moe_wna16"})
 # How a prompt is cut over ranks, where it is not by gathering keys and values.
 SequenceKind = Literal["ulysses"]
 
@@ -71,7 +83,8 @@ class Dialect:
 
     `group` and `scheduling` raise `InputError` for figures that are none. `follows`: whether a command starts a further
     node of the server before it. `role`: the phase that it says it serves, "" where it hands KV caches on but does not
-    say which side it is, `None` where it says nothing. `options_win`: a file of options counts more than flags.
+    say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags of a
+    server (of a model with experts or not) say. `options_win`: a file of options counts more than flags.
     """
 
     vocabulary: Vocabulary
@@ -80,6 +93,7 @@ class Dialect:
     follows: Callable[[Flags], bool]
     role: Callable[[Flags], Phase | None]
     hands_over: Callable[[Flags], bool]
+    refusals: Callable[[Flags, Group, bool], Iterable[str]] = lambda flags, group, is_moe: ()
     options_win: bool = False
 
 
@@ -99,7 +113,7 @@ def stated_of(flags: Flags) -> Stated:
 
 def format_of(text: str | None) -> DType | None:
     """The number format that a value names (`fp8_e4m3`, `bfloat16`, `awq_marlin`); `None` where it names none."""
-    named = None if text is None else named_format(text)
+    named = None if text is None else _SPELLED.get(text.lower()) or named_format(text)
     known: dict[str, DType] = {dtype: dtype for dtype in DTYPES}
     return None if named is None else known.get(named)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engines.names import ENGINES, EngineName
@@ -31,11 +31,15 @@ DIALECTS: Mapping[EngineName, Dialect] = {"vllm": _VLLM, "sglang": _SGLANG, "trt
 _SET = re.compile(r"^(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=[\"']?([^\s\"'#]{0,200})", re.MULTILINE)
 _REQUEST = "For shardwright import: "
 _BLOCKS = ("hardware", "workload", "precision", "policy")
+_DISAGGREGATED = re.compile(
+    r"trtllm-serve[ \t]+disaggregated[^\n]{0,200}?(?:-c|--config(?:_file)?)[ \t=]+([\w./${}-]{1,100})"
+)
 _MOST_COMMANDS = 1_000
+_MOST_FILES = 200
 # How names and remarks around a command call the phases.
 _NAMED: dict[Phase, re.Pattern[str]] = {
     "prefill": re.compile(r"prefill|\bcontext|\bctx", re.IGNORECASE),
-    "decode": re.compile(r"decode|\bgeneration|\bgen\b|_gen\b", re.IGNORECASE),
+    "decode": re.compile(r"decode|\bgeneration|\bgen(?![a-z])|_gen\b", re.IGNORECASE),
 }
 _LOAD = {
     "random-input-len": "input_tokens", "random-input": "input_tokens", "input-len": "input_tokens",
@@ -46,12 +50,16 @@ _LOAD = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of the engine: its flags, and whether it is a further node of the server before it."""
+    """One command of the engine: its flags, and whether it is a further node of the server before it.
+
+    `unread` is the file of options that it names and that is not there.
+    """
 
     process: Process
     flags: Flags
     phase: Phase | None
     follows: bool
+    unread: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +84,22 @@ def request_line(plan: Plan) -> str:
     return _REQUEST + json.dumps({"model": plan.model.name, **blocks}, separators=(", ", ": "))
 
 
-def read_launch(text: str) -> Launch:
-    """The servers that `text` starts: a command line, a script, a manifest, a file of TensorRT-LLM's options.
+def read_launch(text: str, files: Mapping[str, str] | None = None) -> Launch:
+    """The servers that `text` and `files` start: a command line, a script, a manifest, a file of options.
+
+    `files` are texts by their names; a command that names one of them has its options.
 
     Raises:
-        InputError: it starts none, or those of several engines or models.
+        InputError: they start none, or those of several engines or models.
     """
-    if len(text) > MOST_CHARS:
-        raise InputError(f"{len(text):,} characters: at most {MOST_CHARS:,} are read")
-    script, options = _started(text)
+    texts = {"": text, **(files or {})}
+    size = sum(map(len, texts.values()))
+    if size > MOST_CHARS or len(texts) > _MOST_FILES:
+        raise InputError(f"{size:,} characters in {len(texts) - 1} files: at most {MOST_CHARS:,} are read")
+    script, options = _started(texts)
     processes = script.processes
     if not processes:
-        raise InputError(
-            "nothing that starts an engine was found: a command line (vllm serve …, python -m sglang.launch_server …, "
-            "trtllm-serve …), a script with such lines, or a manifest is expected"
-        )
+        raise InputError(_nothing_in(texts))
     engines = list(dict.fromkeys(one.engine for one in processes))
     if len(engines) > 1:
         names = ", ".join(ENGINES[one].title for one in engines)
@@ -112,22 +121,55 @@ def read_launch(text: str) -> Launch:
     )
 
 
+def _nothing_in(texts: Mapping[str, str]) -> str:
+    """Why nothing is started, and what is expected."""
+    named = next(filter(None, map(_DISAGGREGATED.search, texts.values())), None)
+    if named is not None:
+        return f"trtllm-serve disaggregated starts what {named[1]} says: give that file behind the command"
+    return (
+        "nothing that starts an engine was found: a command line (vllm serve …, python -m sglang.launch_server …, "
+        "trtllm-serve …), a script with such lines, or a manifest is expected; a file of options goes behind the "
+        "command that names it"
+    )
+
+
 def is_launch(text: str) -> bool:
     """Whether `text` starts an engine."""
-    return len(text) <= MOST_CHARS and may_launch(text) and bool(_started(text)[0].processes)
+    return len(text) <= MOST_CHARS and may_launch(text) and bool(_started({"": text})[0].processes)
 
 
-def _started(text: str) -> tuple[Script, dict[str, Any]]:
-    """What a text starts, and the options of a file that stands for itself."""
-    manifest = read_manifest(text) if is_manifest(text) else None
+def _started(texts: Mapping[str, str]) -> tuple[Script, dict[str, Any]]:
+    """What texts start, and the options of a file that stands for itself."""
+    found, options, sides = Script(), dict[str, Any](), list[Process]()
+    parts: dict[str, tuple[Script, Manifest | None]] = {}
+    for name, text in texts.items():
+        parts[name] = _read(text, found.variables)
+        found.variables |= parts[name][0].variables
+    several = sum(bool(script.processes) for script, _ in parts.values()) > 1
+    for name, (script, manifest) in parts.items():
+        base = name.rsplit("/", 1)[-1]
+        found.files |= script.files | ({base: texts[name]} if base else {})
+        found.comments += script.comments
+        found.loads += script.loads
+        # Of several files that start something the names, or their folders', may say what for.
+        hint = f"{' '.join(name.split('/')[-2:])} " if several else ""
+        found.processes += [replace(one, hint=hint + one.hint) for one in script.processes]
+        if manifest is not None:
+            options = options or (manifest.options[0] if manifest.options else {})
+            sides += manifest.sides
+    found.processes += [] if found.processes else sides
+    if not found.processes and options:
+        found.processes.append(Process(engine="trtllm", words=()))
+    del found.processes[_MOST_COMMANDS:]
+    return found, options
+
+
+def _read(text: str, variables: Mapping[str, str]) -> tuple[Script, Manifest | None]:
+    """One text as what it starts, where `variables` are set, and as a manifest where it is one."""
+    manifest = read_manifest(text, variables) if is_manifest(text) else None
     if manifest is None:
         manifest = _in_fences(text)
-    script = read_script(text) if manifest is None else manifest.script
-    options = {} if manifest is None or not manifest.options else manifest.options[0]
-    if not script.processes and options:
-        script.processes.append(Process(engine="trtllm", words=()))
-    del script.processes[_MOST_COMMANDS:]
-    return script, options
+    return (read_script(text, environment=variables) if manifest is None else manifest.script), manifest
 
 
 def _in_fences(text: str) -> Manifest | None:
@@ -139,11 +181,13 @@ def _in_fences(text: str) -> Manifest | None:
 
 
 def _command(process: Process, dialect: Dialect, script: Script, options: Mapping[str, Any]) -> Command:
-    first = read_flags(process.words, dialect.vocabulary)
-    named = (first.text("config") or "").rsplit("/", 1)[-1]
-    filed = _options(script.files[named]) if named in script.files else options
+    named = read_flags(process.words, dialect.vocabulary).values.get("config", "")
+    base = named.rsplit("/", 1)[-1]
+    # Options that stand for themselves are TensorRT-LLM's.
+    filed = _options(script.files[base]) if base in script.files else options if dialect.options_win else {}
     flags = read_flags(process.words, dialect.vocabulary, filed, options_win=dialect.options_win)
-    return Command(process, flags, dialect.role(flags), dialect.follows(flags))
+    process = replace(process, hint=f"{process.hint} {base}".strip())
+    return Command(process, flags, dialect.role(flags), dialect.follows(flags), named if named and not filed else None)
 
 
 def _options(text: str) -> dict[str, Any]:
@@ -167,7 +211,7 @@ def _phased(commands: Sequence[Command], dialect: Dialect) -> Iterable[Command]:
         any(stated) or any(dialect.hands_over(one.flags) for one in commands) or None not in hinted
     )
     phases = hinted if is_apart else stated
-    return (Command(one.process, one.flags, phase, one.follows) for one, phase in zip(commands, phases, strict=True))
+    return (replace(one, phase=phase) for one, phase in zip(commands, phases, strict=True))
 
 
 def _hinted(hint: str) -> Phase | None:

@@ -17,9 +17,12 @@ from typing import Any
 from ..checkpoint import checkpoint
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from ..shapes import is_list, is_nested, is_object
+from .helm import of_helm
 from .kserve import of_kserve
-from .process import Process, engine_words, image_version
+from .process import Process, engine_words, image_version, is_launched
+from .resources import Allotment, hardware_in, of_object
 from .shell import Script, filled, read_script
+from .skypilot import of_skypilot
 
 MOST_CHARS = 400_000
 _MOST_VALUES = 50_000
@@ -27,14 +30,23 @@ _MOST_DEPTH = 40
 _MOST_DOCUMENTS = 100
 _OF_POD = re.compile(r"\$\((\w{1,60})\)")
 _MANIFEST = re.compile(
-    r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs)[ \t]*:", re.M
+    r"^(?:apiVersion|kind|services|spec|applications|backend|tensor_parallel_size|llm_configs|context_servers|servingEngineSpec"
+    r"|kv_cache_config|enable_attention_dp|cuda_graph_config|moe_config|cache_transceiver_config|moe_expert_parallel_size"
+    r"|nodeSelector|containers|num_nodes|run)[ \t]*:",
+    re.M,
 )
 # A value that a template leaves open.
 _TEMPLATE = re.compile(r"\{\{-?[ .]{0,9}([\w.]{0,60})[^{}\n]{0,200}\}\}")
 # Keys whose texts may say what a container is for.
 _HINTS = ("name", "type", "componentType", "subComponentType", "role", "container_name")
 # Options of TensorRT-LLM that make an object one of its files of options.
-_OPTIONS = frozenset({"tensor_parallel_size", "kv_cache_config", "moe_expert_parallel_size", "pipeline_parallel_size"})
+_OPTIONS = frozenset({
+    "tensor_parallel_size", "kv_cache_config", "moe_expert_parallel_size", "pipeline_parallel_size",
+    "enable_attention_dp", "cuda_graph_config", "moe_config", "cache_transceiver_config",
+})  # fmt: skip
+# The sides of a file of `trtllm-serve disaggregated`, with the role of their servers; and what says how to reach them.
+_SIDES: Mapping[str, str] = {"context_servers": "context", "generation_servers": "generation"}
+_OF_FRONT = ("hostname", "port", "urls", "num_instances", "router", "conditional_disagg_config", "max_retries")
 # What starts a container's script in place of a shell word.
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 
@@ -43,11 +55,13 @@ _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 class Manifest:
     """What documents come to: what their containers start, and those that are files of options.
 
+    `sides` are the servers that a file of `trtllm-serve disaggregated` lists, which it joins where others start them.
     `variables` are set beside them, and `contents` the texts of files by the names of compose files for them.
     """
 
     script: Script = field(default_factory=Script)
     options: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    sides: list[Process] = field(default_factory=list[Process])
     variables: dict[str, str] = field(default_factory=dict[str, str])
     contents: dict[str, str] = field(default_factory=dict[str, str])
     values: int = 0
@@ -60,6 +74,20 @@ class _Around:
     hint: str = ""
     copies: int = 1
     nodes: int | None = None
+    gpus: Allotment | None = None
+    runs_on: tuple[str, ...] = ()
+
+    def process(self) -> Process:
+        """A process that knows all this."""
+        return Process(
+            engine="vllm",
+            words=(),
+            hint=self.hint,
+            copies=self.copies,
+            nodes=self.nodes,
+            gpus=self.gpus,
+            runs_on=self.runs_on,
+        )
 
 
 def is_manifest(text: str) -> bool:
@@ -110,7 +138,10 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
         around = _said(value, around)
         for name, one in as_mapping(value.get("configs")).items():
             found.contents[name] = as_str(as_mapping(one).get("content")) or ""
-        if (processes := of_kserve(value)) is not None:
+        processes = of_kserve(value)
+        if processes is None and (one := of_helm(value, around.process())) is not None:
+            processes = [one]
+        if processes is not None:
             found.script.processes += processes
             return
         if as_str(value.get("kind")) == "ConfigMap":
@@ -121,8 +152,14 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
         if is_object(value.get("engine_kwargs")):
             _of_ray(value, around, found)
             return
+        if _SIDES.keys() <= value.keys():
+            found.sides += _disaggregated(value)
+            return
         if _OPTIONS & value.keys():
             found.options.append(value)
+            return
+        if (task := of_skypilot(value, around.process())) is not None:
+            _script(*task, found)
             return
         if any(isinstance(value.get(key), str | list) for key in ("command", "args", "image")):
             _container(value, around, found)
@@ -148,6 +185,8 @@ def _said(value: Mapping[str, Any], around: _Around) -> _Around:
         hint=" ".join(filter(None, (around.hint, *hints)))[-400:],
         copies=around.copies if copies is None or copies < 1 else copies,
         nodes=size or around.nodes,
+        gpus=of_object(value) or around.gpus,
+        runs_on=tuple(dict.fromkeys((*around.runs_on, *hardware_in(value)))),
     )
 
 
@@ -159,23 +198,28 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
     for one in map(as_mapping, as_list(value.get("configs"))):
         name, target = as_str(one.get("source")) or "", as_str(one.get("target")) or ""
         found.script.files[target.rsplit("/", 1)[-1]] = found.contents.get(name, "")
-    process = Process(
-        engine="vllm", words=(), environment=environment, hint=around.hint, copies=around.copies, nodes=around.nodes
-    )
+    if around.nodes is not None:
+        environment.setdefault("LWS_GROUP_SIZE", str(around.nodes))
+    process = replace(around.process(), environment=environment)
     started = engine_words(words)
     script = next((word for word in words if "\n" in word or " " in word), None)
     if script is not None and any(word in _SHELLS for word in words):
-        inner = read_script(script, replace(process, version=image_version(words)), environment)
-        found.script.processes += [
-            replace(one, environment={**environment, **one.environment}) for one in inner.processes
-        ]
-        found.script.files.update(inner.files)
-        found.script.loads += inner.loads
+        _script(script, replace(process, version=image_version(words)), found)
     elif started is not None:
         engine, rest, version = started
         # Kubernetes writes $(NAME) where a shell has ${NAME}.
         plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**found.variables, **environment}) for word in rest)
-        found.script.processes.append(replace(process, engine=engine, words=plain, version=version))
+        launched = is_launched(words[: len(words) - len(rest)])
+        found.script.processes.append(replace(process, engine=engine, words=plain, version=version, is_spread=launched))
+
+
+def _script(text: str, process: Process, found: Manifest) -> None:
+    """A script of a manifest, with what stands around it."""
+    environment = process.environment
+    inner = read_script(text, process, environment)
+    found.script.processes += [replace(one, environment={**environment, **one.environment}) for one in inner.processes]
+    found.script.files.update(inner.files)
+    found.script.loads += inner.loads
 
 
 def _words(value: object) -> list[str]:
@@ -217,20 +261,32 @@ def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
     """An `LLMConfig` of Ray Serve: vLLM, with the arguments of its engine in place of flags."""
     loading = as_mapping(value.get("model_loading_config"))
     model = as_str(loading.get("model_source")) or as_str(loading.get("model_id")) or ""
-    words = [model] if model else []
-    for name, setting in as_mapping(value.get("engine_kwargs")).items():
-        text = json.dumps(setting, default=str) if is_nested(setting) else str(setting)
-        words.append(f"--{name}={text}")
+    words = [*([model] if model else []), *_as_flags(as_mapping(value.get("engine_kwargs")))]
     deployed = as_mapping(value.get("deployment_config"))
     copies = as_int(deployed.get("num_replicas")) or as_int(
         as_mapping(deployed.get("autoscaling_config")).get("min_replicas")
     )
     found.script.processes.append(
-        Process(
-            engine="vllm",
+        replace(
+            around.process(),
             words=tuple(words),
             environment=_plain(as_mapping(value.get("runtime_env")).get("env_vars")),
-            hint=around.hint,
             copies=max(1, copies or around.copies),
         )
     )
+
+
+def _as_flags(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Arguments of an engine as flags."""
+    for name, setting in settings.items():
+        yield f"--{name}={json.dumps(setting, default=str) if is_nested(setting) else str(setting)}"
+
+
+def _disaggregated(value: Mapping[str, Any]) -> Iterator[Process]:
+    """The servers of each side, what stands above the sides being of both."""
+    common = {name: one for name, one in value.items() if name not in (*_SIDES, *_OF_FRONT)}
+    for side, role in _SIDES.items():
+        own = as_mapping(value.get(side))
+        settings = common | {name: one for name, one in own.items() if name not in _OF_FRONT}
+        words = (*_as_flags({"server_role": role, **settings}),)
+        yield Process(engine="trtllm", words=words, hint=side, copies=max(1, as_int(own.get("num_instances")) or 1))

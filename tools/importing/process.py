@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ..engines.names import EngineName
+from .resources import Allotment
 
 # Modules and programs that start a server of an engine; dynamo's workers take the flags of their engine.
 _MODULES: Mapping[str, EngineName] = {
@@ -24,9 +25,12 @@ _MODULES: Mapping[str, EngineName] = {
 _PROGRAMS: Mapping[str, EngineName] = {"vllm": "vllm", "sglang": "sglang", "trtllm-serve": "trtllm"}
 # Images that start their engine by themselves: what stands behind them are its flags.
 _IMAGES: Mapping[str, EngineName] = {"vllm-openai": "vllm", "vllm-openai-rocm": "vllm"}
+# Images whose tag is the version of their engine; those of frameworks around one (`vllm-runtime`) have their own.
 _VERSIONED = re.compile(
-    r"(?:^|/)(?:vllm-openai|vllm|sglang|tensorrt-llm/release|[a-z]+-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)"
+    r"(?:^|/)(?:vllm-openai|vllm|sglang|tensorrt-llm/release)(?!-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)"
 )
+# Programs that start the ranks of another, on several nodes where they are told to.
+_LAUNCHERS = frozenset({"mpirun", "mpiexec", "srun", "trtllm-llmapi-launch", "ray"})
 _LOAD_GENERATORS = frozenset(
     {"vllm.benchmarks.serve", "sglang.bench_serving", "benchmark_serving", "benchmark_serving.py"}
 )
@@ -37,7 +41,9 @@ class Process:
     """Words of a command behind the program, the variables that it is started with, and what stands around it.
 
     `hint`: names and remarks around it, which may say its role. `node`: a label of the node or place that it is for.
-    `copies` of its group of `nodes` nodes are started.
+    `copies` of its group of `nodes` nodes are started. `gpus` are those that the text gives it, and `runs_on` the
+    hardware that it names for it, as written. `is_spread`: a launcher starts its ranks, on other nodes too. Of the
+    copies `times` share what they are given: loops of a script start them.
     """
 
     engine: EngineName
@@ -48,6 +54,10 @@ class Process:
     copies: int = 1
     nodes: int | None = None
     version: str | None = None
+    gpus: Allotment | None = None
+    runs_on: tuple[str, ...] = ()
+    is_spread: bool = False
+    times: int = 1
 
 
 def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str | None] | None:
@@ -75,6 +85,11 @@ def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str
 def image_version(words: Sequence[str]) -> str | None:
     """The version of the engine that an image among `words` is of; `None` where it says none."""
     return next((match[1] for word in words if (match := _VERSIONED.search(word))), None)
+
+
+def is_launched(words: Sequence[str]) -> bool:
+    """Whether a launcher among `words` starts the ranks of what follows."""
+    return any(word.rsplit("/", 1)[-1] in _LAUNCHERS for word in words)
 
 
 def _is_call(words: Sequence[str]) -> bool:

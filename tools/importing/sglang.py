@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..errors import InputError
 from ..plan.document import Phase
 from .flags import Flags, Vocabulary
-from .group import Dialect, Group, Scheduling, layers_of
+from .group import DTYPE_CHOICES, METHOD_CHOICES, Dialect, Group, Scheduling, layers_of
 
 _NAMES = {
     "model-path": "model", "model": "model", "config": "config", "tp-size": "tp", "tensor-parallel-size": "tp",
@@ -48,8 +48,14 @@ _BESIDE = frozenset({
     "mm-attention-backend", "moe-runner-backend", "num-continuous-decode-steps",
     "num-reserved-decode-tokens", "page-size", "prefill-attention-backend", "prefill-round-robin-balance",
     "sampling-backend", "schedule-conservativeness", "schedule-policy", "scheduler-recv-interval", "sleep-on-idle",
-    "stream-output", "tokenizer-worker-num", "warmups", "weight-loader-disable-mmap",
+    "stream-output", "tokenizer-worker-num", "torch-compile-max-bs", "warmups", "weight-loader-disable-mmap",
 })  # fmt: skip
+_CHOICES = {
+    "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),
+    "quantization": METHOD_CHOICES,
+    "dtype": DTYPE_CHOICES,
+    "mode": ("null", "prefill", "decode"),
+}
 # Backends without a group of their own for tokens: experts stay in the groups that `--ep-size` names.
 _LOCAL = frozenset({"none", ""})
 
@@ -99,11 +105,23 @@ def _role(flags: Flags) -> Phase | None:
     return "prefill" if mode == "prefill" else "decode" if mode == "decode" else None
 
 
+def _refusals(flags: Flags, group: Group, is_moe: bool) -> Iterator[str]:
+    """By its own checks (`server_args.py`, `arg_groups/validation_hook.py`)."""
+    if (flags.text("kv_cache") or "").lower() == "fp8":
+        yield f"{flags.written['kv_cache']} fp8: it takes fp8_e4m3 or fp8_e5m2"
+    nodes = flags.degree("nodes")
+    if group.servers > 1 and nodes > 1:
+        yield f"{flags.written['dp']} {group.servers} on {nodes} nodes: it starts replicas on one node only"
+    if group.width * group.pp % nodes:
+        yield f"{flags.written['nodes']} {nodes} does not divide the {group.width * group.pp} ranks"
+
+
 DIALECT = Dialect(
-    vocabulary=Vocabulary(_NAMES, _SWITCHES, _UNPLANNED, _BESIDE),
+    vocabulary=Vocabulary(_NAMES, _SWITCHES, _UNPLANNED, _BESIDE, _CHOICES),
     group=_group,
     scheduling=_scheduling,
     follows=lambda flags: flags.text("node_rank") not in (None, "0"),
     role=_role,
     hands_over=lambda flags: flags.text("transfer") is not None,
+    refusals=_refusals,
 )

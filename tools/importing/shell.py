@@ -14,7 +14,11 @@ from itertools import islice, pairwise
 from math import prod
 
 from .blocks import code_of
-from .process import Process, engine_words, image_version, is_load_generator
+from .functions import called
+from .loops import loop_in
+from .plain import plain
+from .process import Process, engine_words, image_version, is_launched, is_load_generator
+from .resources import hardware_of_job, of_docker
 from .signs import may_launch
 
 MOST_CHARS = 300_000
@@ -31,11 +35,6 @@ _GOES_ON = re.compile(r"\\[ \t]*(?:#.*)?$")
 _OPENS_SCRIPT = re.compile(r"(?<![\w-])-[a-z]{0,5}c[ \t]+(['\"])")
 _CALCULATION = re.compile(r"\$\(\(([^()]{1,100})\)\)")
 _SUBSTITUTION = re.compile(r"\$\([^()]{0,400}\)")
-_LOOP = re.compile(r"for[ \t]+(\w{1,40})[ \t]+in[ \t]+(.{1,2000}?)[ \t]*(?:;|$)")
-_COUNTED_LOOP = re.compile(
-    r"for[ \t]*\(\([ \t]*(\w{1,40})[ \t]*=[ \t]*(\d{1,6})[ \t]*;[ \t]*\w{1,40}[ \t]*(<=?)[ \t]*(\d{1,6})[ \t]*;"
-)
-_RUN = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}|\$\(seq[ \t]+(\d{1,6})[ \t]+(\d{1,6})\)|\$\(seq[ \t]+(\d{1,6})\)")
 _JOB = re.compile(r"SBATCH[ \t]+--(nodes|gpus-per-node|ntasks|gres)[= \t](?:gpu:(?:\w{1,20}:)?)?(\d{1,5})")
 _JOB_VARIABLES = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "gpus-per-node": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
@@ -52,19 +51,20 @@ _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
 
 @dataclass(slots=True)
 class Script:
-    """What a script comes to: processes, files that it writes, words of load generators, and its comments."""
+    """What a script comes to: processes, files that it writes, words of load generators, comments, and variables."""
 
     processes: list[Process] = field(default_factory=list[Process])
     files: dict[str, str] = field(default_factory=dict[str, str])
     loads: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     comments: list[str] = field(default_factory=list[str])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def read_script(text: str, around: Process | None = None, environment: Mapping[str, str] | None = None) -> Script:
     """Read `text`; what an enclosing manifest says of its processes comes from `around`."""
     code = code_of(text[:MOST_CHARS], _is_command)
-    found = Script(files=code.files)
-    _Reader(found, around, dict(environment or {}), _MOST_DEPTH).read(code.lines)
+    found = Script(files=code.files, variables=dict(environment or {}))
+    _Reader(found, around, found.variables, _MOST_DEPTH).read(plain(called(code.lines)))
     return found
 
 
@@ -86,6 +86,8 @@ class _Reader:
     remark: str = ""
     # How often the body of each open loop is run, by the loop's variable.
     loops: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    # The hardware that the head of the script names.
+    runs_on: tuple[str, ...] = ()
 
     def read(self, lines: Iterable[str]) -> None:
         for line in _whole(lines):
@@ -95,6 +97,7 @@ class _Reader:
                 comment = line.lstrip().lstrip("#").strip()
                 if job := _JOB.match(comment):
                     self.variables |= dict.fromkeys(_JOB_VARIABLES[job[1]], job[2])
+                self.runs_on += tuple(hardware_of_job(comment))
                 self.found.comments.append(comment)
                 self.remark = comment
                 words = _words(comment)
@@ -106,7 +109,7 @@ class _Reader:
     def _line(self, line: str) -> None:
         """The commands of a line, one after the other; what stands before a `)` alone names a branch."""
         stripped = line.strip()
-        if (loop := _times(stripped)) is not None:
+        if (loop := loop_in(stripped)) is not None:
             self.loops.append(loop)
         elif re.match(r"done\b", stripped) and self.loops:
             self.loops.pop()
@@ -128,7 +131,7 @@ class _Reader:
             text = max(written[1 : written.index(">")], key=len, default="")
             self.found.files[written[written.index(">") + 1].rsplit("/", 1)[-1]] = text.replace("\\n", "\n")
             return
-        words = [self._filled(word) for word in islice(_unredirected(written), _MOST_WORDS)]
+        words = list(islice((part for word in _unredirected(written) for part in self._parts(word)), _MOST_WORDS))
         own: dict[str, str] = {}
         while words and (words[0] in _STARTERS or _ASSIGNMENT.fullmatch(words[0])):
             if match := _ASSIGNMENT.fullmatch(words[0]):
@@ -141,25 +144,37 @@ class _Reader:
             self.found.loads.append(tuple(words))
         elif (inner := _inner_script(words)) is not None and self.depth > 0:
             named = {**self.variables, **own, **_passed(words)}
-            around = self.around or Process(engine="vllm", words=())
-            around = replace(around, version=image_version(words) or around.version)
-            _Reader(self.found, around, named, self.depth - 1, self.node, self.remark).read(inner.split("\n"))
+            around = self._around(words)
+            _Reader(self.found, around, named, self.depth - 1, self.node, self.remark).read(plain(inner.split("\n")))
         elif (started := engine_words(words)) is not None:
             engine, rest, version = started
             exported = {name: value for name, value in self.variables.items() if name.isupper()}
-            around = self.around
+            before = words[: len(words) - len(rest)]
+            around = self._around(before)
             self.found.processes.append(
-                Process(
+                replace(
+                    around,
                     engine=engine,
                     words=rest,
-                    environment={**exported, **own, **_passed(words[: len(words) - len(rest)])},
-                    hint=" ".join(filter(None, (around.hint if around else "", self.remark))),
+                    environment={**exported, **own, **_passed(before)},
+                    hint=" ".join(filter(None, (around.hint, self.remark))),
                     node=self.node,
-                    copies=(around.copies if around else 1) * self._times(rest),
-                    nodes=around.nodes if around else None,
-                    version=version or (around.version if around else None),
+                    copies=around.copies * self._times(rest),
+                    times=around.times * self._times(rest),
+                    version=version or around.version,
                 )
             )
+
+    def _around(self, words: list[str]) -> Process:
+        """What is known around a command that begins with `words`."""
+        around = self.around or Process(engine="vllm", words=())
+        return replace(
+            around,
+            version=image_version(words) or around.version,
+            gpus=of_docker(words) or around.gpus,
+            runs_on=(*around.runs_on, *self.runs_on),
+            is_spread=around.is_spread or is_launched(words),
+        )
 
     def _times(self, words: Sequence[str]) -> int:
         """How often a command is run by the loops around it; a loop over the ranks of one server is none."""
@@ -176,9 +191,12 @@ class _Reader:
             return "$CALCULATION"
         return _value_of(parts)
 
-    def _filled(self, word: str) -> str:
-        """`word` with what the text gives its variables; the others stay."""
-        return filled(word, self.variables)
+    def _parts(self, word: str) -> list[str]:
+        """`word` with what the text gives its variables; one that stands for several flags is several words."""
+        value = filled(word, self.variables)
+        if value == word or not _NAME.fullmatch(word) or not value.startswith("-") or " " not in value:
+            return [value]
+        return _words(value)
 
 
 def filled(word: str, variables: Mapping[str, str]) -> str:
@@ -189,19 +207,6 @@ def filled(word: str, variables: Mapping[str, str]) -> str:
         return match[0] if known is None else known
 
     return _NAME.sub(value, word[:_MOST_VALUE])[:_MOST_VALUE]
-
-
-def _times(line: str) -> tuple[str, int] | None:
-    """The variable of the loop that a line begins, and how often its body is run, as far as the line says."""
-    if counted := _COUNTED_LOOP.match(line):
-        return counted[1], max(1, int(counted[4]) - int(counted[2]) + (counted[3] == "<="))
-    loop = _LOOP.match(line)
-    if loop is None:
-        return None
-    if run := _RUN.fullmatch(loop[2].strip()):
-        first, last = (int(one) for one in (run[1] or run[3] or "1", run[2] or run[4] or run[5]))
-        return loop[1], max(1, last - first + 1)
-    return loop[1], 1 if "$" in loop[2] else len(loop[2].split())
 
 
 def _value_of(parts: Sequence[str]) -> str:
@@ -268,8 +273,11 @@ def _unredirected(words: list[str]) -> Iterator[str]:
 def _inner_script(words: list[str]) -> str | None:
     """The script that a shell is given in a word, as by `bash -c`."""
     for place, word in enumerate(words[:-2]):
-        if word in _SHELLS and _SCRIPT_FLAG.fullmatch(words[place + 1]):
-            return words[place + 2]
+        if word.removeprefix("--entrypoint=") in _SHELLS:
+            # Between a shell as an image's entry point and its flag stands the image.
+            found = next((at for at in range(place + 1, place + 3) if _SCRIPT_FLAG.fullmatch(words[at])), None)
+            if found is not None and found + 1 < len(words):
+                return words[found + 1]
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..errors import InputError
 from ..plan.document import Phase
 from .flags import Flags, Vocabulary
-from .group import Dialect, Group, Scheduling, layers_of
+from .group import DTYPE_CHOICES, METHOD_CHOICES, Dialect, Group, Scheduling, layers_of
 
 _NAMES = {
     "model": "model", "config": "config", "extra-llm-api-options": "config", "extra-engine-args": "config",
@@ -38,6 +38,11 @@ _BESIDE = frozenset({
     "num-postprocess-workers", "print-iter-log", "publish-kv-metrics", "pytorch-backend-config", "request-plane",
     "return-perf-metrics", "stream-interval", "use-cuda-graph",
 })  # fmt: skip
+_CHOICES = {
+    "kv_cache": ("auto", "fp8", "nvfp4", "bfloat16", "float16"),
+    "quantization": METHOD_CHOICES,
+    "dtype": DTYPE_CHOICES,
+}
 _ROLES: Mapping[str, Phase] = {"context": "prefill", "prefill": "prefill", "generation": "decode", "decode": "decode"}
 
 
@@ -75,7 +80,7 @@ def _scheduling(flags: Flags, group: Group) -> Scheduling:
 
 
 DIALECT = Dialect(
-    vocabulary=Vocabulary(_NAMES, _SWITCHES, _UNPLANNED, _BESIDE),
+    vocabulary=Vocabulary(_NAMES, _SWITCHES, _UNPLANNED, _BESIDE, _CHOICES),
     group=_group,
     scheduling=_scheduling,
     follows=lambda _: False,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..plan.document import Phase
 from .flags import Flags, Vocabulary
-from .group import Dialect, Group, Scheduling, layers_of
+from .group import DTYPE_CHOICES, METHOD_CHOICES, Dialect, Group, Scheduling, layers_of
 
 _NAMES = {
     "model": "model", "config": "config", "tensor-parallel-size": "tp", "tp": "tp", "pipeline-parallel-size": "pp",
@@ -21,7 +21,7 @@ _NAMES = {
     "device-memory-utilization": "memory_share", "kv-cache-dtype": "kv_cache", "dtype": "dtype",
     "quantization": "quantization", "q": "quantization", "enable-dbo": "two_batch",
     "kv-transfer-config": "transfer", "kv-transfer-config.kv-role": "kv_role", "disaggregation-mode": "mode",
-    "is-prefill-worker": "is_prefill", "is-decode-worker": "is_decode",
+    "distributed-executor-backend": "executor", "is-prefill-worker": "is_prefill", "is-decode-worker": "is_decode",
 }  # fmt: skip
 _SWITCHES = frozenset({
     "headless", "enable-expert-parallel", "ep", "enable-eplb", "enable-dbo", "is-prefill-worker", "is-decode-worker",
@@ -41,7 +41,7 @@ _BESIDE = frozenset({
     "block-size", "calculate-kv-scales", "compilation-config", "cuda-graph-sizes", "data-parallel-address",
     "data-parallel-backend", "data-parallel-external-lb", "data-parallel-hybrid-lb", "data-parallel-rpc-port",
     "dbo-decode-token-threshold", "dbo-prefill-token-threshold", "disable-cascade-attn", "disable-chunked-mm-input",
-    "disable-custom-all-reduce", "disable-prefix-caching", "distributed-executor-backend", "dpa", "dpe", "dph",
+    "disable-custom-all-reduce", "disable-prefix-caching", "dpa", "dpe", "dph",
     "dpp", "enable-chunked-prefill", "enable-log-requests", "enable-prefix-caching", "enable-sleep-mode",
     "eplb-config", "expert-placement-strategy", "guided-decoding-backend", "kv-events-config", "kv-transfer-config",
     "long-prefill-token-threshold", "max-logprobs", "max-long-partial-prefills", "max-num-partial-prefills",
@@ -50,6 +50,12 @@ _BESIDE = frozenset({
     "renderer-num-workers", "scheduling-policy", "stream-interval", "swap-space", "ubatch-size", "use-tqdm-on-load",
     "use-v2-block-manager",
 })  # fmt: skip
+_CHOICES = {
+    "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),
+    "quantization": METHOD_CHOICES,
+    "dtype": DTYPE_CHOICES,
+    "kv_role": ("kv_producer", "kv_consumer", "kv_both"),
+}
 _ROLES: Mapping[str, Phase] = {
     "kv_producer": "prefill",
     "kv_consumer": "decode",
@@ -100,11 +106,27 @@ def _role(flags: Flags) -> Phase | None:
     return _ROLES.get(flags.text("kv_role") or flags.text("mode") or "")
 
 
+def _refusals(flags: Flags, group: Group, is_moe: bool) -> Iterator[str]:
+    """By its own checks (`config/model.py`, `config/parallel.py`, `config/scheduler.py`)."""
+    if flags.on("expert_parallel") and not is_moe:
+        yield f"{flags.written['expert_parallel']}: it needs a model with experts, and this one has none"
+    if flags.on("eplb") and is_moe and not (flags.on("expert_parallel") and group.width > 1):
+        yield f"{flags.written['eplb']} needs --enable-expert-parallel and several ranks"
+    tokens, sequences = flags.count("token_budget"), flags.count("max_sequences")
+    if tokens is not None and sequences is not None and tokens < sequences:
+        names = flags.written["token_budget"], flags.written["max_sequences"]
+        yield f"{names[0]} {tokens:,} is less than {names[1]} {sequences:,}"
+    nodes, ranks = flags.degree("nodes"), group.width * group.pp * group.servers
+    if ranks % nodes:
+        yield f"{flags.written['nodes']} {nodes} does not divide the {ranks} ranks"
+
+
 DIALECT = Dialect(
-    vocabulary=Vocabulary(_NAMES, _SWITCHES, _UNPLANNED, _BESIDE),
+    vocabulary=Vocabulary(_NAMES, _SWITCHES, _UNPLANNED, _BESIDE, _CHOICES),
     group=_group,
     scheduling=_scheduling,
     follows=_follows,
     role=_role,
     hands_over=lambda flags: flags.on("transfer"),
+    refusals=_refusals,
 )

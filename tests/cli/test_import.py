@@ -1,0 +1,60 @@
+"""`import`: commands and files together, what is told in the first lines, and exit statuses; `compare` tells it too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.cli.app import run
+
+from ..comparison.plans import dense
+
+COMMAND = "vllm serve Qwen/Qwen3-32B -tp 4"
+ON = ("--hardware", "1x8:h100-sxm")
+
+
+def test_a_file_behind_a_command_is_the_one_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = tmp_path / "extra.yaml"
+    options.write_text("pipeline_parallel_size: 2\n")
+    command = "trtllm-serve Qwen/Qwen3-32B --tp_size 4 --extra_llm_api_options /etc/extra.yaml"
+    assert run(["import", command, str(options), *ON]) == 0
+    assert capsys.readouterr().out.startswith("Runs: PP2 × TP4")
+
+
+def test_a_path_in_a_text_opens_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "extra.yaml").write_text("pipeline_parallel_size: 2\n")
+    script = tmp_path / "run.sh"
+    script.write_text(f"trtllm-serve Qwen/Qwen3-32B --tp_size 4 --config {tmp_path}/extra.yaml\n")
+    assert run(["import", str(script), *ON]) == 0
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith("Runs: TP4")
+    assert second.startswith(f"Not understood: --config {tmp_path}")
+
+
+def test_a_flag_that_was_not_understood_costs_the_exit_status_only_under_strict() -> None:
+    assert run(["import", f"{COMMAND} --frobnicate 3", *ON]) == 0
+    assert run(["import", f"{COMMAND} --frobnicate 3", *ON, "--strict"]) == 1
+    assert run(["import", COMMAND, *ON, "--strict"]) == 0
+
+
+def test_what_the_engine_refuses_is_the_second_line_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["import", f"{COMMAND} -ep", *ON]) == 1
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith("Does NOT start: TP4")
+    assert second.startswith("vLLM refuses it: -ep")
+
+
+def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "a.json"
+    plan.write_text(dense().model_dump_json())
+    other = f"{COMMAND} -ep --frobnicate 3 --max-model-len 16 --enforce-eager"
+    assert run(["compare", str(plan), other, "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    told = found["b"]["caveats"]
+    for part in ("refuses it: -ep", "--max-model-len 16", "Not understood: --frobnicate", "without CUDA graphs"):
+        assert sum(part in line for line in told) == 1, told
+    assert found["better"] == "a"
+    run(["compare", str(plan), other])
+    assert "Of the commands of B" in capsys.readouterr().out

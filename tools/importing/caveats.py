@@ -1,0 +1,200 @@
+"""What a person has to know of servers that no plan says: flags that differ, GPUs that do not fit, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..catalog.architecture import Architecture
+from ..errors import InputError
+from ..plan.document import HardwareBlock, WorkloadBlock
+from .flags import Flags
+from .group import OFFLINE_METHODS
+from .hardware import NamedHardware
+from .launch import DIALECTS, Command, Launch
+from .resources import Allotment, listed
+from .servers import Server
+
+_DEGREES = (
+    "tp", "pp", "dp", "ep", "attention_dp", "dp_attention", "expert_parallel", "over_all", "context", "cache_parts",
+    "tp_expert", "dense_tp", "cut",
+)  # fmt: skip
+# Settings of which a plan has one, or takes one.
+_SETTINGS = (
+    "max_sequences", "token_budget", "max_tokens", "memory_share", "kv_cache", "quantization", "dtype", "two_batch",
+    "eplb", "redundant",
+)  # fmt: skip
+_OF_EXPERTS = ("ep", "over_all", "tp_expert", "eplb")
+_CHANGES_CONFIG = "a changed model config"
+
+
+def check_nodes(servers: Iterable[Server]) -> None:
+    """That the nodes of each server have the same degrees.
+
+    Raises:
+        InputError: they have not.
+    """
+    for server in servers:
+        for concept in _DEGREES:
+            stated = {one.flags.values[concept]: one for one in server.commands if concept in one.flags.values}
+            if len(stated) > 1:
+                (first, command), (other, later) = list(stated.items())[:2]
+                nodes = [server.commands.index(one) for one in (command, later)]
+                raise InputError(
+                    f"nodes of one server that differ: {command.flags.written[concept]} is {first[:40]} on node "
+                    f"{nodes[0]} and {other[:40]} on node {nodes[1]}; give all of them the same"
+                )
+
+
+def differences(servers: Sequence[Server]) -> Iterator[str]:
+    """Settings that differ between nodes, or between servers, where a plan has one."""
+    seen: set[str] = set()
+    for commands, what in (
+        *((server.commands, "the nodes of a server") for server in servers),
+        (tuple(server.commands[0] for server in servers), "the servers"),
+    ):
+        for concept in _SETTINGS:
+            values = list(dict.fromkeys(one.flags.values.get(concept) for one in commands))
+            if len(values) > 1 and concept not in seen:
+                seen.add(concept)
+                name = next(one.flags.written[concept] for one in commands if concept in one.flags.written)
+                shown = ", ".join("not stated" if one is None else one[:40] for one in values[:6])
+                yield f"{what} differ in {name} ({shown}): the plan takes that of the first"
+
+
+def refusals(launch: Launch, servers: Iterable[Server], architecture: Architecture) -> Iterator[str]:
+    """Why the engine does not start what is written."""
+    dialect = DIALECTS[launch.engine]
+    for server in servers:
+        yield from dialect.refusals(server.commands[0].flags, server.group, architecture.is_moe)
+
+
+def without_effect(servers: Iterable[Server], architecture: Architecture) -> Iterator[str]:
+    """Flags of experts, of a model that has none."""
+    for server in servers if not architecture.is_moe else ():
+        flags = server.commands[0].flags
+        for concept in _OF_EXPERTS:
+            if flags.on(concept) and flags.text(concept) != "1":
+                yield f"{flags.written[concept]} changes nothing: the model has no experts"
+
+
+def gpus_given(servers: Iterable[Server], *, lacking: bool) -> Iterator[str]:
+    """Where the text gives commands fewer GPUs than their degrees need (`lacking`), or more."""
+    needs: dict[Allotment, int] = {}
+    for server in servers:
+        part = -(-server.ranks // _spread(server)) * server.commands[0].process.times
+        for given in _allotments(server):
+            needs[given] = needs.get(given, 0) + part
+    for given, need in needs.items():
+        if lacking and given.count < need:
+            yield f"its degrees need {need} GPUs, {given.words} gives it {given.count}: give it {need}, or lower them"
+        elif not lacking and given.count > need:
+            yield f"{given.words} gives it {given.count} GPUs and the degrees use {need}: the others stay idle"
+
+
+def _allotments(server: Server) -> Iterable[Allotment]:
+    """What is given to each command of a server; of nodes that share their words each has what these say."""
+    found = [
+        given
+        for one in server.commands
+        if not (one.process.is_spread or _is_on_ray(one) or _is_any_rank(one)) and (given := _given(one)) is not None
+    ]
+    head = server.commands[0]
+    return dict.fromkeys(found) if head.process.nodes or "node_rank" in head.flags.values else found
+
+
+def _given(command: Command) -> Allotment | None:
+    """The GPUs that a command has by all that is said around it."""
+    said = filter(None, (command.process.gpus, listed(command.process.environment)))
+    return min(said, key=lambda one: one.count, default=None)
+
+
+def _is_on_ray(command: Command) -> bool:
+    """Whether its ranks lie where Ray puts them, on a number of nodes that the text does not say."""
+    return command.flags.text("executor") == "ray" and command.process.nodes is None
+
+
+def _is_any_rank(command: Command) -> bool:
+    """Whether it is started for each of several ranks, on a number of nodes that the text does not say."""
+    return "rank" in command.flags.values and command.flags.text("rank") is None
+
+
+def _spread(server: Server) -> int:
+    """On how many commands or nodes the ranks of a server lie."""
+    flags, process = server.commands[0].flags, server.commands[0].process
+    local = flags.count("local") or (1 if "rank" in flags.values else None)
+    parts = flags.degree("dp") // local if local else 1
+    return max(len(server.commands), flags.degree("nodes"), process.nodes or 1, parts)
+
+
+def lengths(launch: Launch, load: WorkloadBlock, architecture: Architecture) -> Iterator[str]:
+    """Lengths of requests that servers take, where the load is longer or the model has fewer positions."""
+    wanted, positions = load.input_tokens + load.output_tokens, architecture.max_position_embeddings
+    for flags in (one.flags for one in launch.commands):
+        limit = _longest(flags)
+        if limit is not None and wanted > limit:
+            yield (
+                f"requests of {load.input_tokens:,} + {load.output_tokens:,} tokens are longer than "
+                f"{flags.written['max_tokens']} {limit:,}: the engine refuses them"
+            )
+        if limit is not None and limit > positions and _CHANGES_CONFIG not in flags.unplanned:
+            yield (
+                f"{flags.written['max_tokens']} {limit:,} is more than the model's {positions:,} positions "
+                "(max_position_embeddings): the engine refuses it, or answers beyond what the model was made for"
+            )
+
+
+def _longest(flags: Flags) -> int | None:
+    """The most tokens of a request, where a command states it."""
+    return None if flags.text("max_tokens") in (None, "auto", "-1") else flags.count("max_tokens")
+
+
+def not_quantised(launch: Launch, name: str) -> Iterator[str]:
+    """That a method whose weights are made beforehand is asked of a checkpoint (called `name`) without them."""
+    for flags in (one.flags for one in launch.commands):
+        method = (flags.text("quantization") or "").lower()
+        if method in OFFLINE_METHODS:
+            yield (
+                f"{flags.written['quantization']} {method}: {name} is no quantised checkpoint, and {method} weights "
+                "are made beforehand; name a checkpoint that has them"
+            )
+
+
+def unread_files(launch: Launch) -> Iterator[str]:
+    """Files of options that commands name and that were not given."""
+    for command in launch.commands:
+        if command.unread is not None:
+            written = command.flags.written["config"]
+            yield f"{written} {command.unread[:80]} (not read: give the file behind the command)"
+
+
+def options_alone(launch: Launch) -> Iterator[str]:
+    """What the command would say that a file of options stands without."""
+    flags = launch.commands[0].flags
+    if not launch.commands[0].process.words and "tp" not in flags.values:
+        yield "the options stand without their command and name no tensor_parallel_size: read as one GPU"
+
+
+def share_of_free(launch: Launch) -> Iterator[str]:
+    """What TensorRT-LLM takes its share of memory of."""
+    flags = launch.commands[0].flags
+    if launch.engine == "trtllm" and (share := flags.share("memory_share")) is not None:
+        yield (
+            f"{flags.written['memory_share']} {share:g} is of what weights and runtime leave free, and the room for "
+            f"requests is estimated so; rule ME001 allows {share:.0%} of all memory, which is less"
+        )
+
+
+def hardware_remarks(named: NamedHardware | None, used: HardwareBlock) -> Iterator[str]:
+    """That the hardware is what the text names, or that it names another."""
+    if named is None:
+        return
+    own = used.accelerator if isinstance(used.accelerator, str) else used.accelerator.id
+    if named.accelerator is None:
+        yield f"{named.words}: which accelerator that is is not known here; it was judged on {own}"
+    elif named.accelerator != own:
+        yield f"{named.words}: the text names {named.accelerator}, and it was judged on {own}"
+    else:
+        yield (
+            f"Hardware by the text ({named.words}): judged on {used.nodes}x{used.gpus_per_node}:{own}; --hardware says "
+            "otherwise"
+        )
