@@ -17,7 +17,7 @@ from ..tools.language.said import StatedDegrees, StatedStrategy
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
-from ..tools.plan.placement import StageMaker, gpu_count, phase_width, place
+from ..tools.plan.placement import gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
@@ -189,7 +189,7 @@ def build_stated(request: BuildRequest, architecture: Architecture) -> Plan:
     pp = max(strategy.prefill.pp, strategy.decode.pp)
     if pp > architecture.num_layers:
         raise InputError(f"PP {pp} on {architecture.num_layers} layers leaves empty stages")
-    layout, maker = None, StageMaker(architecture, frozenset(request.policy.relaxations))
+    layout, maker = None, request.maker(architecture)
     for nodes in (hardware.nodes, max(hardware.nodes, gpu_count(strategy))):
         layout = layout or place(strategy, maker, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
     return build_plan(replace(request, layout=layout))
