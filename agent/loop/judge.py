@@ -26,7 +26,7 @@ from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
-from ..proposer import keeps
+from ..keeping import keeps
 from ..stated_strategy import build_stated, read_block, read_strategy
 from .declared import as_stated, unassumed
 from .desk import Desk, Standing

@@ -15,8 +15,8 @@ from ...tools.language.said import StatedStrategy
 from ...tools.plan.describe import describe
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.search import search
+from ..keeping import keeps
 from ..loop.desk import Desk
-from ..proposer import keeps
 from .estimate_dag import rounded
 from .strategy_argument import StrategyArgument
 from .tool import Answer, Arguments, Bench, Tool

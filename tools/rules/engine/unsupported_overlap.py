@@ -45,7 +45,7 @@ RULE = Rule(
         "vLLM design/dbo.md, 0.33.0 config/vllm.py (all2all_backend); SGLang server_args.py (enable_two_batch_overlap, "
         "moe_a2a_backend); TensorRT-LLM llmapi/llm_args.py"
     ),
-    fix="re-plan",
+    fix="report",
     remedy="spread the experts over all devices (and give attention groups in vLLM), or set serving.overlap to none",
     visits="parts",
     limits=(DegreeLimit(("tp",), _dense), DegreeLimit(("ep", "attention_dp", "devices"), _fault)),
