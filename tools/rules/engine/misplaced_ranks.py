@@ -6,7 +6,8 @@ It needs a plan that names its engine and reads the devices of the stages and of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...engines.engine import Engine
 from ...plan.degrees import phase_degrees
@@ -16,7 +17,7 @@ from ...plan.stage_reading import read_stage
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Conditions, Fault, Pipeline
-from ..reading import label, named_engine, stage_devices
+from ..reading import named_engine, stage_devices
 
 _MAX_COUNTS = 16
 
@@ -33,26 +34,31 @@ def check(view: PlanView) -> Iterator[Finding]:
             phases.setdefault(phase.replica.position, []).append(phase)
             of_replica = devices.setdefault(phase.replica.position, set())
             of_replica.update(device for stage in phase.stages for device in stage_devices(stage))
-    by_counts: dict[tuple[int, ...], list[NodeView]] = {}
+    found: dict[str, list[Finding]] = {}
     for position, names in devices.items():
-        places = map(parse_device, names)
-        counts = Counter(place[0] for place in places if place is not None)
+        counts = Counter(place[0] for place in map(parse_device, names) if place is not None)
         if len(set(counts.values())) > 1:
-            replica = phases[position][0].replica
-            assert replica is not None  # as above
-            by_counts.setdefault(tuple(counts[node] for node in sorted(counts)), []).append(replica)
-        elif len(counts) > 1:
-            yield from (found for phase in phases[position] if (found := _out_of_order(view, phase, engine)))
-    for counts, nodes in by_counts.items():
-        yield Finding(
-            "uneven-nodes",
-            f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; "
-            f"{engine.title} starts as many processes on each",
-            where=nodes[0],
-            nodes=nodes[:MAX_NODES],
-            value=list(counts[:_MAX_COUNTS]),
-            expected="as many devices on each node",
-        )
+            where = phases[position][0].replica or phases[position][0].node
+            misplaced = [_uneven(where, [counts[node] for node in sorted(counts)], engine)]
+        else:
+            misplaced = [_out_of_order(view, phase, engine) for phase in phases[position]] if len(counts) > 1 else []
+        for one in filter(None, misplaced):
+            found.setdefault(one.message, []).append(one)
+    for alike in found.values():
+        nodes = tuple(node for one in alike[:MAX_NODES] for node in one.nodes)
+        yield replace(alike[0], nodes=nodes)
+
+
+def _uneven(replica: NodeView, counts: list[int], engine: Engine) -> Finding:
+    return Finding(
+        "uneven-nodes",
+        f"a replica has {_listed(counts)} devices on its {len(counts)} nodes; {engine.title} starts as many processes "
+        "on each",
+        where=replica,
+        nodes=(replica,),
+        value=counts[:_MAX_COUNTS],
+        expected="as many devices on each node",
+    )
 
 
 def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding | None:
@@ -63,12 +69,12 @@ def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding |
         return None
     shares = node_shares(in_rank_order(stages, groups, engine.rank_order))
     nodes = [share.node for share in shares]
-    where = phase.node
     if len(nodes) > len(set(nodes)):
         return Finding(
             "scattered-ranks",
-            f"phase {label(where)}: {_scattered(engine, len(phase.stages), groups)}",
-            where=where,
+            f"{phase.phase}: {_scattered(engine, len(phase.stages), groups)}",
+            where=phase.node,
+            nodes=(phase.node,),
             value=nodes[:_MAX_COUNTS],
             expected="ranks that follow each other on each node",
         )
@@ -76,9 +82,10 @@ def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding |
     if engine.names_gpus_once and len(lists) > 1:
         return Finding(
             "unlike-gpus",
-            f"phase {label(where)}: its ranks are on GPUs {_listed(lists[0])} of one node and {_listed(lists[1])} of "
-            f"another; {engine.title} hands all nodes one list",
-            where=where,
+            f"{phase.phase}: ranks are on GPUs {_listed(lists[0])} of one node and {_listed(lists[1])} of another; "
+            f"{engine.title} hands all nodes one list",
+            where=phase.node,
+            nodes=(phase.node,),
             value=[list(gpus) for gpus in lists[:_MAX_COUNTS]],
             expected="the same GPUs of each node",
         )
@@ -93,8 +100,8 @@ def _scattered(engine: Engine, stages: int, groups: int) -> str:
     )
 
 
-def _listed(gpus: tuple[int, ...]) -> str:
-    return ", ".join(map(str, gpus[:_MAX_COUNTS]))
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:_MAX_COUNTS]))
 
 
 def _misplaced(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
@@ -106,12 +113,8 @@ def _misplaced(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
     if per_node >= 2 and stages % per_node:
         message = f"{stages} stages, {per_node} to a node, leave the last node with fewer"
         yield Fault("uneven-nodes", message, stages, f"a multiple of {per_node}")
-    if (
-        engine.rank_order == "groups"
-        and stages > 1
-        and pipeline.groups > 1
-        and pipeline.devices // pipeline.groups % node
-    ):
+    is_mixed = engine.rank_order == "groups" and stages > 1 and pipeline.groups > 1
+    if is_mixed and pipeline.devices // pipeline.groups % node:
         yield Fault("scattered-ranks", _scattered(engine, stages, pipeline.groups), stages, 1)
 
 
