@@ -14,12 +14,11 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import left_out
-from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.describe import precision_name
-from ..tools.plan.document import HardwareBlock, Strategy
+from ..tools.plan.document import HardwareBlock
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.kinds import Kind, cheapest, least_memory
@@ -29,6 +28,7 @@ from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_
 from .infeasible import relaxed_hint, why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
+from .keeping import with_stated
 from .reasons import Proposal, figures, named
 from .results import Infeasible, Needs
 
@@ -198,7 +198,7 @@ def propose(
     if intent.hardware is None or intent.hardware.nodes is None:
         return proposal
     if constraint is not None:
-        proposal = _constrained(proposal, constraint)
+        proposal = with_stated(intent, proposal, constraint)
     return replace(proposal, hint=relaxed_hint(request, proposal.chosen)) if with_hint else proposal
 
 
@@ -210,45 +210,6 @@ def _sized_assumption(sized: Sized) -> Assumption:
         reason="the number of accelerators was left open: the fewest that hold every limit"
         + (" of those looked at before the time limit" if left_out() else ""),
     )
-
-
-def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
-    """Whether `strategy` has every degree that was stated."""
-    if stated.dp is not None and strategy.dp != stated.dp:
-        return False
-    if stated.gpus is not None and strategy.gpu_count != stated.gpus:
-        return False
-    for phase, wanted in ((strategy.prefill, stated.prefill), (strategy.decode, stated.decode)):
-        for name, value in wanted.model_dump().items():
-            if value is not None and (getattr(phase, name) or 1) != value:
-                # SP belongs to prefill: asked for in general, decode stays without it.
-                if name == "sp" and phase is strategy.decode:
-                    continue
-                return False
-    return True
-
-
-def _none_has_them(request: SearchRequest) -> str:
-    assumed = request.assumed_engine
-    if assumed is None or request.named_engine is not None:
-        return "no legal strategy on this hardware has them"
-    return (
-        f"no strategy on this hardware that {JUDGED[assumed].title} starts has them (no engine was named; name one, or "
-        "ask for a plan on paper with --engine none)"
-    )
-
-
-def _constrained(free: Proposal, stated: StatedStrategy) -> Proposal:
-    best = free.chosen
-    keeping = [candidate for candidate in free.result.candidates if keeps(candidate.strategy, stated)]
-    feasible = next((candidate for candidate in keeping if candidate.feasible), None)
-    if feasible is None:
-        why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
-        return replace(free, note=f"The degrees asked for cannot be kept: {why}. This is the best without.")
-    if feasible is best:
-        return free
-    note = f"The degrees asked for are kept; without them {named(best)} would be better ({figures(best)})."
-    return replace(free, request=free.request.settled(feasible), chosen=feasible, note=note)
 
 
 def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:

@@ -20,8 +20,9 @@ from ..tools.search.sensitivity import sensitivity as find_flips
 from .families import excluded, families_lost
 from .intent.formats import formats_on
 from .intent.intent import Assumption, Intent
+from .keeping import keeps
 from .pipeline import stated_intent
-from .proposer import Examined, Refused, examine, keeps
+from .proposer import Examined, Refused, examine
 from .reach import ranked, within_reach
 from .reasons import formats_chosen, named
 from .search_results import AskedFor, SearchAnswer, StatedRank

@@ -6,7 +6,7 @@ the document as they were said, and the validator names them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,10 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
 from ..tools.language.said import StatedDegrees, StatedStrategy
 from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.constraints import Constraint, DegreeBound, DegreeConstraint, ReplicasConstraint
 from ..tools.plan.describe import describe
-from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
-from ..tools.plan.placement import StageMaker, gpu_count, phase_width, place
+from ..tools.plan.document import PHASES, HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
+from ..tools.plan.placement import gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
@@ -26,8 +27,8 @@ from .results import StatedStrategyVerdict
 
 # A stated strategy larger than this is not laid out, only refused.
 MAX_STATED_GPUS = 4096
-_PHASES = ("prefill", "decode")
 _DEGREES = tuple(StatedDegrees.model_fields)
+_STATED = "as was stated"
 # What a phase has beside the degrees that people state for engines.
 _FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
 
@@ -58,6 +59,19 @@ def read_strategy(stated: StatedStrategy, architecture: Architecture, hardware: 
     return strategy.model_copy(update={"gpu_count": stated.gpus or used})
 
 
+def pinning(stated: StatedStrategy) -> Iterator[Constraint]:
+    """The constraints that pin every degree and number of replicas that was stated."""
+    if stated.dp is not None:
+        yield ReplicasConstraint(kind="replicas", value=stated.dp, words=_STATED)
+    for phase in PHASES:
+        for name, degree in getattr(stated, phase).model_dump(exclude_none=True).items():
+            if name == "replicas":
+                yield ReplicasConstraint(kind="replicas", value=degree, phase=phase, words=_STATED)
+            else:
+                bound = DegreeBound(name=name, relation="=", degree=degree)
+                yield DegreeConstraint(kind="degree", value=bound, phase=phase, words=_STATED)
+
+
 def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: HardwareBlock) -> Strategy | None:
     """A `strategy` block in the words of plans, in whole or in part, what is left out filled in as by `read_strategy`.
 
@@ -68,7 +82,7 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
         InputError: the strategy is larger than anything that can be laid out.
     """
     shared = _said(block, architecture)
-    phases = {name: {**shared, **_said(as_mapping(block.get(name)), architecture)} for name in _PHASES}
+    phases = {name: {**shared, **_said(as_mapping(block.get(name)), architecture)} for name in PHASES}
     if not any(phases.values()) and _degree(block.get("dp")) is None:
         return None
     for own, other in (("prefill", "decode"), ("decode", "prefill")):
@@ -197,7 +211,7 @@ def build_stated(request: BuildRequest, architecture: Architecture) -> Plan:
     pp = max(strategy.prefill.pp, strategy.decode.pp)
     if pp > architecture.num_layers:
         raise InputError(f"PP {pp} on {architecture.num_layers} layers leaves empty stages")
-    layout, maker = None, StageMaker(architecture, frozenset(request.policy.relaxations))
+    layout, maker = None, request.maker(architecture)
     for nodes in (hardware.nodes, max(hardware.nodes, gpu_count(strategy))):
         layout = layout or place(strategy, maker, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
     return build_plan(replace(request, layout=layout))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, product
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -43,6 +44,18 @@ def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
                         break
                     if request.allows(count, rest):
                         yield split_strategy(prefill[0], decode[0], count, rest)
+
+
+def each_replica(request: SpaceRequest) -> Iterator[Strategy]:
+    """Every replica once: as many as there is room for that serve both phases, or as many beside the least other."""
+    for replica in colocated_replicas(request):
+        yield replica.strategy(replica.room.most)
+    prefills, decodes = list(_phase_replicas(request, "prefill")), list(_phase_replicas(request, "decode"))
+    for prefill, decode in chain(product(prefills, decodes[:1]), product(prefills[:1], decodes)):
+        counts = [(request.room(prefill[1]), 1), (1, request.room(decode[1])), (1, 1)]
+        found = (one for one in counts if _fits(request, prefill, one[0], decode, one[1]))
+        if (numbers := next(found, None)) is not None:
+            yield split_strategy(prefill[0], decode[0], *numbers)
 
 
 def draw_strategy(draw: st.DrawFn, request: SpaceRequest) -> Strategy:

@@ -123,9 +123,10 @@ def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple
 
 
 def _serving(said: Said) -> ServingBlock | None:
-    if said.engine in (None, NO_ENGINE):
-        return None
-    return ServingBlock(engine=said.engine, engine_version=said.engine_version)
+    settings = {name: getattr(said, name) for name in ("max_batch", "prefill_chunk_tokens", "overlap")}
+    if said.engine not in (None, NO_ENGINE):
+        return ServingBlock(engine=said.engine, engine_version=said.engine_version, **settings)
+    return ServingBlock(**settings) if any(settings.values()) else None
 
 
 def _assumed_engine(said: Said, notes: _Notes) -> EngineName | None:

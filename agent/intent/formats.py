@@ -13,6 +13,7 @@ from typing import Any
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DTYPES, DType
+from ...tools.engines.names import JUDGED, engine_of
 from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.language.merge import refusal
@@ -64,6 +65,7 @@ def complete_precision(said: Said, own: DType, accelerator: Accelerator | None) 
     Raises:
         RequestError: a format is stated and left open, or none is left to choose.
     """
+    _check_cache(said)
     if said.precisions is not None:
         return _to_choose(said, said.precisions, own, accelerator)
     weights = _stated(said, "weights", accelerator)
@@ -129,6 +131,21 @@ def _stated(said: Said, name: str, accelerator: Accelerator | None) -> DType | N
     if _NAMES_BF16.search(words):
         raise _absent(said, stated, accelerator)
     return accelerator.computes_in(stated)
+
+
+def _check_cache(said: Said) -> None:
+    """Check that the engine has every format of the KV cache that is stated.
+
+    Raises:
+        RequestError: it has not.
+    """
+    name = engine_of(said.engine)
+    engine = None if name is None else JUDGED[name]
+    stated = [said.kv_cache, *(one.kv_cache for one in (said.precisions.named if said.precisions else ()))]
+    unknown = next((one for one in stated if engine and one is not None and one not in engine.caches), None)
+    if engine is not None and unknown is not None:
+        known = ", ".join(engine.caches)
+        raise refusal(said, f"{engine.title} has no KV cache in {unknown} (rule EN014); name one of {known}")
 
 
 def _absent(said: Said, wanted: DType, accelerator: Accelerator) -> RequestError:

@@ -25,7 +25,7 @@ from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
-from ..proposer import keeps
+from ..keeping import keeps
 from ..stated_strategy import read_block
 from .declared import as_stated, unassumed
 from .desk import Desk, Maker, Standing

@@ -101,7 +101,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines.append(workload_text(plan.workload))
     gpus = plan.strategy.gpu_count
     owned = plan.hardware.nodes * plan.hardware.gpus_per_node
-    used = f"Uses {count_text(gpus, 'GPU')}" + (f" of {owned}" if owned != gpus else "")
+    used = f"Uses {count_text(gpus, 'GPU')}" + (f" of {owned}, {owned - gpus} stay free" if owned > gpus else "")
     precision = plan.precision
     lines.append(
         f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"

@@ -18,8 +18,8 @@ from shardwright.tools.rules.registry import find_rule
 from ..rules.corruptions import Corruption, corruptions
 
 ROWS = tuple(row for row in corruptions("") if row.rule in row.expected)
-# What no plan can hold, and no repair can change: facts that nobody states, limits and loads beyond the hardware.
-BEYOND_REPAIR = frozenset({"ME001", "PE010"})
+# What no plan can hold, and no repair can change: limits and loads beyond the hardware, settings that an engine lacks.
+BEYOND_REPAIR = frozenset({"ME001", "PE010", "EN014", "EN015"})
 # Demands of a request that no plan of some bases keeps: there a repair ends in an answer, not in a plan.
 DEMANDS = frozenset({"CO008"})
 NO_READING = frozenset({("ST001", "a negative number of tokens")})

@@ -42,7 +42,7 @@ def askable() -> Iterator[tuple[str, str, Launch]]:
 def plan_named(name: str) -> Plan:
     """The plan of a row."""
     row = CASES["plans"][name]
-    stated = {"precision": row["precision"]} if "precision" in row else {}
+    stated = {name: row[name] for name in ("precision", "serving") if name in row}
     base = shardwright.plan(
         model=row["model"], hardware=row["hardware"], input_tokens=1024, output_tokens=128, concurrency=8, **stated
     )

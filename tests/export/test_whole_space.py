@@ -1,33 +1,116 @@
-"""Over the whole space: what is exported runs where the plan runs it, and everything else is refused with a reason."""
+"""Over the whole space: what the rules accept for an engine is exported, and runs where the plan runs it."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+from shardwright.agent.import_api import import_plan
+from shardwright.tools.catalog.models import find_model
+from shardwright.tools.engines.defaults import possible_relaxations
+from shardwright.tools.export import sglang, trtllm, vllm
 from shardwright.tools.export.export import export
-from shardwright.tools.performance.layout import layout_from_view
+from shardwright.tools.export.result import EngineTarget, Export
+from shardwright.tools.export.server import servers_of
+from shardwright.tools.export.settings import settings_of
+from shardwright.tools.performance.layout import LoadedLayout, layout_from_view, make_layout
+from shardwright.tools.plan.builder import BuildRequest, build_plan
+from shardwright.tools.plan.canonical import content_hash
+from shardwright.tools.plan.document import PHASES, ModelBlock, PolicyBlock, ServingBlock, Strategy
 from shardwright.tools.plan.reader import read_document
+from shardwright.tools.search.search import base_setting
+from shardwright.tools.search.space import SpaceRequest
+from shardwright.tools.validate import validate
 
 from ..plan.test_layout_law import documents
+from ..search.requests import search_request
+from ..spaces import each_replica
 from .placements import stages, world
 from .plans import ENGINES
+
+# Prompts that are worth a split along the sequence; clusters over which few numbers of stages or groups lie evenly.
+_LONG_PROMPT_TOKENS = 65_536
+_CLUSTERS = ((2, 4), (3, 4), (2, 6))
+_MODELS = ("Qwen3-30B-A3B", "DeepSeek-V2-Lite", "Qwen3-8B")
+_HEAD = dict.fromkeys(("engine", "engine_version", "content_hash", "strategy"), "")
+_TARGETS = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+
+
+def runs_as_placed(found: Export, layout: LoadedLayout) -> None:
+    """Check that every server's ranks compute what the plan names their devices for, as many ranks on each node."""
+    for server, replica in enumerate(layout.replicas):
+        phase = replica.phases[0]
+        assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
+        launches = [one for one in found.launches if one.server == server]
+        assert world(found, launches[0]) == len(phase.devices)
+        assert len({one.node for one in launches}) == len(launches)
+        assert len({one.environment["CUDA_VISIBLE_DEVICES"].count(",") for one in launches}) == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=15)
 @given(document=documents())
-def test_what_is_not_refused_runs_on_the_devices_of_the_plan(engine: str, document: dict[str, Any]) -> None:
+def test_only_rules_refuse_and_what_they_accept_runs_on_the_devices_of_the_plan(
+    engine: str, document: dict[str, Any]
+) -> None:
     found = export(document, engine)
     assert (found.text is None) is bool(found.refused)
     if found.refused:
+        assert all(re.match(r"[A-Z]{2}\d{3}: |and \d+ more$", reason) for reason in found.refused)
         assert not found.launches and found.benchmark is None
         return
-    layout = layout_from_view(read_document(document).view)
-    for server, replica in enumerate(layout.replicas):
-        phase = replica.phases[0]
-        assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
-        launch = next(one for one in found.launches if one.server == server)
-        assert world(found, launch) == len(phase.devices)
+    runs_as_placed(found, layout_from_view(read_document(document).view))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("model", _MODELS)
+def test_every_strategy_that_the_rules_accept_for_an_engine_runs_on_the_devices_of_its_plan(
+    model: str, engine: EngineTarget
+) -> None:
+    target = _TARGETS[engine]
+    for nodes, gpus in _CLUSTERS:
+        request = search_request(
+            model, (nodes, gpus, "h100-sxm"), input_tokens=_LONG_PROMPT_TOKENS, output_tokens=64, concurrency=1
+        )
+        relaxations = frozenset(possible_relaxations(engine, request.architecture))
+        setting = replace(base_setting(replace(request, serving=ServingBlock(engine=engine))), relaxations=relaxations)
+        space = SpaceRequest(request.architecture, nodes, gpus, _LONG_PROMPT_TOKENS, relaxations, engine=engine)
+        strategies = list(each_replica(space))
+        assert len(strategies) > 20
+        for strategy in strategies:
+            layout = make_layout(setting, strategy)
+            commands = [target.commands(server, settings_of(layout, ())) for server in servers_of(layout)]
+            found = Export(
+                **_HEAD,
+                target=engine,
+                launches=tuple(launch for one in commands for launch in one.launches),
+                files=tuple(file for one in commands for file in one.files),
+            )
+            runs_as_placed(found, layout)
+
+
+def test_stages_of_attention_groups_over_nodes_are_placed_as_the_engine_numbers_its_ranks() -> None:
+    request = search_request("Qwen3-30B-A3B", (2, 4, "h100-sxm"), input_tokens=1024, output_tokens=64, concurrency=8)
+    strategy = Strategy.model_validate(
+        {"dp": 1, "gpu_count": 8, **{name: {"pp": 2, "ep": 4, "attention_dp": 4} for name in PHASES}}
+    )
+    policy = PolicyBlock(relaxations=("attention_dp",))
+    for engine in ENGINES:
+        serving = ServingBlock(engine=engine)
+        block = ModelBlock(name="Qwen/Qwen3-30B-A3B", config=dict(find_model("Qwen3-30B-A3B").config))
+        plan = build_plan(
+            BuildRequest(
+                model=block, hardware=request.hardware, workload=request.workload, precision=request.precision,
+                strategy=strategy, policy=policy, serving=serving,
+            )
+        )  # fmt: skip
+        assert validate(plan).valid
+        found = export(plan, engine)
+        assert found.text is not None
+        runs_as_placed(found, layout_from_view(read_document(plan).view))
+        again = import_plan(found.text)
+        assert again.plan is not None and content_hash(again.plan) == content_hash(plan)

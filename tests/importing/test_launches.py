@@ -10,8 +10,11 @@ import pytest
 
 import shardwright
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.brief import read_brief
 from shardwright.tools.language.request import read_request
+from shardwright.tools.language.said import StatedStrategy
 from shardwright.tools.performance.layout import layout_from_view
+from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.reader import read_document
 
@@ -97,9 +100,34 @@ def test_a_command_in_a_request_says_what_it_starts_and_no_more(name: str) -> No
     case = _CASES["in_requests"][name]
     said = read_request(case["text"])
     assert said.model_dump(include=set(case["said"])) == case["said"]
-    stated = {} if said.strategy is None else said.strategy.prefill.model_dump(exclude_none=True)
-    assert stated == case["degrees"]
+    strategy = said.strategy or StatedStrategy()
+    for phase, degrees in (("prefill", case["degrees"]), ("decode", case.get("decode", case["degrees"]))):
+        stated = getattr(strategy, phase).model_dump(exclude_none=True)
+        # Every degree is stated: what a command does not name it leaves at one.
+        assert {name: degree for name, degree in stated.items() if degree > 1 or name == "ep"} == degrees
+    assert strategy.dp == case.get("servers")
+    assert said.unread == ()
     assert said.readings and " read as " in said.readings[0]
+
+
+@pytest.mark.parametrize("name", _CASES["in_requests"])
+def test_a_command_in_a_brief_says_what_it_says_in_a_request(name: str) -> None:
+    text = _CASES["in_requests"][name]["text"]
+    fields = {"strategy", "engine", "max_batch", "prefill_chunk_tokens", "overlap", "disaggregated", "unread"}
+    assert read_brief([("brief.md", text)]).model_dump(include=fields) == read_request(text).model_dump(include=fields)
+
+
+@pytest.mark.parametrize(("command", "nodes"), _CASES["planned"])
+def test_a_command_is_planned_as_what_is_imported_of_it(command: str, nodes: int) -> None:
+    imported = shardwright.import_plan(
+        command, hardware=f"{nodes}x8:h100-sxm", input_tokens=2048, output_tokens=256, concurrency=8
+    )
+    planned = shardwright.plan(
+        f"We run `{command}` on {nodes} nodes of 8 H100, 2048 tokens in, 256 out, 8 at once, lowest latency: is it "
+        "good? Keep this layout."
+    )
+    assert planned.plan is not None and planned.valid
+    assert content_hash(planned.plan) == content_hash(imported.plan)
 
 
 @pytest.mark.parametrize("row", _PUBLIC, ids=lambda row: row["source"][:60])

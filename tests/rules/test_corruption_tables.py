@@ -113,6 +113,7 @@ ALSO: dict[tuple[str, str], frozenset[str]] = {
     ("EP005", "more experts than anyone lists"): frozenset({"ME001"}),
     ("EN005", "the same in SGLang"): frozenset({"EN009"}),
     ("EN008", "exchanged heads"): frozenset({"EN010"}),
+    ("EN008", "gathered keys and values where the engine exchanges heads"): frozenset({"EN007"}),
     ("EN009", "a shared expert narrower than its stage"): frozenset({"EN005"}),
 }
 

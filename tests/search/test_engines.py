@@ -80,7 +80,7 @@ def test_no_strategy_of_the_space_breaks_a_rule_of_the_named_engine(kind: str, e
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_replicas_have_as_many_devices_on_each_node_where_the_engine_asks_for_it(engine: Engine | None) -> None:
+def test_replicas_have_as_many_devices_on_each_node_where_an_engine_is_named(engine: Engine | None) -> None:
     architecture = read_architecture(DENSE)
     uneven = False
     for strategy in strategies(SpaceRequest(architecture, 3, 4, 1024, engine=engine)):
@@ -90,7 +90,7 @@ def test_replicas_have_as_many_devices_on_each_node_where_the_engine_asks_for_it
             for phase in replica.phases:
                 nodes = Counter(device.partition(".")[0] for device in phase.devices)
                 uneven |= len(set(nodes.values())) > 1
-    assert uneven is (engine not in ("vllm", "sglang"))
+    assert uneven is (engine is None)
 
 
 SIDES = [
@@ -112,10 +112,10 @@ def test_a_side_is_a_pipeline_where_the_version_of_the_engine_runs_it(
     assert {(phase, min(stages, 2)) for phase, stages in found} == pipelines
 
 
-@pytest.mark.parametrize("engine", ["sglang", "trtllm"])
-def test_copies_of_experts_fill_up_groups_that_experts_do_not_divide_into(engine: Engine) -> None:
-    """18 experts on 4 devices: none without copies, 20 slots with them."""
-    for relaxations, is_there in ((frozenset[str](), False), (frozenset({"redundant_experts"}), True)):
+@pytest.mark.parametrize(("engine", "makes_copies"), [("sglang", True), ("trtllm", False)])
+def test_copies_of_experts_fill_up_groups_that_experts_do_not_divide_into(engine: Engine, makes_copies: bool) -> None:
+    """18 experts on 4 devices: none without copies, 20 slots with them, where the engine can be told so."""
+    for relaxations, is_there in ((frozenset[str](), False), (frozenset({"redundant_experts"}), makes_copies)):
         request = SpaceRequest(read_architecture(ODD), 1, 4, 1024, relaxations, engine=engine)
         assert (4 in {one.decode.ep for one in strategies(request)}) is is_there
 

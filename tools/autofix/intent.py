@@ -21,6 +21,7 @@ from ..catalog.config import read_architecture
 from ..catalog.dtypes import DType
 from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
+from ..engines.names import rank_order
 from ..errors import InputError, ShardwrightError
 from ..performance.setting import read_block
 from ..plan.builder import BuildRequest
@@ -87,7 +88,8 @@ class PlanIntent:
             cut = phase.stage_layers
             if phase.pp > layers or (cut is not None and (len(cut) != phase.pp or sum(cut) != layers or 0 in cut)):
                 return None
-        maker = StageMaker(self.architecture, frozenset(self.policy.relaxations), redundant_experts)
+        order = rank_order(None if self.serving is None else self.serving.engine)
+        maker = StageMaker(self.architecture, frozenset(self.policy.relaxations), redundant_experts, order)
         layout = place_like(strategy, maker, self.hardware, self.devices)
         if layout is None or self.workload is None or self.precision is None:
             return None

@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .load import LoadToSend
 from .memory import MemoryUse
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..catalog.dtypes import DType
     from ..plan.document import Phase, Relaxation
 
+RankOrder = Literal["stages", "groups"]
 # Sizes of groups for which engines have all-reduce kernels of their own beside NCCL's.
 OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
 
@@ -49,7 +50,14 @@ class Engine(ABC):
     most_group_ranks: int | None = None
     slices_groups: bool = True
     splits_dense_sequence: bool = True
-    fills_nodes_alike: bool = False
+    # Whether its ranks go stage by stage, or attention group by group and in each stage by stage.
+    rank_order: RankOrder = "stages"
+    # Whether the nodes of a replica are handed one list of GPUs.
+    names_gpus_once: bool = False
+    # How it cuts a prompt along the sequence.
+    sequence_kinds: frozenset[str] = frozenset(("all_gather",))
+    # Formats of the KV cache beside 16 bits, by its own names.
+    cache_formats: Mapping[DType, str] = field(default_factory=dict["DType", str])
     # Relaxations that it has no setting for, or none that is known here.
     lacks: frozenset[Relaxation] = frozenset()
     first_pipelined: Mapping[Phase, Release] = field(default_factory=dict["Phase", Release])
@@ -61,6 +69,11 @@ class Engine(ABC):
     handoff_s: float | None = None
     quantised_cache: DType | None = None
     ends_at_last_position: bool = False
+
+    @property
+    def caches(self) -> tuple[DType, ...]:
+        """Formats that its KV cache may have."""
+        return "bf16", "fp16", *self.cache_formats
 
     def generation(self, version: str | None) -> str:
         """The generation that a version belongs to: what changed how it runs, not each release."""
@@ -84,6 +97,10 @@ class Engine(ABC):
     def refuses_cache_split(self, spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
         """Why it refuses to cut the KV cache along the sequence by these degrees; `None`: it does not."""
         return None
+
+    def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
+        """What it needs to overlap two halves of a batch and these degrees of `stage` devices lack; `None`: nothing."""
+        return "has no setting for it that is known here"
 
     def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
         """Sizes of groups that a generation reduces by kernels of its own, `over_pcie` or over other links."""

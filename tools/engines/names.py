@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from . import lmdeploy, nim, sglang, trtllm, vllm
-from .engine import Engine
+from .engine import Engine, RankOrder
 
 # By name. NIM comes first, for it is named beside the engine that it runs.
 ENGINES: Mapping[str, Engine] = {
@@ -54,6 +54,12 @@ def engine_of(text: str | None) -> EngineName | None:
 def engine_or_usual(*texts: str | None) -> EngineName:
     """The engine with rules that the first of `texts` to name one names; the usual one where none does."""
     return next((name for name in map(engine_of, texts) if name is not None), DEFAULT_ENGINE)
+
+
+def rank_order(text: str | None) -> RankOrder:
+    """How the engine that `text` names numbers the ranks of a replica; stage by stage where it names none."""
+    name = engine_of(text)
+    return "stages" if name is None else JUDGED[name].rank_order
 
 
 def names_known(text: str | None) -> bool:

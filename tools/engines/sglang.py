@@ -28,6 +28,10 @@ class _SGLang(Engine):
         """A dense FFN runs over the whole tensor group or, with `--moe-dense-tp-size 1`, whole on each rank."""
         return tuple(sorted({1, stage})) if is_moe else (stage,)
 
+    def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
+        """Two-batch overlap hides an all-to-all of experts that spans the tensor group."""
+        return None if ep == stage > 1 else "needs ep over all devices of a stage"
+
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
         return _MEMORY_USE
 
@@ -43,7 +47,7 @@ ENGINE = _SGLang(
     spellings=("sglang", "sgl"),
     vocabulary_padding=64,
     refuses_split_blocks=True,
-    fills_nodes_alike=True,
+    cache_formats={"fp8": "fp8_e4m3", "nvfp4": "nvfp4", "mxfp8": "mxfp8"},
     # The first releases whose scheduler has an event loop for stages of a prefill server, and of a decode server.
     first_pipelined={"prefill": (0, 5, 1), "decode": (0, 5, 7)},
     cut_setting='SGLANG_PP_LAYER_PARTITION="{}"',

@@ -79,6 +79,10 @@ class _VLLM(Engine):
             return f"kv_sp {kv_sp} does not divide the {spec.query_heads // heads} query heads of each KV head"
         return None
 
+    def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
+        """Dual batch overlap hides the all-to-all of experts in deployments of data and expert parallelism."""
+        return None if ep == stage and attention_dp > 1 else "needs attention_dp, and ep over all devices of a stage"
+
     def reads_for_each_head(self, generation: str, accelerator_class: str) -> bool:
         """Its first kernels for the paged cache did, kept longest on AMD's cards (on NVIDIA's: FlashAttention)."""
         return generation == "v0" and accelerator_class.startswith("cdna")
@@ -120,7 +124,8 @@ ENGINE = _VLLM(
     deals_out_experts=True,
     slices_groups=False,
     splits_dense_sequence=False,
-    fills_nodes_alike=True,
+    rank_order="groups",
+    cache_formats={"fp8": "fp8", "nvfp4": "nvfp4"},
     cut_setting='VLLM_PP_LAYER_PARTITION="{}"',
     kernel_tables="vllm",
     reduces_pairs_over_pcie=True,

@@ -1,8 +1,7 @@
 """A plan as what runs it: judged for the engine, then written as its launch commands, or refused with the reasons.
 
 The plan is judged as one that names the engine of the target, whatever it names itself: the rules on engines (EN) say
-what that engine cannot run, and repair finds the nearest plan that it can. What the rules leave to the commands (where
-an engine puts its ranks) is refused by the exporter.
+what that engine cannot run, and repair finds the nearest plan that it can. What a form cannot write it refuses itself.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ..errors import InputError
 from ..importing.launch import request_line
 from ..performance.estimate import estimate
 from ..performance.layout import LoadedLayout, layout_from_view
+from ..performance.overlap_halves import is_two_batch
 from ..plan.canonical import content_hash
 from ..plan.collector import collector_paused
 from ..plan.describe import describe
@@ -151,22 +151,16 @@ def _exported(raw: dict[str, Any], target: Target, write: Callable[[Written], st
             return _written(read, target, missed, write)
         except CannotExportError as reason:
             return {"refused": (str(reason),)}
-    nearest, plan = _nearest(raw, target) or (None, None)
+    nearest, plan = _nearest(raw) or (None, None)
     return {"refused": _first(reasons), "nearest": nearest, "nearest_plan": plan}
 
 
-def _nearest(raw: Mapping[str, Any], target: Target) -> tuple[str, dict[str, Any]] | None:
+def _nearest(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """The nearest plan that the engine can run, in short and as a document."""
     fixed = autofix(raw)
-    if not fixed.valid or fixed.document is None:
+    if not fixed.valid or fixed.document is None or fixed.plan is None:
         return None
-    read = read_sound(fixed.document)
-    try:
-        layout = layout_from_view(read.view)
-        _commands(servers_of(layout), settings_of(layout, target.makes), target)
-    except CannotExportError:
-        return None
-    return (describe(read.plan.strategy), fixed.document) if read.plan is not None else None
+    return describe(fixed.plan.strategy), fixed.document
 
 
 def _commands(servers: Iterable[Server], settings: ServingSettings, target: Target) -> tuple[Commands, ...]:
@@ -219,9 +213,11 @@ def _written(
 def _by_itself(layout: LoadedLayout, target: Target) -> Iterator[str]:
     """What the engine does unasked, as far as it concerns this plan."""
     architecture = layout.setting.architecture
-    is_moe = architecture.is_moe
+    is_moe, is_told = architecture.is_moe, is_two_batch(layout.setting)
     yield engine_relaxations(target.name, architecture)["vocab_parallel"]
     for concern, what in target.by_itself.items():
+        if concern == "all-to-all" and is_told:
+            continue
         if is_moe or concern not in ("experts", "all-to-all"):
             yield what
 
@@ -235,6 +231,8 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: Serving
         yield f"MODEL has to be a checkpoint in {settings.checkpoint_format}"
     if settings.quantisation is not None:
         yield f"the checkpoint is made {settings.quantisation} when it is loaded"
+    if settings.overlaps:
+        yield "halves of a batch overlap by DeepEP, which has to be installed"
     if layout.is_disaggregated:
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
 

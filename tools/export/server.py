@@ -7,21 +7,12 @@ together, so that prefill says all but the split of the cache in decode.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 from ..errors import InputError
 from ..performance.layout import LoadedLayout
-from ..plan.elements import parse_device
 from ..plan.layout import ReplicaLayout
+from ..plan.rank_order import in_rank_order
 from .result import Role
-
-
-@dataclass(frozen=True, slots=True)
-class NodeShare:
-    """The GPUs that a server has on one node, in the order of its ranks."""
-
-    node: str
-    gpus: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +55,11 @@ class Server:
 
     def stage_major(self) -> tuple[str, ...]:
         """All devices, stage after stage."""
-        return tuple(chain.from_iterable(self.stages))
+        return in_rank_order(self.stages, self.groups, "stages")
 
     def group_major(self) -> tuple[str, ...]:
         """All devices, attention group after attention group, and within one stage after stage."""
-        ranks = self.width // self.groups
-        return tuple(
-            device
-            for group in range(self.groups)
-            for stage in self.stages
-            for device in stage[group * ranks : (group + 1) * ranks]
-        )
+        return in_rank_order(self.stages, self.groups, "groups")
 
 
 def servers_of(layout: LoadedLayout) -> tuple[Server, ...]:
@@ -106,24 +91,3 @@ def _server(replica: ReplicaLayout, experts: int) -> Server:
         layers=tuple(last - first + 1 for first, last in (stage.layers for stage in phase.stages)),
         stages=tuple(stage.devices for stage in phase.stages),
     )
-
-
-def shares(devices: tuple[str, ...]) -> tuple[NodeShare, ...] | None:
-    """`devices`, in the order of an engine's ranks, node by node; `None` where ranks of a node do not stand together.
-
-    `None` too where nodes have unequal shares, which no engine can be told.
-    """
-    by_node: dict[str, list[int]] = {}
-    last = ""
-    for device in devices:
-        place = parse_device(device)
-        if place is None:
-            raise InputError(f"device {device!r} is no n<node>.g<gpu>")
-        node = f"n{place[0]}"
-        if node != last and node in by_node:
-            return None
-        by_node.setdefault(node, []).append(place[1])
-        last = node
-    if len({len(gpus) for gpus in by_node.values()}) > 1:
-        return None
-    return tuple(NodeShare(node, tuple(gpus)) for node, gpus in by_node.items())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..catalog.dtypes import DType
 from ..performance.layout import LoadedLayout
+from ..performance.overlap_halves import is_two_batch
 from ..performance.setting import Setting
 
 # Engines keep a token or two of a request for themselves (SGLang takes two off its output), and a prompt that is read
@@ -21,6 +22,7 @@ class ServingSettings:
     `max_tokens` is the longest request, prompt and output, with some tokens to spare. `kv_cache` is none where the
     cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
     `checkpoint_format` what the checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
+    `overlaps`: two halves of a batch overlap.
     """
 
     max_sequences: int
@@ -33,6 +35,7 @@ class ServingSettings:
     checkpoint_format: DType | None
     is_moe: bool
     has_split_ffn: bool
+    overlaps: bool
 
 
 def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettings:
@@ -53,6 +56,7 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettin
         checkpoint_format=precision.weights if differs and not made else None,
         is_moe=setting.architecture.is_moe,
         has_split_ffn=setting.architecture.has_split_ffn,
+        overlaps=is_two_batch(setting),
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..catalog.dtypes import DType
+from ..plan.rank_order import NodeShare
 from .result import Launch
-from .server import NodeShare, Server
+from .server import Server
 from .settings import ServingSettings
 from .target import (
     DTYPES,
@@ -25,21 +25,15 @@ from .target import (
     handoff_port_of,
     launch,
     master_port_of,
-    no_ulysses,
     options,
     port_of,
     spread_of,
     urls,
-    whole_stages,
 )
-
-_KV_DTYPES: dict[DType, str] = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4", "mxfp8": "mxfp8"}
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
-    whole_stages(server)
-    no_ulysses(server, "sglang")
-    spread = spread_of(server, server.stage_major(), "sglang", "stage by stage")
+    spread = spread_of(server, "sglang")
     return Commands(tuple(_launches(server, settings, spread)))
 
 
@@ -70,6 +64,8 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
         words += ["--moe-dense-tp-size", "1"]
     if server.redundant_experts:
         words += ["--enable-eplb", "--ep-num-redundant-experts", str(server.redundant_experts)]
+    if settings.overlaps:
+        words += ["--enable-two-batch-overlap", "--moe-a2a-backend", "deepep"]
     return words
 
 
@@ -80,7 +76,7 @@ def _serving(server: Server, settings: ServingSettings) -> list[str]:
         ("--chunked-prefill-size", settings.token_budget * server.groups),
         ("--context-length", settings.max_tokens),
         ("--mem-fraction-static", f"{settings.memory_share:g}"),
-        ("--kv-cache-dtype", cache_format(settings, "sglang", _KV_DTYPES)),
+        ("--kv-cache-dtype", cache_format(settings, "sglang")),
         ("--dtype", DTYPES.get(settings.dtype)),
         ("--quantization", settings.quantisation),
     )

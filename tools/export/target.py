@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from ..catalog.dtypes import DType
 from ..engines.names import ENGINES
+from ..plan.rank_order import NodeShare, in_rank_order, node_shares
 from .result import ConfigFile, EngineTarget, Launch
-from .server import NodeShare, Server, shares
+from .server import Server
 from .settings import ServingSettings
 
 # A server and where it answers, host and port.
@@ -51,7 +52,7 @@ class Written:
 
 
 class CannotExportError(Exception):
-    """The engine has no setting for what the plan wants; the message says for what."""
+    """The form has no way to write what the plan wants; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Target:
     `by_itself`: what the engine does without being told. `fronts`: what joins several servers. `makes`: formats that
     it makes of a 16-bit checkpoint when it loads one.
 
-    `commands` raises `CannotExportError` where the engine has no setting for a server.
+    `commands` is for servers of plans that the rules accept for the engine (EN): it refuses none.
     """
 
     name: EngineTarget
@@ -118,19 +119,9 @@ def launch(server: Server, share: NodeShare, environment: Mapping[str, str], arg
     )
 
 
-def spread_of(server: Server, ranks: tuple[str, ...], engine: EngineTarget, how: str) -> Sequence[NodeShare]:
-    """The devices of `ranks`, in the order of the engine's ranks, node by node.
-
-    Raises:
-        CannotExportError: the ranks of a node do not stand together, or nodes have unequal shares.
-    """
-    spread = shares(ranks)
-    if spread is None:
-        raise CannotExportError(
-            f"replica {server.index}: {ENGINES[engine].title} puts its ranks on nodes {how}, as many on each; the plan "
-            "places them otherwise"
-        )
-    return spread
+def spread_of(server: Server, engine: EngineTarget) -> Sequence[NodeShare]:
+    """The devices of a server in the order of the engine's ranks, node by node: rule EN013 has them so."""
+    return node_shares(in_rank_order(server.stages, server.groups, ENGINES[engine].rank_order))
 
 
 def cut_variable(server: Server, engine: EngineTarget) -> dict[str, str]:
@@ -149,41 +140,9 @@ def own_cut(server: Server, engine: EngineTarget) -> tuple[int, ...] | None:
     return None if server.layers == default else server.layers
 
 
-def cache_format(settings: ServingSettings, engine: EngineTarget, formats: Mapping[DType, str]) -> str | None:
-    """The KV cache's format by the engine's name, `formats` being those that it has beside 16 bits.
-
-    Raises:
-        CannotExportError: it has no such format.
-    """
-    cache = settings.kv_cache
-    if cache is not None and cache not in formats:
-        known = ", ".join(formats)
-        raise CannotExportError(f"{ENGINES[engine].title} has no KV cache in {cache} (it has {known} beside 16 bits)")
-    return None if cache is None else formats[cache]
-
-
-def no_ulysses(server: Server, engine: EngineTarget) -> None:
-    """Check that no prompt is cut over heads, which the engine has no setting for.
-
-    Raises:
-        CannotExportError: one is.
-    """
-    if server.sequence_kind == "ulysses":
-        raise CannotExportError(f"replica {server.index}: {ENGINES[engine].title} has no Ulysses sequence parallelism")
-
-
-def whole_stages(server: Server) -> None:
-    """Check that attention has all devices of a stage, as the ranks of every engine do.
-
-    Raises:
-        CannotExportError: it has not.
-    """
-    ranks = server.groups * server.context * server.tp
-    if ranks != server.width:
-        raise CannotExportError(
-            f"replica {server.index}: attention uses {ranks} of the {server.width} devices of a stage; an engine's "
-            "ranks compute all parts of a layer"
-        )
+def cache_format(settings: ServingSettings, engine: EngineTarget) -> str | None:
+    """The KV cache's format by the engine's name; none for 16 bits, and rule EN014 knows no other."""
+    return None if settings.kv_cache is None else ENGINES[engine].cache_formats[settings.kv_cache]
 
 
 def urls(ways: Sequence[Way]) -> str:

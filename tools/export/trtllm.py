@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..catalog.dtypes import DType
 from .result import ConfigFile
 from .server import Server
 from .settings import ServingSettings
 from .target import (
     MODEL,
-    CannotExportError,
     Commands,
     Target,
     Way,
@@ -24,28 +22,20 @@ from .target import (
     port_of,
     spread_of,
     urls,
-    whole_stages,
 )
 from .yaml_form import as_yaml
 
 # Where the way in to servers of one phase answers; no server has this port.
 _FRONT_PORT = 7999
-_KV_DTYPES: dict[DType, str] = {"fp8": "fp8", "nvfp4": "nvfp4"}
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
-    whole_stages(server)
-    _refuse_sequence_splits(server)
-    spread = spread_of(server, server.stage_major(), "trtllm", "stage by stage")
+    spread = spread_of(server, "trtllm")
     name = f"trtllm_{server.index}.yaml"
     words = ["trtllm-serve", MODEL, "--config", name, "--host", "0.0.0.0", "--port", str(port_of(server))]
     if server.role != "both":
         words += ["--server_role", "context" if server.role == "prefill" else "generation"]
     if len(spread) > 1:
-        if len({share.gpus for share in spread}) > 1:
-            raise CannotExportError(
-                f"replica {server.index}: mpirun starts its ranks with one list of GPUs, and each node has another one"
-            )
         hosts = ",".join(f"{address_of(share.node)}:{len(share.gpus)}" for share in spread)
         # What is exported here reaches the other nodes only where it is named.
         start = ["mpirun", "--allow-run-as-root", "-x", "CUDA_VISIBLE_DEVICES", "-H", hosts]
@@ -54,17 +44,9 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
     return Commands((launch(server, spread[0], {}, words),), (ConfigFile(name=name, text=config),))
 
 
-def _refuse_sequence_splits(server: Server) -> None:
-    if server.context > 1 and server.sequence_kind != "ulysses":
-        raise CannotExportError(
-            f"replica {server.index}: TensorRT-LLM has no sequence parallelism that gathers keys and values (sp "
-            f"{server.context}); it has Ulysses"
-        )
-
-
 def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
     cache: dict[str, object] = {"free_gpu_memory_fraction": settings.memory_share}
-    if (dtype := cache_format(settings, "trtllm", _KV_DTYPES)) is not None:
+    if (dtype := cache_format(settings, "trtllm")) is not None:
         cache["dtype"] = dtype
     config: dict[str, object] = {
         "backend": "pytorch",
@@ -82,8 +64,6 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
         config["enable_attention_dp"] = True
     if settings.is_moe:
         config |= {"moe_expert_parallel_size": server.ep, "moe_tensor_parallel_size": server.tp_expert}
-    if server.redundant_experts:
-        raise CannotExportError("how TensorRT-LLM is told the number of redundant experts is not known here")
     if (cut := own_cut(server, "trtllm")) is not None:
         config["pp_partition"] = list(cut)
     if server.role != "both":

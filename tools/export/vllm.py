@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ..catalog.dtypes import DType
+from ..plan.rank_order import NodeShare
 from .result import Launch, Role
-from .server import NodeShare, Server
+from .server import Server
 from .settings import ServingSettings
 from .target import (
     DTYPES,
@@ -25,24 +26,19 @@ from .target import (
     handoff_port_of,
     launch,
     master_port_of,
-    no_ulysses,
     options,
     port_of,
     spread_of,
     urls,
-    whole_stages,
 )
 
-_KV_DTYPES: dict[DType, str] = {"fp8": "fp8", "nvfp4": "nvfp4"}
 # Formats that it makes of a 16-bit checkpoint, by its names.
 _ONLINE: dict[DType, str] = {"fp8": "fp8_per_tensor"}
 _KV_ROLES: dict[Role, str] = {"prefill": "kv_producer", "decode": "kv_consumer"}
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
-    whole_stages(server)
-    no_ulysses(server, "vllm")
-    spread = spread_of(server, server.group_major(), "vllm", "group by group and within a group stage by stage")
+    spread = spread_of(server, "vllm")
     return Commands(tuple(_launches(server, settings, spread)))
 
 
@@ -72,6 +68,10 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
     if server.redundant_experts:
         balance = json.dumps({"num_redundant_experts": server.redundant_experts})
         words += ["--enable-eplb", "--eplb-config", balance]
+    if settings.overlaps:
+        # It takes no other backend, and refuses the one that it has by itself.
+        backend = "deepep_low_latency" if server.role == "decode" else "deepep_high_throughput"
+        words += ["--enable-dbo", "--all2all-backend", backend]
     return words
 
 
@@ -81,7 +81,7 @@ def _serving(settings: ServingSettings) -> list[str]:
         ("--max-num-batched-tokens", settings.token_budget),
         ("--max-model-len", settings.max_tokens),
         ("--gpu-memory-utilization", f"{settings.memory_share:g}"),
-        ("--kv-cache-dtype", cache_format(settings, "vllm", _KV_DTYPES)),
+        ("--kv-cache-dtype", cache_format(settings, "vllm")),
         ("--dtype", DTYPES.get(settings.dtype)),
         ("--quantization", None if settings.quantisation is None else _ONLINE[settings.quantisation]),
     )

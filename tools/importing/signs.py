@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .spans import Started
+
 # Without one of them no text starts an engine.
 _SIGNS = ("vllm", "sglang", "trtllm", "tensorrt_llm", "tensor_parallel_size")
 
@@ -27,3 +32,12 @@ def with_commands_in_words(text: str) -> tuple[str, tuple[str, ...]]:
     from .spans import in_place  # the readers of commands are loaded where there may be one
 
     return in_place(text)
+
+
+def started_by(text: str) -> Started | None:
+    """What launch commands in `text` start; `None` where there are none, or where that is not known."""
+    if not may_launch(text):
+        return None
+    from .spans import started_by as found_by
+
+    return found_by(text)

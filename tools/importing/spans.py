@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..catalog.models import find_model
 from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
 from ..plan.describe import describe
 from ..plan.document import PHASES, PhaseStrategy, Strategy
+from ..plan.placement import stage_width
 from .deployment import deployment_of
-from .group import stated_of
+from .group import Scheduling, stated_of
 from .launch import DIALECTS, read_launch
 
 _START = re.compile(
@@ -30,6 +32,19 @@ _MOST_COMMANDS = 32
 _MOST_SHOWN = 60
 # Without one of them a command says nothing of how a model is split.
 _DEGREES = frozenset({"tp", "pp", "dp", "ep", "attention_dp", "expert_parallel", "context", "cache_parts", "tp_expert"})
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What the launch commands of a text start: all degrees, where a command states any, and settings of schedulers.
+
+    `words` is the first command, `servers` how many there are.
+    """
+
+    words: str
+    servers: int
+    strategy: Strategy | None
+    scheduling: Scheduling
 
 
 def commands_in(text: str) -> list[tuple[int, int]]:
@@ -72,6 +87,26 @@ def _end(text: str, place: int, engine: EngineName) -> int:
     return end
 
 
+def started_by(text: str) -> Started | None:
+    """What the launch commands in `text` start; `None` where there are none, or where that is not known."""
+    commands = [text[start:end] for start, end in commands_in(text)]
+    try:
+        launch = read_launch("\n".join(commands)) if commands else None
+        found = None if launch is None else deployment_of(launch, find_model(launch.model or "").architecture())
+    except InputError:
+        return None
+    if launch is None or found is None:
+        return None
+    says_degrees = _DEGREES & launch.commands[0].flags.values.keys()
+    strategy = found.strategy if says_degrees else None
+    return Started(_shown(commands[0]), found.strategy.dp, strategy, found.scheduling)
+
+
+def _shown(command: str) -> str:
+    line = " ".join(command.replace("\\", " ").split())
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"
+
+
 def in_words(commands: Sequence[str]) -> str | None:
     """What commands start, in words: model, engine, strategy, formats and memory; `None` where that is not known.
 
@@ -102,11 +137,10 @@ def in_place(text: str) -> tuple[str, tuple[str, ...]]:
     parts: list[str] = []
     place = 0
     for number, (start, end) in enumerate(spans):
-        parts += [text[place:start], "" if number else words]
+        # What is said of one of several is not said of the strategy that they are.
+        parts += [text[place:start], "" if number else f"{words}; " if len(spans) > 1 else words]
         place = end
-    command = " ".join(text[slice(*spans[0])].replace("\\", " ").split())
-    shown = command if len(command) <= _MOST_SHOWN else f"{command[:_MOST_SHOWN]}…"
-    return "".join((*parts, text[place:])), (f"{shown!r} read as {words}",)
+    return "".join((*parts, text[place:])), (f"{_shown(text[slice(*spans[0])])!r} read as {words}",)
 
 
 def not_planned(text: str) -> tuple[str, ...]:
@@ -128,5 +162,5 @@ def _degrees(strategy: Strategy, *, is_moe: bool) -> str:
 
     phases = {name: plain(getattr(strategy, name)) for name in PHASES}
     words = describe(strategy.model_copy(update=phases), has_split_ffn=False) or "TP1"
-    cuts_experts = is_moe and all(phase.ep == 1 < phase.tp for phase in phases.values())
+    cuts_experts = is_moe and all(phase.ep == 1 < stage_width(phase) for phase in phases.values())
     return f"{words}, EP1" if cuts_experts else words

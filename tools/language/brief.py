@@ -32,6 +32,7 @@ from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
 from .claims import Claims
 from .errors import BriefError, RequestError
+from .launched import claim_started, leave_unplanned
 from .merge import merge_said
 from .names import read_accelerator
 from .names import read_model as read_model_name
@@ -90,7 +91,8 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
     try:
-        return _said(source, Path(sources[0][0]).parent)
+        written = "\n\n".join(text for name, text in sources if not name.endswith((".json", ".yaml", ".yml")))
+        return _said(source, Path(sources[0][0]).parent, written)
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
@@ -156,12 +158,14 @@ def _looks_like_yaml(text: str) -> bool:
     return nested and all(_YAML_LINE.fullmatch(line) for line in lines[:2000])
 
 
-def _said(source: Source, folder: Path) -> Said:
+def _said(source: Source, folder: Path, written: str) -> Said:
     document = Document.of(source.statements, has_config=any(item.kind == "config" for item in source.objects))
     claims = Claims(text=document.page.original)
+    leave_unplanned(written, claims)
     try:
         read_page(document.page, claims)
         _read_headings(source, claims)
+        claim_started(written, document.page, claims)
         document.list_unread(claims)
         said = claims.said()
     except RequestError as error:

@@ -30,6 +30,8 @@ _FIGURES: dict[str, _Figure] = {
     "gpus": _Figure("number of GPUs", bounds.DEGREE, whole=True),
     "input_tokens": _Figure("input length in tokens", bounds.TOKENS, whole=True),
     "output_tokens": _Figure("output length in tokens", bounds.TOKENS, whole=True),
+    "max_batch": _Figure("most requests of a step", bounds.REQUESTS, whole=True),
+    "prefill_chunk_tokens": _Figure("most tokens of a step", bounds.TOKENS, whole=True),
     "concurrency": _Figure("concurrency", bounds.REQUESTS, whole=True),
     "request_rate": _Figure("request rate", bounds.REQUESTS_PER_S),
     "min_tokens_per_second": _Figure("throughput in tokens/s", bounds.TOKENS_PER_S),

@@ -11,7 +11,7 @@ import re
 
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError, expect
-from ..importing.signs import not_planned, with_commands_in_words
+from ..importing.signs import with_commands_in_words
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
@@ -19,6 +19,7 @@ from .constraint_words import LEFT_TO_US, leave_primitives_unread, read_constrai
 from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
+from .launched import claim_started, leave_unplanned
 from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
@@ -99,8 +100,8 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
-    not_acted_on = not_planned(text)
-    text, launches = with_commands_in_words(text)
+    written = text
+    text, launches = with_commands_in_words(written)
     older, newer = quoted_apart(text)
     if older:
         *texts, notes = with_later_figures(normalise(older), normalise(newer))
@@ -111,8 +112,7 @@ def read_words(text: str) -> Said:
     mended, taken_back = with_corrected_figures(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
-    for words in not_acted_on:
-        claims.leave_unread(words)
+    leave_unplanned(written, claims)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for note in (*launches, *taken_back):
@@ -120,6 +120,7 @@ def read_words(text: str) -> Said:
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
     read_page(page, claims)
+    claim_started(written, page, claims)
     list_unread(page, claims)
     return claims.said()
 

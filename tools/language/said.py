@@ -106,6 +106,10 @@ class Said(FrozenModel):
     engine: str | None = None  # `NO_ENGINE`: a plan on paper
     engine_version: str | None = None
     rules: Literal["strict", "engine"] | None = None
+    # Settings of a server's scheduler, as a plan's `serving` has them.
+    max_batch: int | None = None
+    prefill_chunk_tokens: int | None = None
+    overlap: Literal["two_batch"] | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     constraints: tuple[Constraint, ...] = ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..checkpoint import checkpoint
+from ..engines.names import rank_order
 from ..errors import InputError
 from ..kept import Caches
 from ..plan.document import Strategy
@@ -60,7 +61,8 @@ class LoadedLayout(Layout):
 
 def stage_maker(setting: Setting) -> StageMaker:
     """What makes stages in `setting`."""
-    return StageMaker(setting.architecture, setting.laid_out_relaxations)
+    order = rank_order(None if setting.serving is None else setting.serving.engine)
+    return StageMaker(setting.architecture, setting.laid_out_relaxations, rank_order=order)
 
 
 def make_layout(setting: Setting, strategy: Strategy) -> LoadedLayout:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..calibration.chip import ASSUMED_MULTIPROCESSORS
+from ..plan.document import TWO_BATCH
 from .operation import COLLECTIVES, Operation, TokenLoad
 from .operators.work import Work
 from .roofline import Roofline
@@ -26,7 +27,7 @@ BEFORE = -1
 def is_two_batch(setting: Setting) -> bool:
     """Whether the plan chooses two-batch overlap."""
     serving = setting.serving
-    return serving is not None and serving.overlap in (True, "two_batch")
+    return serving is not None and serving.overlap in TWO_BATCH
 
 
 def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:

@@ -14,6 +14,7 @@ from typing import Any
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
 from ..checkpoint import checked
+from ..engines.names import rank_order
 from ..errors import InputError
 from .blocks import Block, fold_layers
 from .document import (
@@ -66,6 +67,11 @@ class BuildRequest:
     redundant_experts: int = 0
     blocks: Mapping[StagePlace, tuple[Block, ...]] = field(default_factory=dict["StagePlace", tuple[Block, ...]])
 
+    def maker(self, architecture: Architecture) -> StageMaker:
+        """What makes the stages of `architecture`, its model."""
+        order = rank_order(None if self.serving is None else self.serving.engine)
+        return StageMaker(architecture, frozenset(self.policy.relaxations), self.redundant_experts, order)
+
 
 @dataclass(frozen=True, slots=True)
 class _CacheSite:
@@ -85,7 +91,7 @@ def build_plan(request: BuildRequest) -> Plan:
     architecture = read_architecture(request.model.config, where=f"config of {request.model.name}")
     layout = request.layout or place(
         request.strategy,
-        StageMaker(architecture, frozenset(request.policy.relaxations), request.redundant_experts),
+        request.maker(architecture),
         nodes=request.hardware.nodes,
         gpus_per_node=request.hardware.gpus_per_node,
     )

@@ -133,6 +133,10 @@ class Strategy(Frozen):
     decode: PhaseStrategy
 
 
+# What `overlap` says where two halves of a batch overlap.
+TWO_BATCH = (True, "two_batch")
+
+
 class ServingBlock(Sparse):
     """How an engine is to run the plan, where that was decided."""
 

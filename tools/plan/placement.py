@@ -14,9 +14,11 @@ from itertools import pairwise, repeat
 from typing import Any, Literal, NamedTuple
 
 from ..catalog.architecture import Architecture
+from ..engines.engine import RankOrder
 from .document import Phase, PhaseStrategy, Strategy
 from .inventory import Inventory
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
+from .rank_order import in_stages
 
 # What is kept from straddling two nodes without need.
 _Keep = Literal["replicas", "stages", "nothing"]
@@ -157,12 +159,13 @@ class StageMaker:
     """Makes stages of a model: which of a stage's devices its parts run on, and the experts of each.
 
     Each MoE operator has `redundant_experts` copies; where they are 0 and the relaxation is in force, the fewest with
-    which the expert groups are even.
+    which the expert groups are even. `rank_order`: how the engine numbers the ranks of a replica.
     """
 
     architecture: Architecture
     relaxations: frozenset[str] = frozenset()
     redundant_experts: int = 0
+    rank_order: RankOrder = "stages"
     _parts: dict[tuple[int, int], _Parts] = field(default_factory=dict[tuple[int, int], _Parts], repr=False)
 
     def phase(self, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StageLayout]) -> PhaseLayout:
@@ -215,12 +218,11 @@ class StageMaker:
         )  # fmt: skip
 
     def stages(self, degrees: PhaseStrategy, devices: Sequence[str]) -> tuple[StageLayout, ...]:
-        """All stages of a replica on `devices`, which they take in a row."""
-        width = stage_width(degrees)
-        return tuple(
-            self.stage(degrees, devices[index * width : (index + 1) * width], layers, index)
-            for index, layers in enumerate(stage_ranges(degrees, self.architecture.num_layers))
-        )
+        """All stages of a replica on the first of `devices`, which they take in the order of their ranks."""
+        held = devices[: phase_width(degrees)]
+        rows = in_stages(held, degrees.pp, degrees.attention_dp or 1, self.rank_order)
+        ranges = stage_ranges(degrees, self.architecture.num_layers)
+        return tuple(self.stage(degrees, rows[index], layers, index) for index, layers in enumerate(ranges))
 
     def _parts_of(self, layers: tuple[int, int]) -> _Parts:
         if layers not in self._parts:

@@ -152,6 +152,9 @@ _BASES: dict[str, _Base] = {
     "relaxed-attention-dp4": _Base(
         DENSE, {"attention_dp": 4, "tp": 1, "tp_ffn": 4}, relaxations=("attention_dp",)
     ),
+    "relaxed-attention-dp2-pp2-two-nodes": _Base(
+        MOE, {"attention_dp": 2, "ep": 2, "pp": 2}, relaxations=("attention_dp",), nodes=2, gpus_per_node=2
+    ),
     "relaxed-tp-in-expert": _Base(
         MOE, {"tp": 4, "ep": 2, "tp_expert": 2}, relaxations=("tp_in_expert",)
     ),

@@ -40,7 +40,7 @@ RELAXATION_OF: Mapping[str, Relaxation] = {
 class Conditions:
     """What degrees are judged under beside the devices; without an engine, a plan on paper.
 
-    `weights` is the number format that the weights run in.
+    `weights` is the number format that the weights run in; `overlaps`: two halves of a batch overlap.
     """
 
     architecture: Architecture
@@ -49,6 +49,7 @@ class Conditions:
     relaxations: frozenset[str] = frozenset()
     input_tokens: int | None = None
     weights: DType | None = None
+    overlaps: bool = False
 
     @property
     def engine_title(self) -> str:
@@ -136,13 +137,17 @@ class DegreeLimit:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The stages of one phase of a replica, on nodes of `gpus_per_node`; `is_alone`: it serves no other phase."""
+    """The stages of one phase of a replica, on nodes of `gpus_per_node`; `is_alone`: it serves no other phase.
+
+    Each has `devices` in `groups` attention groups.
+    """
 
     phase: Phase
     stages: int
     devices: int
     gpus_per_node: int
     is_alone: bool
+    groups: int = 1
 
 
 PipelineFaults = Callable[[Conditions, Pipeline], Iterable[Fault]]

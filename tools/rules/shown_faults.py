@@ -15,6 +15,7 @@ from ..catalog.dtypes import DType
 from ..engines.release import release_of
 from ..plan.branches import once_per_phase
 from ..plan.degrees import phase_degrees
+from ..plan.document import TWO_BATCH
 from ..plan.placement import StageDegrees
 from ..plan.view import NodeView, PhaseView, PlanView, as_int, as_str
 from .findings import MAX_NODES, Finding
@@ -36,6 +37,7 @@ def conditions_of(view: PlanView) -> Conditions | None:
         view.relaxations,
         as_int(view.workload.get("input_tokens")),
         cast("DType", weights) if weights in get_args(DType) else None,
+        view.serving.get("overlap") in TWO_BATCH,
     )
 
 

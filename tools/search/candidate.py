@@ -12,7 +12,7 @@ from ..catalog.hardware import HardwareFacts
 from ..engines.names import EngineName, engine_of
 from ..performance.setting import usable_share
 from ..plan.constraints import affordable_gpus
-from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
+from ..plan.document import TWO_BATCH, HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Ranges, Sparse
 from .space import SpaceRequest
 
@@ -106,6 +106,8 @@ class SearchRequest:
             engine=self.named_engine or self.assumed_engine,
             engine_version=None if self.serving is None else self.serving.engine_version,
             weights=self.precision.weights,
+            # An engine that is only assumed is not held to what it can overlap.
+            overlaps=self.named_engine is not None and self.serving is not None and self.serving.overlap in TWO_BATCH,
         )
 
 

@@ -105,7 +105,9 @@ class ColocatedScreen(ReplicaScreen):
             most = np.minimum(requests, most)
             parts = np.ones(len(shares)) if self.request.concurrency_open else self.workload.concurrency / requests
         prefill = PrefillTimes(self.setting, first, pipelines, first.groups, most)
-        decode = DecodeTimes(self.setting, second, pipelines, self.batches).narrowed(pipeline, most)
+        # Steps are of the requests that run, stages are uneven under all that there are.
+        asked = np.tile(pipeline, 2), np.concatenate((most, requests))
+        decode = DecodeTimes(self.setting, second, pipelines, self.batches).narrowed(*asked)
 
         def served(there: IntArray) -> Service:
             running = np.minimum(there, most)

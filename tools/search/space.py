@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from itertools import product
 from math import isqrt
 from typing import NamedTuple
@@ -55,6 +55,8 @@ class SpaceRequest:
     most_gpus: int | None = None
     # The number format that the weights run in, where that is known.
     weights: DType | None = None
+    # Whether two halves of a batch overlap.
+    overlaps: bool = False
     # Rules whose warnings are put up with.
     accepted: frozenset[str] = frozenset()
 
@@ -68,6 +70,7 @@ class SpaceRequest:
             self.relaxations,
             self.input_tokens,
             self.weights,
+            self.overlaps,
         )
 
     @cached_property
@@ -113,10 +116,10 @@ class SpaceRequest:
         stage = Stage(phase, gpus, self.gpus_per_node)
         return self._is_kept(next(map(_words, broken_by_pipeline(self.constraints, stage, stages)), None))
 
-    def runs_pipeline(self, phase: Phase, gpus: int, stages: int, *, is_alone: bool) -> bool:
-        """Whether rules and constraints accept `stages` stages of `gpus` devices; `is_alone`: of one phase."""
-        pipeline = Pipeline(phase, stages, gpus, self.gpus_per_node, is_alone)
-        return self.keeps_pipeline(phase, gpus, stages) and self._is_kept(refusing_pipeline(self.conditions, pipeline))
+    def runs_pipeline(self, pipeline: Pipeline) -> bool:
+        """Whether rules and constraints accept a pipeline."""
+        is_wanted = self.keeps_pipeline(pipeline.phase, pipeline.devices, pipeline.stages)
+        return is_wanted and self._is_kept(refusing_pipeline(self.conditions, pipeline))
 
     def runs_pair(self, prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
         """Whether the rules accept one replica that serves both phases in these degrees."""
@@ -242,16 +245,19 @@ class Replica:
         return Strategy(dp=dp, gpu_count=dp * self.gpus, prefill=self.degrees("prefill"), decode=self.degrees("decode"))
 
 
-def _rooms(request: SpaceRequest, stage: int, phases: tuple[Phase, ...]) -> dict[int, Room]:
-    """The room of replicas of `phases` by the number of stages, as many as there are layers and devices for."""
+def _rooms(request: SpaceRequest, stage: int, groups: int, phases: tuple[Phase, ...]) -> dict[int, Room]:
+    """The room of replicas of `phases` by the number of stages, as many as there are layers and devices for.
+
+    Stages have `stage` devices in `groups` attention groups.
+    """
     rooms: dict[int, Room] = {}
-    is_alone = len(phases) == 1
+    is_alone, node = len(phases) == 1, request.gpus_per_node
     for stages in range(1, request.architecture.num_layers + 1):
-        footprint = Footprint.of(request.gpus_per_node, stage, stages)
+        footprint = Footprint.of(node, stage, stages)
         most = request.room(footprint)
         if most < 1:
             break
-        if all(request.runs_pipeline(phase, stage, stages, is_alone=is_alone) for phase in phases):
+        if all(request.runs_pipeline(Pipeline(phase, stages, stage, node, is_alone, groups)) for phase in phases):
             counts = request.replica_counts(most)
             # Of replicas of one phase only both numbers together are allowed or not.
             rooms[stages] = Room(footprint, most, tuple(n for n in counts if is_alone or request.allows(None, n)))
@@ -261,22 +267,24 @@ def _rooms(request: SpaceRequest, stage: int, phases: tuple[Phase, ...]) -> dict
 def phase_kinds(request: SpaceRequest, phase: Phase) -> Iterator[ReplicaKind]:
     """All kinds of replicas that serve one phase."""
     for stage in stage_widths(request):
-        rooms = _rooms(request, stage, (phase,))
-        for degrees in stage_degrees(request, stage, phase) if rooms else ():
-            yield ReplicaKind({phase: degrees}, stage, rooms)
+        rooms = cache(partial(_rooms, request, stage, phases=(phase,)))
+        for degrees in stage_degrees(request, stage, phase) if rooms(1) else ():
+            if own := rooms(degrees.attention_dp or 1):
+                yield ReplicaKind({phase: degrees}, stage, own)
 
 
 def colocated_kinds(request: SpaceRequest) -> Iterator[ReplicaKind]:
     """All kinds of replicas that serve both phases, in one layout."""
     for stage in stage_widths(request):
-        rooms = _rooms(request, stage, PHASES)
+        rooms = cache(partial(_rooms, request, stage, phases=PHASES))
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
-        for decode in stage_degrees(request, stage, "decode") if rooms else ():
+        for decode in stage_degrees(request, stage, "decode") if rooms(1) else ():
             decodes.setdefault(_layout_of(decode), []).append(decode)
-        for prefill in stage_degrees(request, stage, "prefill") if rooms else ():
-            for decode in decodes.get(_layout_of(prefill), ()):
+        for prefill in stage_degrees(request, stage, "prefill") if rooms(1) else ():
+            own = rooms(prefill.attention_dp or 1)
+            for decode in decodes.get(_layout_of(prefill), ()) if own else ():
                 if request.runs_pair(prefill, decode):
-                    yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, rooms)
+                    yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, own)
 
 
 def colocated_replicas(request: SpaceRequest) -> Iterator[Replica]:

@@ -13,7 +13,7 @@ from ....tools.plan.describe import describe
 from ....tools.plan.document import Plan
 from ....tools.plan.placement import gpu_count
 from ...compare import plan_of_stated, strategy_of_words
-from ...proposer import keeps
+from ...keeping import keeps
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
 from ...report.validation import violation_blocks

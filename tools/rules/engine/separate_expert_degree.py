@@ -6,7 +6,6 @@ It needs a plan that names its engine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...engines.engine import Engine
 from ...plan.placement import attention_width
@@ -17,11 +16,8 @@ from ..reading import label, named_engine, settled_devices, stage_devices
 
 
 def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeView]:
-    """Attention operators of a stage with experts that run on part of its devices."""
-    operators = list(stage.operators())
-    if not any(operator.type == "MoENode" for operator in operators):
-        return []
-    attention = [operator for operator in operators if operator.type == "AttentionNode"]
+    """Attention operators of a stage that run on part of its devices."""
+    attention = [operator for operator in stage.operators() if operator.type == "AttentionNode"]
     return [operator for operator in attention if 0 < len(settled_devices(operator) & devices) < len(devices)]
 
 
@@ -38,8 +34,8 @@ def _sliced_groups(stage: StageView) -> list[NodeView]:
 def _narrow_fault(engine: Engine, where: str, used: int, devices: int) -> Fault:
     return Fault(
         "narrow-attention",
-        f"attention{where} runs on {used} of the {devices} devices of its experts; in {engine.title} all ranks of the "
-        "group run both",
+        f"attention{where} runs on {used} of the {devices} devices of its FFN or experts; in {engine.title} all ranks "
+        "of the group run both",
         value=used,
         expected=devices,
     )
@@ -58,9 +54,7 @@ def _sliced_fault(engine: Engine, groups: int, width: int, devices: int) -> Faul
 def _attention(case: Case) -> Iterator[Fault]:
     engine, used = case.conditions.engine, attention_width(case.degrees)
     if engine is not None and used < case.degrees.devices:
-        fault = _narrow_fault(engine, "", used, case.degrees.devices)
-        # How engines run a dense FFN on more devices than attention has is not known.
-        yield fault if case.conditions.architecture.is_moe else replace(fault, severity=None)
+        yield _narrow_fault(engine, "", used, case.degrees.devices)
 
 
 def _experts(case: Case) -> Iterator[Fault]:
@@ -103,13 +97,13 @@ RULE = Rule(
     id="EN005",
     name="separate expert degree",
     requirement=(
-        "In a plan that names its engine, attention (attention_dp × sp × tp) runs on all devices of a stage with "
-        "experts; in vLLM, moreover, ep is 1 or all of them."
+        "In a plan that names its engine, attention (attention_dp × sp × tp) runs on all devices of a stage; in vLLM, "
+        "moreover, ep is 1 or all of them."
     ),
     rationale=(
-        "Engines form the expert group out of the attention ranks: EP = TP × DP in vLLM, a divisor of the tensor group "
-        "in SGLang and TensorRT-LLM. vLLM's expert parallelism is a switch and no number, so that a degree between "
-        "one and all cannot be asked for."
+        "An engine's ranks compute all parts of a layer. The expert group is formed out of the attention ranks: EP = "
+        "TP × DP in vLLM, a divisor of the tensor group in SGLang and TensorRT-LLM. vLLM's expert parallelism is a "
+        "switch and no number, so that a degree between one and all cannot be asked for."
     ),
     source="vLLM 0.33.0 fused_moe/config.py; SGLang 0.5.23 arg_groups/parallel_hook.py; TensorRT-LLM mapping.py",
     fix="re-plan",

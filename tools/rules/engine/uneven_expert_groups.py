@@ -1,6 +1,7 @@
 """EN003 (warning, an error for the engine that refuses it): the expert groups of an operator host equally many experts.
 
-vLLM alone deals out a remainder (one expert more on the first ranks), and only without redundant experts.
+vLLM alone deals out a remainder (one expert more on the first ranks), and only without redundant experts. How
+TensorRT-LLM is told to hold some twice is not known here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ...catalog.architecture import MoESpec
 from ...engines.engine import Engine
-from ...plan.placement import even_cut
+from ...plan.placement import even_cut, evening_copies
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..expert_groups import beyond, gaps, group_width, listed
@@ -42,6 +43,14 @@ def _operators(view: PlanView) -> Iterator[tuple[str, NodeView, MoESpec]]:
 def _fault(sizes: Sequence[int], experts: int, engine: Engine | None) -> Fault | None:
     """What is wrong with groups that host so many of the `experts` each, the fewest first."""
     slots, ep = sum(sizes), len(sizes)
+    if engine is not None and slots > experts and "redundant_experts" in engine.lacks:
+        return Fault(
+            "copied-experts",
+            f"the {ep} expert groups host {slots} of {experts} experts; no setting of {engine.title} is known that "
+            "makes copies",
+            value=slots,
+            expected=experts,
+        )
     dealt_out = slots == experts and sizes[-1] - sizes[0] == 1
     if sizes[0] == sizes[-1] or (dealt_out and engine is not None and engine.deals_out_experts):
         return None
@@ -58,10 +67,12 @@ def _fault(sizes: Sequence[int], experts: int, engine: Engine | None) -> Fault |
 
 
 def _dealt(case: Case) -> Iterator[Fault]:
-    experts, ep = case.moe.experts, case.degrees.ep
+    experts, ep, engine = case.moe.experts, case.degrees.ep, case.conditions.engine
+    has_copies = "redundant_experts" in case.conditions.relaxations
     # Copies make the groups even where they are allowed; groups without an expert are EP004's.
-    if experts % ep and ep <= experts and "redundant_experts" not in case.conditions.relaxations:
-        fault = _fault(sorted(even_cut(experts, ep)), experts, case.conditions.engine)
+    if experts % ep and ep <= experts:
+        slots = experts + (evening_copies(experts, ep) if has_copies else 0)
+        fault = _fault(sorted(even_cut(slots, ep)), experts, engine)
         if fault is not None:
             yield fault
 
@@ -72,7 +83,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     by_sizes: dict[tuple[str, int, tuple[int, ...]], list[NodeView]] = {}
     for phase_name, operator, moe in _operators(view):
         sizes = _group_sizes(view, operator, moe)
-        if len(set(sizes)) > 1:
+        if sizes:
             by_sizes.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
     for (phase_name, experts, sizes), operators in by_sizes.items():
         fault = _fault(sizes, experts, engine)
@@ -94,7 +105,7 @@ RULE = Rule(
     severity="warning",
     requirement=(
         "The expert groups of a MoE operator host equally many experts: ep divides the routed (and redundant) experts. "
-        "vLLM takes a remainder of one where nothing is redundant."
+        "vLLM takes a remainder of one where nothing is redundant; in TensorRT-LLM nothing is."
     ),
     rationale=(
         "Engines compute which rank owns which expert as experts / ep. SGLang asserts that it divides, TensorRT-LLM "

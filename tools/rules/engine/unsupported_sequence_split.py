@@ -1,7 +1,6 @@
-"""EN008: vLLM has no sequence parallelism for a dense model.
+"""EN008: vLLM has no sequence parallelism for a dense model, and each engine exchanges sequence shards in one way.
 
-It needs a plan that names vLLM. SGLang has one for few models (`--enable-layernorm-sp`), TensorRT-LLM context
-parallelism; what these take is not judged here.
+It needs a plan that names its engine. For which models SGLang has it (`--enable-prefill-cp`) is not judged.
 """
 
 from __future__ import annotations
@@ -14,9 +13,16 @@ from ..legality import Case, DegreeLimit, Fault
 
 def _split(case: Case) -> Iterator[Fault]:
     engine, sp = case.conditions.engine, case.degrees.sp
-    if engine is None or engine.splits_dense_sequence or case.conditions.architecture.is_moe or sp == 1:
+    if engine is None or sp == 1:
         return
-    yield Fault("dense-sequence-split", f"sp {sp} for a dense model; {engine.title} has no setting for it", sp, 1)
+    kind = case.degrees.sp_kind or "all_gather"
+    if not engine.splits_dense_sequence and not case.conditions.architecture.is_moe:
+        message = f"sp {sp} for a dense model; {engine.title} has no setting for it"
+        yield Fault("dense-sequence-split", message, sp, 1)
+    elif kind not in engine.sequence_kinds:
+        known = " or ".join(sorted(engine.sequence_kinds))
+        message = f"sp {sp} by {kind}; {engine.title} has {known} alone"
+        yield Fault("other-exchange", message, kind, known)
 
 
 _BASE = "relaxed-sp2-kv-sp2"
@@ -24,16 +30,23 @@ _BASE = "relaxed-sp2-kv-sp2"
 RULE = Rule(
     id="EN008",
     name="unsupported sequence split",
-    requirement="A plan of a dense model that names vLLM has sp 1.",
+    requirement=(
+        "A plan of a dense model that names vLLM has sp 1. Where sp is more, one that names vLLM or SGLang gathers "
+        "keys and values (all_gather), one that names TensorRT-LLM exchanges heads (ulysses)."
+    ),
     rationale=(
         "vLLM 0.33.0 has no sequence-parallel pass; what it has under that name belongs to the experts of MoE models. "
+        "Prefill context parallelism of vLLM and SGLang gathers keys and values; TensorRT-LLM's cp_type is ULYSSES. "
         "A degree without a setting cannot be launched."
     ),
-    source="vLLM 0.33.0 compilation/passes/fusion, config/parallel.py",
+    source=(
+        "vLLM 0.33.0 compilation/passes/fusion, config/parallel.py; SGLang 0.5.23 arg_groups/parallel_hook.py; "
+        "TensorRT-LLM mapping.py (cp_config)"
+    ),
     fix="re-plan",
-    remedy="use the devices as tp, or name another engine",
+    remedy="use the devices as tp, exchange the shards as the engine does, or name another engine",
     visits="parts",
-    limits=(DegreeLimit(("sp",), _split),),
+    limits=(DegreeLimit(("sp", "sp_kind"), _split),),
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
 )

@@ -1,0 +1,81 @@
+"""The best strategy that has the degrees that a person stated, beside the best of all.
+
+None that has them need be among the leading ones of all: then they are searched alone, and what no search proposes is
+taken as it was stated where the rules accept it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..tools.engines.names import JUDGED
+from ..tools.language.said import StatedStrategy
+from ..tools.plan.document import ModelBlock, ServingBlock, Strategy
+from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.search import base_setting, search
+from ..tools.search.simulated import candidate_at
+from .intent.intent import Intent
+from .reasons import Proposal, figures, named
+from .stated_strategy import judge, pinning, read_strategy
+
+
+def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Proposal:
+    """`free` with the best strategy that has the stated degrees in place of the best of all, where one is feasible."""
+    keeping = [candidate for candidate in free.result.candidates if keeps(candidate.strategy, stated)]
+    if not any(candidate.feasible for candidate in keeping):
+        keeping = _pinned(free.request, stated) or _as_it_stands(intent, free, stated) or keeping
+    feasible = next((candidate for candidate in keeping if candidate.feasible), None)
+    if feasible is None:
+        why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
+        return replace(free, note=f"The degrees asked for cannot be kept: {why}. This is the best without.")
+    if feasible is free.chosen:
+        return free
+    best = free.chosen
+    note = f"The degrees asked for are kept; without them {named(best)} would be better ({figures(best)})."
+    return replace(free, request=free.request.settled(feasible), chosen=feasible, note=note)
+
+
+def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
+    """Whether `strategy` has every degree that was stated."""
+    if stated.dp is not None and strategy.dp != stated.dp:
+        return False
+    if stated.gpus is not None and strategy.gpu_count != stated.gpus:
+        return False
+    for phase, wanted in ((strategy.prefill, stated.prefill), (strategy.decode, stated.decode)):
+        for name, value in wanted.model_dump().items():
+            if value is not None and (getattr(phase, name) or 1) != value:
+                # SP belongs to prefill: asked for in general, decode stays without it.
+                if name == "sp" and phase is strategy.decode:
+                    continue
+                return False
+    return True
+
+
+def _pinned(request: SearchRequest, stated: StatedStrategy) -> list[Candidate]:
+    """What a search finds that has to keep the degrees that were stated."""
+    pins = (*(request.policy.constraints or ()), *pinning(stated))
+    found = search(replace(request, policy=request.policy.model_copy(update={"constraints": pins})))
+    return [candidate for candidate in found.candidates if keeps(candidate.strategy, stated)]
+
+
+def _as_it_stands(intent: Intent, free: Proposal, stated: StatedStrategy) -> list[Candidate]:
+    """The strategy itself, where it is legal: for the engine that is assumed too, where none is named."""
+    request, concurrency = free.request, free.chosen.concurrency
+    request = replace(request, workload=request.workload.model_copy(update={"concurrency": concurrency}))
+    judged = request
+    if request.named_engine is None and request.assumed_engine is not None:
+        judged = replace(request, serving=ServingBlock(engine=request.assumed_engine))
+    if not judge(stated, ModelBlock(name=intent.model.name, config=intent.model.config), judged).valid:
+        return []
+    strategy = read_strategy(stated, request.architecture, request.hardware)
+    return [candidate_at(request, base_setting(request), strategy, concurrency)]
+
+
+def _none_has_them(request: SearchRequest) -> str:
+    assumed = request.assumed_engine
+    if assumed is None or request.named_engine is not None:
+        return "no strategy on this hardware that is searched has them"
+    return (
+        f"no strategy on this hardware that {JUDGED[assumed].title} starts has them (no engine was named; name one, or "
+        "ask for a plan on paper with --engine none)"
+    )

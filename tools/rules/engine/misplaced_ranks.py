@@ -1,0 +1,151 @@
+"""EN013: each node of a replica starts as many ranks, which follow each other in the order of the engine.
+
+It needs a plan that names its engine and reads the devices of the stages and of attention alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ...engines.engine import Engine
+from ...plan.degrees import phase_degrees
+from ...plan.elements import parse_device
+from ...plan.rank_order import in_rank_order, node_shares
+from ...plan.stage_reading import read_stage
+from ...plan.view import NodeView, PhaseView, PlanView
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..legality import Conditions, Fault, Pipeline
+from ..reading import named_engine, stage_devices
+
+_MAX_COUNTS = 16
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield, once for like replicas, those whose nodes the engine cannot start as the plan places its ranks."""
+    engine = named_engine(view)
+    if engine is None:
+        return
+    devices: dict[int, set[str]] = {}
+    phases: dict[int, list[PhaseView]] = {}
+    for phase in view.phases:
+        if phase.replica is not None:
+            phases.setdefault(phase.replica.position, []).append(phase)
+            of_replica = devices.setdefault(phase.replica.position, set())
+            of_replica.update(device for stage in phase.stages for device in stage_devices(stage))
+    found: dict[str, list[Finding]] = {}
+    for position, names in devices.items():
+        counts = Counter(place[0] for place in map(parse_device, names) if place is not None)
+        if len(set(counts.values())) > 1:
+            where = phases[position][0].replica or phases[position][0].node
+            misplaced = [_uneven(where, [counts[node] for node in sorted(counts)], engine)]
+        else:
+            misplaced = [_out_of_order(view, phase, engine) for phase in phases[position]] if len(counts) > 1 else []
+        for one in filter(None, misplaced):
+            found.setdefault(one.message, []).append(one)
+    for alike in found.values():
+        nodes = tuple(node for one in alike[:MAX_NODES] for node in one.nodes)
+        yield replace(alike[0], nodes=nodes)
+
+
+def _uneven(replica: NodeView, counts: list[int], engine: Engine) -> Finding:
+    return Finding(
+        "uneven-nodes",
+        f"a replica has {_listed(counts)} devices on its {len(counts)} nodes; {engine.title} starts as many processes "
+        "on each",
+        where=replica,
+        nodes=(replica,),
+        value=counts[:_MAX_COUNTS],
+        expected="as many devices on each node",
+    )
+
+
+def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding | None:
+    """What keeps an engine from starting the ranks of a phase on several nodes, as many on each."""
+    groups = phase_degrees(view, phase).usual("attention_dp")
+    stages = [read_stage(stage).attention.devices or stage.ordered_devices for stage in phase.stages]
+    if groups is None or any(len(stage) % groups for stage in stages):
+        return None
+    shares = node_shares(in_rank_order(stages, groups, engine.rank_order))
+    nodes = [share.node for share in shares]
+    if len(nodes) > len(set(nodes)):
+        return Finding(
+            "scattered-ranks",
+            f"{phase.phase}: {_scattered(engine, len(phase.stages), groups)}",
+            where=phase.node,
+            nodes=(phase.node,),
+            value=nodes[:_MAX_COUNTS],
+            expected="ranks that follow each other on each node",
+        )
+    lists = list(dict.fromkeys(share.gpus for share in shares))
+    if engine.names_gpus_once and len(lists) > 1:
+        return Finding(
+            "unlike-gpus",
+            f"{phase.phase}: ranks are on GPUs {_listed(lists[0])} of one node and {_listed(lists[1])} of another; "
+            f"{engine.title} hands all nodes one list",
+            where=phase.node,
+            nodes=(phase.node,),
+            value=[list(gpus) for gpus in lists[:_MAX_COUNTS]],
+            expected="the same GPUs of each node",
+        )
+    return None
+
+
+def _scattered(engine: Engine, stages: int, groups: int) -> str:
+    order = "stage by stage" if engine.rank_order == "stages" else "attention group by group, in each stage by stage"
+    return (
+        f"the ranks of {groups} attention groups in {stages} stages, which {engine.title} starts {order}, do not "
+        "follow each other on their nodes"
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:_MAX_COUNTS]))
+
+
+def _misplaced(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
+    """What `place` makes of a pipeline: stages that fit into a node are inside one, others take whole nodes."""
+    engine, stages, node = conditions.engine, pipeline.stages, pipeline.gpus_per_node
+    if engine is None or stages * pipeline.devices <= node:
+        return
+    per_node = node // pipeline.devices
+    if per_node >= 2 and stages % per_node:
+        message = f"{stages} stages, {per_node} to a node, leave the last node with fewer"
+        yield Fault("uneven-nodes", message, stages, f"a multiple of {per_node}")
+    is_mixed = engine.rank_order == "groups" and stages > 1 and pipeline.groups > 1
+    if is_mixed and pipeline.devices // pipeline.groups % node:
+        yield Fault("scattered-ranks", _scattered(engine, stages, pipeline.groups), stages, 1)
+
+
+_BASE = "dense-pp3-two-nodes"
+
+RULE = Rule(
+    id="EN013",
+    name="misplaced ranks",
+    requirement=(
+        "In a plan that names its engine, a replica on several nodes has as many devices on each of them, and the "
+        "ranks of each node follow each other: stage by stage, in vLLM attention group by group and in each so. "
+        "In TensorRT-LLM they are the same GPUs of each node."
+    ),
+    rationale=(
+        "Engines divide the ranks of a replica by the number of nodes and start that many processes on each, in the "
+        "order of the ranks: three stages over two nodes are refused at the start, and where the product divides, "
+        "other devices are used than the plan names. vLLM's data parallelism is the outermost rank, so that stages of "
+        "several attention groups stand node by node only where each group's part of a stage is whole nodes. "
+        "TensorRT-LLM's ranks are started by mpirun, with one list of GPUs for all nodes."
+    ),
+    source=(
+        "SGLang arg_groups/validation_hook.py ((tp x pp) % nnodes == 0); vLLM engine/arg_utils.py (nnodes), "
+        "distributed/parallel_state.py; TensorRT-LLM mapping.py (gpus_per_node)"
+    ),
+    fix="re-plan",
+    remedy=(
+        "choose a number of stages that its nodes divide, one stage or one attention group, or keep the replica on one "
+        "node"
+    ),
+    check=check,
+    pipeline_faults=_misplaced,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
+)
