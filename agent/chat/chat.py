@@ -23,6 +23,7 @@ from ..results import PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
+from .heard import asked_in, statements
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
 from .places import name_of
@@ -32,11 +33,13 @@ from .session import Session
 from .state import State
 from .turn_budget import TurnBudget, numbered
 from .turns.change import begin
+from .turns.launch import asks_to_launch
 from .turns.work import Work
 from .writer import TurnWriter
 
 if TYPE_CHECKING:
     from ..loop.planner import ModelPlanner
+    from .model_turn import ModelTurn
 
 
 class Chat:
@@ -172,24 +175,29 @@ class Chat:
             )
         if len(text) > MAX_REQUEST_CHARACTERS:
             raise InputError(f"the text has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read")
-        outcome = self._command(text, work)
+        talker = turn_budget if self._model_talks else None
+        outcome = self._command(text, work, is_answer=talker is not None and bool(self._asked))
         if outcome is not None and outcome.is_repeat:
             return self._again(earlier, writer)
         if outcome is not None:
             return outcome
-        return (
-            answer(work, text)
-            if turn_budget is None or not self._model_talks
-            else self._modelled(text, work, writer, turn_budget)
-        )
+        return answer(work, text) if talker is None else self._modelled(text, work, writer, talker)
 
-    def _command(self, text: str, work: Work) -> Outcome | None:
-        """The outcome of a command, said with "/" or in words; `None` where `text` is none."""
+    @property
+    def _asked(self) -> str:
+        """What the model asked before this turn, and its words may answer."""
+        return Record(self.record.turns[:-1]).question
+
+    def _command(self, text: str, work: Work, *, is_answer: bool) -> Outcome | None:
+        """The outcome of a command, said with "/" or in words; `None` where `text` is none.
+
+        What may be an answer to the model's question (`is_answer`) is for the model, whatever words it has.
+        """
         if text.startswith("/"):
             name, _, rest = text[1:].partition(" ")
             name, rest = name.strip(), rest.strip()
         else:
-            spoken = spoken_command(text)
+            spoken = None if is_answer else spoken_command(text)
             if spoken is None or (spoken == "take" and self.state.aside is None):
                 return None
             name, rest = spoken, ""
@@ -213,36 +221,45 @@ class Chat:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""
         from .model_turn import model_turn
 
-        before = self.record.turns[:-1]
-        done = model_turn(turn_budget, work, before, text, put=writer.put, say=writer.say)
+        done = model_turn(turn_budget, work, self.record, text, put=writer.put, say=writer.say)
         writer.flush()
         start = "" if writer.ends_line else "\n"
-        if done.failure is None and done.is_checked:
-            return Outcome("model", start)
         if done.failure is None:
-            writer.say(
-                f"{start}(No tool was asked for this: it is the model's own word, and nothing in it was checked.)\n"
-            )
-            return self._first_plan(text) or Outcome("model", "")
+            return self._after_words(text, done, writer)
         if writer.has_put:
             return Outcome("model", f"{start}The model went no further: {one_line(done.failure)}\n")
-        writer.say(f"{start}Answered without the model: {one_line(done.failure)}\n")
+        writer.note(f"Answered without the model: {one_line(done.failure)}")
         if done.has_no_tools:
             self._model_talks = False
-            return answer(work, text)
+        spoken = spoken_command(text) if self._asked else None
+        if spoken is not None:
+            return Outcome(
+                "ask", f"The model asked before this: say /{spoken} if that is meant, or the change itself.\n"
+            )
         with within(self._time_limit_s):
-            return answer(self._unaided(), text)
+            return answer(work if done.has_no_tools else self._unaided(), text)
 
-    def _first_plan(self, text: str) -> Outcome | None:
-        """The plan for a first request that the model only talked of; `None` where there is one, or `text` is none."""
-        if self.result is not None:
+    def _after_words(self, text: str, done: ModelTurn, writer: TurnWriter) -> Outcome:
+        """What is said of a model's words, and what it left to the tools."""
+        named = ", ".join(done.unchecked)
+        if not done.is_checked and statements(done.words).strip():
+            why = f"; nobody said {named} here" if named else ""
+            writer.note(f"(No tool was asked for this: it is the model's own word, not checked{why}.)")
+        elif done.unchecked:
+            writer.note(f"(Not checked: no tool said {named} here.)")
+        return self._left_to_tools(text, done) or Outcome("model", "" if writer.ends_line else "\n")
+
+    def _left_to_tools(self, text: str, done: ModelTurn) -> Outcome | None:
+        """The plan for a first request, or the command, of which the model only talked; `None` where it asks back."""
+        wants_command = asks_to_launch(text)
+        if done.is_checked or asked_in(done.words) or not (self.result is None or wants_command):
             return None
         try:
             with within(self._time_limit_s):
                 unaided = answer(self._unaided(), text)
         except InputError:
             return None
-        return unaided if unaided.planned is not None else None
+        return unaided if unaided.planned is not None or wants_command else None
 
     def _unaided(self) -> Work:
         """What a turn works on where no model is asked."""

@@ -98,6 +98,7 @@ _FACTORS = {
 }
 _FACTOR = "|".join(f"(?P<x{str(value).replace('.', '_')}>{words})" for value, words in _FACTORS.items())
 FACTORS = {f"x{str(value).replace('.', '_')}": value for value in _FACTORS}
+FACTORS_SAID = {value: re.compile(rf"(?<![A-Za-z])(?:{said})", re.IGNORECASE) for value, said in _FACTORS.items()}
 SCALE = re.compile(
     rf"(?<![A-Za-z])(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:x|times|倍))"
     r"(?:\s(?:the|our|my|as\s(?:many|much|long|large|big|high)|more|number|amount|of)){0,5}\s?"

@@ -19,12 +19,13 @@ from ..toolset.look_up_accelerator import LOOK_UP_ACCELERATOR
 from ..toolset.look_up_model import LOOK_UP_MODEL
 from ..toolset.tool import Answer, Arguments, Bench, Tool
 from ..toolset.toolset import Toolset
+from .heard import Heard
 from .outcome import Outcome
 from .turns.change import begin, change
 from .turns.compare import compare_with
 from .turns.explain import explain_words
 from .turns.launch import launch
-from .turns.show import show_estimate, show_plan, show_request, show_validation
+from .turns.show import redo, show_estimate, show_plan, show_request, show_validation, take, undo
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
 from .turns.work import Work
@@ -51,8 +52,27 @@ class ShowArguments(Arguments):
     what: Literal["plan", "request", "estimate", "validation"]
 
 
-def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> Toolset:
-    """The tools of one turn; `put` puts in force what a tool came to and shows it, `said` is what the person said."""
+class MoveArguments(Arguments):
+    """Which of the plans that there are becomes the current one."""
+
+    to: Literal["looked_at", "before", "after"] = Field(
+        description="looked_at: that of the last what_if; before: undo; after: redo"
+    )
+
+
+def chat_toolset(
+    work: Work, put: Callable[[Outcome], None], said: str = "", heard: Callable[[], Heard] | None = None
+) -> Toolset:
+    """The tools of one turn; `put` puts in force what a tool came to and shows it, `said` is what the person said.
+
+    `heard` is all that was said in the session: what enters a request has to stand in it.
+    """
+
+    def borne_out(words: str) -> str:
+        unsaid = None if heard is None else heard().unsaid(words)
+        if unsaid is not None:
+            raise InputError(f"{unsaid!r} was said neither by the person nor by a tool: use his own words, or ask him")
+        return words
 
     def answered(outcome: Outcome | None, otherwise: str) -> Answer:
         if outcome is None:
@@ -70,10 +90,16 @@ def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> 
             stated = ReadingAnswer(facts=arguments.facts)
             return answered(begin(work, said, read=lambda: read_by_both(source, source.rules(), stated)), "")
         made = begin if arguments.is_new_request else change
-        return answered(made(work, arguments.words), "no change of the request was understood in these words")
+        return answered(
+            made(work, borne_out(arguments.words)), "no change of the request was understood in these words"
+        )
 
     def suppose(_: Bench, arguments: WordsArguments) -> Answer:
-        return answered(what_if(work, arguments.words), "no change of the request was understood in these words")
+        supposed = what_if(work, borne_out(arguments.words))
+        return answered(supposed, "no change of the request was understood in these words")
+
+    def move(_: Bench, arguments: MoveArguments) -> Answer:
+        return answered({"looked_at": take, "before": undo, "after": redo}[arguments.to](work), "")
 
     def set_beside(_: Bench, arguments: WordsArguments) -> Answer:
         return answered(compare_with(work, arguments.words, may_read_files=False), "")
@@ -100,6 +126,12 @@ def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> 
     tools: tuple[Tool[Any], ...] = (
         Tool("replan", "Plan for a request, or change the current request and plan again.", ReplanArguments, replan),
         Tool("what_if", "Plan a change on the side; the current plan stays.", WordsArguments, suppose),
+        Tool(
+            "move",
+            "Make another plan that there is the current one, where the person asks for it.",
+            MoveArguments,
+            move,
+        ),
         Tool("why", "Why this plan; with words (TP16, PP) why not that one.", WordsArguments, reasons),
         Tool(
             "compare",
