@@ -31,7 +31,8 @@ from .reading import answer, spoken_command
 from .record import Record, Turn, shown_before
 from .session import Session
 from .state import State
-from .turn_budget import TurnBudget, numbered
+from .transcript import answer_data, chat_log
+from .turn_budget import TurnBudget
 from .turns.change import begin
 from .turns.launch import asks_to_launch
 from .turns.work import Work
@@ -71,9 +72,8 @@ class Chat:
         self._time_limit_s = time_limit_s
         # A model that cannot call tools proposes plans, but what is said is read without it.
         self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")
-        # Runs whose transcripts were written.
-        self._runs = 0
         self._load()
+        self._log = chat_log(agent, width, self._calibration, self.session.redacted, self.record.count)
 
     def _load(self) -> None:
         self.state, self.record = State(self.session), Record()
@@ -129,8 +129,15 @@ class Chat:
         return self._turn(text, on_text, ())
 
     def close(self) -> None:
-        """Give the session back."""
+        """Give the session back, and end the transcript."""
+        if self._log is not None:
+            self._log.renew()
         self.session.close()
+
+    @property
+    def transcript_failure(self) -> str | None:
+        """Why the transcript is not whole; `None` where it is, or none was wanted."""
+        return None if self._log is None else self._log.failure
 
     def __enter__(self) -> Chat:
         return self
@@ -146,6 +153,8 @@ class Chat:
         stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
         self.session.add(("turn", {"text": kept, "at": at, **stated}))
         turn = self.record.begin(kept, at, said)
+        if self._log is not None:
+            self._log.add("turn", {"text": text, **stated})
         writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
         try:
             with within(self._time_limit_s):
@@ -165,7 +174,7 @@ class Chat:
         return self._answer(turn, outcome, writer.text)
 
     def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
-        turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend)
+        turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend, self._log)
         work = self._work(turn_budget)
         if said:
             return begin(work, text, said)
@@ -269,35 +278,17 @@ class Chat:
         if turn_budget is None:
             return self._unaided()
 
-        def proposed(intent: Intent, words: str) -> PlanResult:
-            self._runs += 1
-            result = turn_budget.plan(intent, words, numbered(turn_budget.options.transcript, self._runs))
-            use = result.report.model_use if result.report is not None else None
-            if use is None or use.transcript is None:
-                self._runs -= 1
-            return result
-
         reads = turn_budget.options.reader == "model"
         reader = turn_budget.reader() if reads and not self._model_talks else None
-        return Work(self.state, proposed, self._calibration, self._width, reads=reads, reader=reader)
+        return Work(self.state, turn_budget.plan, self._calibration, self._width, reads=reads, reader=reader)
 
     def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
-        is_current = outcome.planned is not None or outcome.moved_to is not None or outcome.kind == "model"
-        now = self.result if is_current else None
-        aside = None if outcome.aside is None else outcome.aside.result
-        return ChatAnswer(
-            turn=turn.number,
-            input=turn.text,
-            kind=outcome.kind,
-            text=text,
-            readings=outcome.readings,
-            changes=outcome.changes,
-            valid=None if now is None else now.valid,
-            result=now if aside is None else aside,
-            comparison=outcome.comparison,
-            error=error,
-            session=None if self.session.path is None else name_of(self.session.path),
-        )
+        session = None if self.session.path is None else name_of(self.session.path)
+        heard = {"turn": turn.number, "input": turn.text, "text": text, "error": error, "session": session}
+        answer = ChatAnswer.of(outcome, self.result if outcome.is_of_plan else None, heard)
+        if self._log is not None:
+            self._log.add("answer", answer_data(answer))
+        return answer
 
 
 def _built_in(intent: Intent, words: str) -> PlanResult:

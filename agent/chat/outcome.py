@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -57,6 +57,11 @@ class Outcome:
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     is_repeat: bool = False
 
+    @property
+    def is_of_plan(self) -> bool:
+        """Whether it may have changed which plan is the current one."""
+        return self.planned is not None or self.moved_to is not None or self.kind == "model"
+
 
 class ChatAnswer(Sparse):
     """One turn as a program sees it; `chat --format json` prints one on a line.
@@ -76,3 +81,16 @@ class ChatAnswer(Sparse):
     comparison: Comparison | None = None
     error: str | None = None
     session: str | None = None
+
+    @classmethod
+    def of(cls, outcome: Outcome, now: PlanResult | None, heard: Mapping[str, Any]) -> ChatAnswer:
+        """The answer of a turn that came to `outcome`; `now` is the current plan, `heard` the rest by name."""
+        return cls(
+            **heard,
+            kind=outcome.kind,
+            readings=outcome.readings,
+            changes=outcome.changes,
+            valid=None if now is None else now.valid,
+            result=now if outcome.aside is None else outcome.aside.result,
+            comparison=outcome.comparison,
+        )
