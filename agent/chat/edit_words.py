@@ -40,6 +40,13 @@ _FIELDS = {
     "precision": r"(?:number\s)?(?:format|precision|quanti[sz]ation)s?|精度|量化",
 }  # fmt: skip
 
+# What people call the load as a whole: the request rate where one is stated, else the requests at once.
+TRAFFIC = re.compile(
+    r"(?<![A-Za-z])(?:(?:the|our)\s)?(?:user\s)?(?:traffic|(?<=the\s)load|(?<=our\s)load)(?![A-Za-z])(?!\s(?:balanc|imbalanc|of))"
+    r"|(?:访问量|流量|请求量|业务量)",
+    re.IGNORECASE,
+)
+
 
 def figure_fields() -> str:
     """The alternatives of `FIELD` that have a figure which can move by an amount."""

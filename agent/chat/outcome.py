@@ -19,6 +19,9 @@ Kind = Literal[
     "refused", "model", "interrupted", "quit",
 ]  # fmt: skip
 
+# Whose words are shown: the model's own, what tools found, or what the chat says of itself (a refusal, a question).
+Speaker = Literal["model", "tools", "chat"]
+
 # Who proposes: an intent and the person's words in, a result out.
 Planner = Callable[[Intent, str], PlanResult]
 
@@ -43,7 +46,8 @@ class Outcome:
 
     `planned` becomes the current plan, `aside` may be taken with /take, `moved_to` is the place in the history that is
     current from now on. `told` is what a language model is told of it, JSON values.
-    `is_repeat`: the last turn again.
+    `is_repeat`: the last turn again. `is_found`: tools found what it says; else it repeats words, or gives examples,
+    and nothing may rest on its figures.
     """
 
     kind: Kind
@@ -56,6 +60,12 @@ class Outcome:
     changes: tuple[str, ...] = ()
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     is_repeat: bool = False
+    is_found: bool = True
+
+    @property
+    def speaker(self) -> Speaker:
+        """Whose words it has."""
+        return "tools" if self.is_found and self.kind not in ("ask", "unknown", "refused") else "chat"
 
     @property
     def is_of_plan(self) -> bool:

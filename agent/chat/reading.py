@@ -17,7 +17,9 @@ from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
 from .turns.explain import explain_words
+from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, launch, launch_text
+from .turns.risk import RISK
 from .turns.show import show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -159,6 +161,8 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return _why(work, plain, asked_why["rest"].strip(_ENDS))
     if asks_to_launch(plain):
         return launch(work, plain)
+    if FLIPS.search(plain) or RISK.search(plain):
+        return why_not_words(work, plain)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):

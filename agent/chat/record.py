@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from ...tools.language.said import Said
 from ..spent import Spent
 from .heard import asked_in
+from .outcome import Speaker
 from .session import Event, Session
 
 # Of a turn's text, what is kept at hand; the session has all of it.
 _MOST_KEPT_CHARACTERS = 24_000
 # Turns that are kept at hand.
 MOST_TURNS = 40
-# Whose words are shown: the model's own, what tools found, or what the chat says of itself (a refusal, a question).
-Speaker = Literal["model", "tools", "chat"]
 
 
 @dataclass(frozen=True, slots=True)

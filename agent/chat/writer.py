@@ -8,8 +8,8 @@ from typing import Any
 from ..model.redaction import RedactedStream
 from ..report.safe import harmless
 from ..spent import Spent
-from .outcome import Outcome, Planned
-from .record import Record, Speaker, Turn, summed
+from .outcome import Outcome, Planned, Speaker
+from .record import Record, Turn, summed
 from .session import Document, EventKind
 from .state import State, Version
 from .words import title_of
@@ -17,8 +17,6 @@ from .words import title_of
 # Pieces of streamed text are committed and shown when they are this long, or at the end of a line.
 _PIECE_CHARACTERS = 60
 _NOTHING = Spent()
-# Kinds of outcomes in which no tool found anything: they repeat words, and nothing may rest on them.
-_OF_ITSELF = ("ask", "unknown", "refused")
 
 
 class TurnWriter:
@@ -98,8 +96,7 @@ class TurnWriter:
         if outcome.moved_to is not None:
             title = state.versions[outcome.moved_to].title
             events.append(("moved", {"at": outcome.moved_to, "changes": outcome.changes, "title": f"back to {title}"}))
-        by: Speaker = "chat" if outcome.kind in _OF_ITSELF else "tools"
-        text = self._written(harmless(outcome.text), [*events, *more], documents, by)
+        text = self._written(harmless(outcome.text), [*events, *more], documents, outcome.speaker)
         for kind, version in made:
             if kind == "version":
                 state.push(version)
@@ -110,7 +107,7 @@ class TurnWriter:
         for kind, data in events:
             if kind != "aside":
                 self._record.decide(data)
-        self._show(text, by)
+        self._show(text, outcome.speaker)
 
     def _written(
         self,
