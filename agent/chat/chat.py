@@ -185,29 +185,25 @@ class Chat:
         if len(text) > MAX_REQUEST_CHARACTERS:
             raise InputError(f"the text has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read")
         talker = turn_budget if self._model_talks else None
-        outcome = self._command(text, work, is_answer=talker is not None and bool(self._asked))
+        outcome = self._command(text, work)
         if outcome is not None and outcome.is_repeat:
             return self._again(earlier, writer)
         if outcome is not None:
             return outcome
         return answer(work, text) if talker is None else self._modelled(text, work, writer, talker)
 
-    @property
-    def _asked(self) -> str:
-        """What the model asked before this turn, and its words may answer."""
-        return Record(self.record.turns[:-1]).question
-
-    def _command(self, text: str, work: Work, *, is_answer: bool) -> Outcome | None:
+    def _command(self, text: str, work: Work) -> Outcome | None:
         """The outcome of a command, said with "/" or in words; `None` where `text` is none.
 
-        What may be an answer to the model's question (`is_answer`) is for the model, whatever words it has.
+        Words that may answer the model ("yes, do that") are for the model, whatever command they sound like.
         """
         if text.startswith("/"):
             name, _, rest = text[1:].partition(" ")
             name, rest = name.strip(), rest.strip()
         else:
-            spoken = None if is_answer else spoken_command(text)
-            if spoken is None or (spoken == "take" and self.state.aside is None):
+            spoken = spoken_command(text)
+            is_answer = self._model_talks and (spoken == "take" or bool(self.record.turns[-1].asked))
+            if spoken is None or is_answer or (spoken == "take" and self.state.aside is None):
                 return None
             name, rest = spoken, ""
         if not name:
@@ -223,7 +219,8 @@ class Chat:
         if self.state.at != earlier.at:
             self.session.add(("moved", {"at": earlier.at}))
             self.state.move(earlier.at)
-        writer.say(f"Again: {earlier.text}\n")
+        self.record.turns[-1].asked = earlier.asked
+        writer.note(f"Again: {earlier.text}")
         return self._outcome(earlier.text, writer, None, earlier.said)
 
     def _modelled(self, text: str, work: Work, writer: TurnWriter, turn_budget: TurnBudget) -> Outcome:
@@ -240,11 +237,9 @@ class Chat:
         writer.note(f"Answered without the model: {one_line(done.failure)}")
         if done.has_no_tools:
             self._model_talks = False
-        spoken = spoken_command(text) if self._asked else None
+        spoken = spoken_command(text)
         if spoken is not None:
-            return Outcome(
-                "ask", f"The model asked before this: say /{spoken} if that is meant, or the change itself.\n"
-            )
+            return Outcome("ask", f"Say /{spoken} if that is meant, or the change itself.\n")
         with within(self._time_limit_s):
             return answer(work if done.has_no_tools else self._unaided(), text)
 
@@ -260,8 +255,9 @@ class Chat:
 
     def _left_to_tools(self, text: str, done: ModelTurn) -> Outcome | None:
         """The plan for a first request, or the command, of which the model only talked; `None` where it asks back."""
-        wants_command = asks_to_launch(text)
-        if done.is_checked or asked_in(done.words) or not (self.result is None or wants_command):
+        wants_command = asks_to_launch(text) and "launch" not in done.called
+        wants_plan = self.result is None and not done.is_checked
+        if asked_in(done.words) or not (wants_plan or wants_command):
             return None
         try:
             with within(self._time_limit_s):

@@ -35,6 +35,7 @@ _ASSENT = re.compile(
     re.IGNORECASE,
 )
 _DISSENT = re.compile(r"(?<![a-z])(?:no|not|don'?t|never|neither|instead)(?![a-z])|不|别|没有", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]{4,}|[\u4e00-\u9fff]{2}")
 # Which field's ways of following from words a unit has; others stand as they are.
 _FIELD_OF = {
     **dict.fromkeys(("count", "gpus", "nodes", "requests", "tokens"), "concurrency"),
@@ -61,7 +62,7 @@ class Heard:
             text = str(event.data.get("text", ""))
             if event.kind == "turn":
                 asked, own = (asked_in(own) or asked) if text.startswith("/") else asked_in(own), ""
-                if asked and agrees(text):
+                if asked and agrees(text, asked):
                     person.append(asked)
                 person += [text, *(words for one in event.data.get("said", ()) for words in _stated(one))]
             elif event.kind == "shown" and event.data.get("by") == "model":
@@ -132,9 +133,10 @@ class Heard:
 
 
 def asked_in(words: str) -> str:
-    """The questions in a model's words; "" where it asks nothing."""
-    sentences = (match.group().strip() for match in _SENTENCE.finditer(words))
-    return " ".join(one for one in sentences if one.endswith(("?", "？")))
+    """The questions in a model's words, each with the sentence before it ("I would halve them. Shall I?"); or ""."""
+    sentences = [one for match in _SENTENCE.finditer(words) if (one := match.group().strip())]
+    asked = {at for at, one in enumerate(sentences) if one.endswith(("?", "？"))}
+    return " ".join(one for at, one in enumerate(sentences) if at in asked or at + 1 in asked)
 
 
 def statements(words: str) -> str:
@@ -143,9 +145,10 @@ def statements(words: str) -> str:
     return "".join(one for one in sentences if not one.endswith(("?", "？")))
 
 
-def agrees(text: str) -> bool:
-    """Whether words take up what was asked for, and do not turn it down."""
-    return _ASSENT.search(text) is not None and _DISSENT.search(text) is None
+def agrees(text: str, asked: str) -> bool:
+    """Whether words take up a question, by assent or by a word of it ("raise it"), and do not turn it down."""
+    taken = any(word in asked.lower() for word in _WORD.findall(text.lower()))
+    return (taken or _ASSENT.search(text) is not None) and _DISSENT.search(text) is None
 
 
 @lru_cache(maxsize=512)

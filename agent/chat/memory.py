@@ -24,21 +24,21 @@ MEMORY_TOKENS = 12_000
 _SHORT_CHARACTERS = 240
 # Of the words of a decision; whoever pastes a page decides by its first lines.
 _MOST_OF_WORDS = 300
-_MOST_DECISIONS = 200
+_MOST_DECISIONS = 100
 
 
 def messages_for(
     state: State, record: Record, words: str, fence: str, budget_tokens: int = MEMORY_TOKENS
 ) -> list[Message]:
     """The conversation as a model is given it; the last turn of `record` is the one in which `words` are said."""
-    before = Record(record.turns[:-1])
+    *before, now = record.turns
     asked = render(
         "chat_turn",
         fence=fence,
         state=_state(state),
         decided=_decided(record.decisions) or "(nothing)",
-        talk=_talk(before.turns, budget_tokens) or "(this is the first)",
-        asked=before.question or "(nothing)",
+        talk=_talk(before, budget_tokens) or "(this is the first)",
+        asked=now.asked or "(nothing)",
         words=words,
     )
     return [

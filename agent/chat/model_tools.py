@@ -63,9 +63,10 @@ class MoveArguments(Arguments):
 def chat_toolset(
     work: Work, put: Callable[[Outcome], None], said: str = "", heard: Callable[[], Heard] | None = None
 ) -> Toolset:
-    """The tools of one turn; `put` puts in force what a tool came to and shows it, `said` is what the person said.
+    """The tools of one turn; `put` puts in force what a tool came to and shows it.
 
-    `heard` is all that was said in the session: what enters a request has to stand in it.
+    `said` is what the person said, where it stands by itself; `heard` is all that was said in the session:
+    what enters a request has to stand in it.
     """
 
     def borne_out(words: str) -> str:
@@ -84,7 +85,7 @@ def chat_toolset(
 
     def replan(_: Bench, arguments: ReplanArguments) -> Answer:
         is_new = arguments.is_new_request or work.state.current is None
-        if is_new and arguments.facts and work.reads:
+        if is_new and arguments.facts and work.reads and said:
             # Facts are held against what the person wrote, never against what the model says that he did.
             source = Source(kind="words", texts=(("the request", said),))
             stated = ReadingAnswer(facts=arguments.facts)

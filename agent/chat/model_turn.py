@@ -45,7 +45,8 @@ class ModelTurn:
     """How it went: whether anything was shown, and why it failed or stopped, if it did.
 
     `is_checked`: a tool of ours answered something in it. `has_no_tools`: the server refuses tools, so that no further
-    turn need be tried. `words` are the model's own, `unchecked` the figures in them that nobody said in the session.
+    turn need be tried. `words` are the model's own, `unchecked` the figures in them that nobody said in the session,
+    `called` the tools that it called.
     """
 
     has_answered: bool
@@ -54,6 +55,7 @@ class ModelTurn:
     is_checked: bool = False
     words: str = ""
     unchecked: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
 
 
 class _Talk:
@@ -72,6 +74,7 @@ class _Talk:
         self.has_answered = False
         self.is_checked = False
         self.words = ""
+        self.called = frozenset[str]()
         self._answers: list[str] = []
         self._put, self._say, self._session = put, say, work.state.session
         self.toolset = chat_toolset(work, self._show, words, self.heard)
@@ -122,6 +125,7 @@ class _Talk:
             stopped = _WHY_STOPPED["no_progress"]
         if stopped is not None:
             return stopped
+        self.called |= {call.name for call in reply.tool_calls}
         if reply.text and not reply.text.endswith("\n"):
             self.text("\n")
         answered = self.toolset.answer_all(
@@ -149,7 +153,8 @@ def model_turn(
     say: Callable[[str], None],
 ) -> ModelTurn:
     """Let the model answer `words`; `put` shows what a tool came to, `say` a piece of the model's own words."""
-    talk = _Talk(turn_budget, work, words, put, say)
+    # The answer to a question states nothing by itself.
+    talk = _Talk(turn_budget, work, "" if record.turns[-1].asked else words, put, say)
     fence, budget = random_fence(), min(MEMORY_TOKENS, turn_budget.options.limits.tokens // 4)
     messages = messages_for(work.state, record, words, fence, budget)
     while True:
@@ -168,7 +173,7 @@ def model_turn(
             silent = None if talk.has_answered else "the model said nothing"
             unchecked = talk.heard().unchecked(talk.words)
             return ModelTurn(
-                talk.has_answered, cut or silent, is_checked=talk.is_checked, words=talk.words, unchecked=unchecked
+                talk.has_answered, cut or silent, False, talk.is_checked, talk.words, unchecked, talk.called
             )
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
         taken = talk.take(reply)

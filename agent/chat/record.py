@@ -41,7 +41,8 @@ class Decision:
 class Turn:
     """One turn: its number, what the person said, the place in the history when he said it, what was shown.
 
-    `said` is what briefs and options stated beside the words of a first turn.
+    `said` is what briefs and options stated beside the words of a first turn. `asked` is the model's question that was
+    open then, and that its words may answer.
     `ending` is how it ended; `None` where it was cut off, or has not ended yet.
     """
 
@@ -49,6 +50,7 @@ class Turn:
     text: str
     at: int
     said: tuple[Said, ...] = ()
+    asked: str = ""
     parts: list[Part] = field(default_factory=list[Part])
     ending: str | None = None
 
@@ -93,15 +95,15 @@ class Record:
     def begin(self, text: str, at: int, said: tuple[Said, ...] = ()) -> Turn:
         """Begin a turn."""
         self.count += 1
-        self.turns.append(Turn(self.count, text, at, said))
+        self.turns.append(Turn(self.count, text, at, said, self.question))
         del self.turns[:-MOST_TURNS]
         return self.turns[-1]
 
     def decide(self, data: Mapping[str, Any]) -> None:
         """Write down what a turn put in force; `data` is the event that did."""
-        turn, before = self.turns[-1], Record(self.turns[:-1])
+        turn = self.turns[-1]
         changes = tuple(str(one) for one in data.get("changes", ()))
-        self.decisions.append(Decision(turn.number, turn.text, before.question, changes, str(data.get("title", ""))))
+        self.decisions.append(Decision(turn.number, turn.text, turn.asked, changes, str(data.get("title", ""))))
 
     @property
     def question(self) -> str:

@@ -19,8 +19,9 @@ from ..outcome import Outcome
 from .work import Work
 
 FLIPS = re.compile(
-    r"(?<![a-z])(?:chang(?:e|es|ing)\s(?:your|its|the)\s(?:mind|choice|decision|answer|pick|plan)|flips?\s(?:it|this|the\s\w+)|"
-    r"how\s(?:sensitive|robust|stable)|sensitivity|how\s(?:close|far)\s(?:is|are|behind)|tipping\spoints?|break[\s-]?even)(?![a-z])"
+    r"(?<![a-z])(?:(?:what|which|when|anything)\s[^.!?]{0,60}(?<![a-z])(?:change\s(?:your|its|the|this)\s(?:mind|choice|"
+    r"decision|answer|pick|plan)|flips?)|how\s(?:sensitive|robust|stable|far\sbehind)|tipping\spoints?|"
+    r"break[\s-]?even)(?![a-z])"
     r"|改变(?:你的|这个|它的)?(?:主意|选择|决定|结论|方案)|(?:什么|哪些)(?:情况|条件)下?.{0,8}(?:改变|换|不选|翻转)|敏感|临界点",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ from .work import Work
 
 RISK = re.compile(
     r"(?<![a-z])(?:risk(?:s|y|ier)?|what\s(?:could|can|might)\sgo\swrong|fragile|safety\smargins?|how\ssafe|safe\senough|"
-    r"is\s(?:it|this|that|the\splan)\ssafe)(?![a-z])|风险|稳妥|稳不稳|靠谱|保险吗|安全吗|余量",
+    r"is\s(?:it|this|that|the\splan)\ssafe(?!\sto))(?![a-z])|风险|稳妥|稳不稳|靠谱|保险吗|安全吗|余量",
     re.IGNORECASE,
 )
 # Below this share of its usable memory a GPU has little left for what nobody counted.

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.replay import replay_chat
@@ -48,7 +50,7 @@ TALK: tuple[tuple[str, list[Step]], ...] = (
     ("which vllm flags?", [says("Use --tensor-parallel-size.")]),
     ("用哪些 sglang 启动参数？", [calls(("launch", {"words": "sglang"})), says("就是这些。")]),
     ("如果流量翻倍呢？", [supposed("流量翻倍"), says("仍然可以。")]),
-    ("take it", []),
+    ("take it", [calls(("move", {"to": "looked_at"})), says("Taken.")]),
     ("/undo", []),
     ("is this risky?", [calls(("why", {"words": "is this risky"})), says("Not very.")]),
     ("how many users per GPU is that?", [says("It is 999 tokens/s on each GPU.")]),
@@ -155,7 +157,7 @@ def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path
 
 
 def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None:
-    for reply, limit in (("yes please", 300.0), ("no, not that", None)):
+    for reply, limit in (("yes please", 300.0), ("hold it there", 300.0), ("no, not that", None)):
         steps = [
             *replanned(REQUEST, "Shall I hold the TTFT under 300 ms?"),
             replan("TTFT under 300 ms"),
@@ -169,17 +171,33 @@ def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None
             assert chat.plan.workload.ttft_ms_max == limit, reply
 
 
-def test_where_the_model_asks_and_then_fails_no_pattern_answers_for_it() -> None:
-    steps = [*replanned(REQUEST, "Done."), supposed("half the GPUs"), PLANNED, says("Shall I raise the limit?")]
+@pytest.mark.parametrize("offer", ["Shall I raise the limit?", "I could raise the limit instead; tell me."])
+def test_where_the_model_offers_something_and_then_fails_no_pattern_answers_for_it(offer: str) -> None:
+    steps = [*replanned(REQUEST, "Done."), supposed("half the GPUs"), PLANNED, says(offer)]
     with Agent(ScriptedModel(steps), options=AgentOptions(knowledge_tokens=0)).chat() as chat:
         chat.say(REQUEST)
         chat.say("what if we take half the GPUs?")
         before = chat.plan
-        answer = chat.say("yes, do that")
-        assert "say /take if that is meant" in answer.text
-        assert chat.plan == before
+        for words in ("yes, do that", "/again"):
+            assert "Say /take if that is meant" in chat.say(words).text
+            assert chat.plan == before
         chat.say("/take")
         assert chat.plan != before
+
+
+def test_an_answer_to_the_first_question_is_planned_for_with_what_it_asked() -> None:
+    asked = "Do you mean Llama-3.1-8B on 4 H100, 2k in, 256 out?"
+    steps = [
+        says(asked),
+        calls(("replan", {"words": "Llama-3.1-8B on 4 H100, 2k in, 256 out"})),
+        PLANNED,
+        says("Done."),
+    ]
+    with Agent(ScriptedModel(steps), options=AgentOptions(knowledge_tokens=0)).chat() as chat:
+        chat.say("the small llama on our four cards")
+        assert chat.plan is None
+        chat.say("yes")
+        assert chat.plan is not None
 
 
 def test_a_model_that_asks_back_is_not_overruled_by_a_plan() -> None:
