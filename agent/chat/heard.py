@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from ...tools.catalog import hardware, model_mentions
 from ...tools.engines.names import known_engine
@@ -42,6 +43,16 @@ _FIELD_OF = {
     **dict.fromkeys(("requests/s", "requests/s/user"), "request_rate"),
     "share": "prefix_cache_hit_rate",
 }
+# What a time may be of; a figure of one is none of the other.
+_TIMED = {
+    "TTFT": re.compile(r"ttft|first[\s\-]token|首\s?(?:个\s?)?(?:token|字)", re.IGNORECASE),
+    "TPOT": re.compile(
+        r"tpot|(?<![a-z])itl(?![a-z])|(?:per|each|output)[\s\-]token|每\s?(?:个\s?)?token", re.IGNORECASE
+    ),
+    "end to end": re.compile(r"end[\s\-]to[\s\-]end|端到端", re.IGNORECASE),
+}
+_BREAK = re.compile(r"[\n;!?。！？]|\.\s")
+_Source = Literal["model", "person", "tools"]
 _SPEEDS = ("tokens/s", "tokens/s/user")
 _EXACT, _ROUNDED = 0.006, 0.02
 _MOST_NAMED = 6
@@ -80,8 +91,8 @@ class Heard:
         plain = normalise(statements(words))
         found = [
             one.words
-            for one in find_quantities(plain)
-            if (one.unit != "count" or _TIMES.match(plain, one.end)) and not self._has(one, is_claim=True)
+            for one, of in _figures(plain, "model")
+            if (one.unit != "count" or _TIMES.match(plain, one.end)) and not self._has(one, of, is_claim=True)
         ]
         found += [match.group() for match in _DEGREE.finditer(plain) if not self._has_degree(match)]
         return tuple(dict.fromkeys(found))[:_MOST_NAMED]
@@ -90,9 +101,9 @@ class Heard:
         """Each figure and name of `words`, and whether it was said."""
         plain, texts = normalise(words), (*self.person, *self.tools)
         named = [(one.start, one.end) for one in (*hardware.mentions(plain), *model_mentions.mentions(plain))]
-        for one in find_quantities(plain):
+        for one, of in _figures(plain, "model"):
             if not any(start <= one.start and one.end <= end for start, end in named):
-                yield one.words, self._has(one)
+                yield " ".join((*sorted(of), one.words)), self._has(one, of)
         for match in _DEGREE.finditer(plain):
             yield match.group(), self._has_degree(match)
         for match in _FORMAT.finditer(plain):
@@ -113,16 +124,18 @@ class Heard:
             parallel = "tp" if name == "tp_in_expert" else "sp" if name == "kv_sequence_decode" else name
             yield f"allowing {name}", any(names_parallel(parallel, text) for text in self.person)
 
-    def _has(self, one: Quantity, *, is_claim: bool = False) -> bool:
-        """Whether a figure was said; a claim may round it, and what tools print in tables has its unit elsewhere."""
+    def _has(self, one: Quantity, of: frozenset[str], *, is_claim: bool = False) -> bool:
+        """Whether a figure was said, of the same thing where both say of what.
+
+        A claim may round it, and what tools print in tables has its unit elsewhere.
+        """
         field, tolerance = _FIELD_OF.get(one.unit), _ROUNDED if is_claim else _EXACT
         if field and any(derived(field, end, text) is not None for end in _ends(one) for text in self.person):
             return True
-        shown = (other for text in self.tools for other in _quantities(text))
-        if any(_is_same(one, other, tolerance) for text in self.person for other in _quantities(text)):
-            return True
         bare = is_claim or one.unit == "count"
-        return any(_is_same(one, other, tolerance) for other in shown if bare or other.unit != "count")
+        said = [known for text in self.person for known in _figures(text, "person")]
+        said += [known for text in self.tools for known in _figures(text, "tools") if bare or known[0].unit != "count"]
+        return any(_is_same(one, other, tolerance) and (not of or not what or of & what) for other, what in said)
 
     def _has_degree(self, match: re.Match[str]) -> bool:
         name, value = match["name"].lower(), float(match["value"])
@@ -183,9 +196,32 @@ def _close(one: float, other: float, tolerance: float) -> bool:
     return abs(one - other) <= tolerance * max(abs(one), abs(other), 1e-9)
 
 
-@lru_cache(maxsize=512)
-def _quantities(text: str) -> tuple[Quantity, ...]:
-    return find_quantities(normalise(text))
+@lru_cache(maxsize=1024)
+def _figures(text: str, by: _Source) -> tuple[tuple[Quantity, frozenset[str]], ...]:
+    """The figures of a text, times with what they may be the times of."""
+    plain = normalise(text)
+    found = find_quantities(plain)
+    ends = (0, *(one.end for one in found))
+    starts = (*(one.start for one in found[1:]), len(plain))
+    return tuple(
+        (one, _times_of(plain, one, before, after, by) if "ms" in one.unit else frozenset[str]())
+        for one, before, after in zip(found, ends, starts, strict=False)
+    )
+
+
+def _times_of(plain: str, one: Quantity, before: int, after: int, by: _Source) -> frozenset[str]:
+    """What a time is of: in a line of a tool the name before it; in words the names up to the figures beside it.
+
+    A person may write them before or after, and is given the benefit.
+    """
+    breaks = [0, *(match.end() for match in _BREAK.finditer(plain, 0, one.start))]
+    stop = _BREAK.search(plain, one.end)
+    named = sorted((match.start(), name) for name, words in _TIMED.items() for match in words.finditer(plain))
+    if by == "tools":
+        return frozenset([name for at, name in named if breaks[-1] <= at < one.start][-1:])
+    first = frozenset(name for at, name in named if max(before, breaks[-1]) <= at < one.start)
+    last = frozenset(name for at, name in named if one.end <= at < min(after, stop.start() if stop else after))
+    return first | last if by == "person" or not first else first
 
 
 @lru_cache(maxsize=512)

@@ -173,7 +173,12 @@ def model_turn(
             silent = None if talk.has_answered else "the model said nothing"
             unchecked = talk.heard().unchecked(talk.words)
             return ModelTurn(
-                talk.has_answered, cut or silent, False, talk.is_checked, talk.words, unchecked, talk.called
+                talk.has_answered,
+                cut or silent,
+                is_checked=talk.is_checked,
+                words=talk.words,
+                unchecked=unchecked,
+                called=talk.called,
             )
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
         taken = talk.take(reply)

@@ -138,6 +138,7 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
 def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path) -> None:
     refused = (
         "TTFT under 250 ms",
+        "TPOT under 400 ms",
         "use 16 GPUs",
         "use TP2",
         "switch to A100",
