@@ -19,7 +19,7 @@ from .turns.compare import compare_with
 from .turns.explain import explain_words
 from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, launch, launch_text
-from .turns.risk import RISK
+from .turns.risk import asks_for_risk
 from .turns.show import show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -74,9 +74,6 @@ _QUESTION = re.compile(
     r"(?:can|could|would|should|shall|is|are|does|do|did|will|may|might)\s(?:i|we|you|it|this|that|they|the|there|one)(?![a-z])"
     r"|(?:吗|呢|么|怎么样|如何|行不行|可以不可以|好不好)[?]?$",
     re.I,
-)
-_ASKS = re.compile(
-    rf"{_LEAD}(?:what|how|which|any|where|is|are|tell|show|有|哪|分析|评估)|[?]\s*$|(?:吗|呢|么|如何|怎么样)[?]?$", re.I
 )
 _RESULT_OF = re.compile(r"(?:会|将|又)?(?:怎么样|怎样|如何|呢|吗|的话)[?]?$")
 # Whole answers that name a command; the first word of each is what the commands are called.
@@ -164,7 +161,7 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return _why(work, plain, asked_why["rest"].strip(_ENDS))
     if asks_to_launch(plain):
         return launch(work, plain)
-    if FLIPS.search(plain) or (RISK.search(plain) and _ASKS.search(plain)):
+    if FLIPS.search(plain) or asks_for_risk(plain):
         return why_not_words(work, plain)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)

@@ -17,13 +17,37 @@ from ..outcome import Outcome
 from ..words import title_of
 from .work import Work
 
-RISK = re.compile(
-    r"(?<![a-z])(?:risk(?:s|y|ier)?|what\s(?:could|can|might)\sgo\swrong|fragile|safety\smargins?|how\ssafe|safe\senough|"
-    r"is\s(?:it|this|that|the\splan)\ssafe(?!\sto))(?![a-z])|风险|稳妥|稳不稳|靠谱|保险吗|安全吗|余量",
+_RISK = re.compile(
+    r"(?<![a-z])(?:risk(?:s|y|ier)?|what\s(?:could|can|might)\sgo\swrong|fragile|(?:safety\s)?margins?|headroom|how\ssafe|"
+    r"safe\senough|is\s(?:it|this|that|the\splan)\ssafe(?!\sto)|how\sclose\s[^.?!]{0,30}limits?|which\slimit)(?![a-z])"
+    r"|风险|稳妥|稳不稳|靠谱|保险吗|安全吗|余量",
     re.IGNORECASE,
 )
+_LOSS = re.compile(
+    r"(?<![a-z])(?:los(?:e|es|ing|t)|without)\s(?:an?|one|the)\sreplica|replicas?\s(?:fails?|dies?|crash(?:es)?|goes\sdown|is\slost)"
+    r"|(?:副本|实例)\s?(?:挂|坏|失效|故障|宕)",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"^\W*(?:(?:and|but|so|ok|then|well)\W{1,2})?(?:what|how|which|any|where|is|are|tell|show)(?![a-z])"
+    r"|[?？]\s*$|^.{0,6}有|哪|分析|评估|吗|如何|怎么样",
+    re.IGNORECASE,
+)
+_SUPPOSED = re.compile(r"(?<![a-z])if(?![a-z])|如果|要是|假如", re.IGNORECASE)
 # Below this share of its usable memory a GPU has little left for what nobody counted.
 _TIGHT = 0.05
+
+
+def is_about_risk(text: str) -> bool:
+    """Whether words are about what may go wrong."""
+    return (_RISK.search(text) or _LOSS.search(text)) is not None
+
+
+def asks_for_risk(text: str) -> bool:
+    """Whether words ask what may go wrong with the plan as it is, not with a change of it."""
+    if _LOSS.search(text) is not None:
+        return True
+    return _RISK.search(text) is not None and _ASKS.search(text) is not None and _SUPPOSED.search(text) is None
 
 
 def risk(work: Work) -> Outcome:

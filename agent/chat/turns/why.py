@@ -25,7 +25,7 @@ from ..outcome import Outcome
 from ..words import comparison_sections, plan_lines
 from .compare import told_of as told_of_comparison
 from .flips import FLIPS, flips
-from .risk import RISK, risk
+from .risk import is_about_risk, risk
 from .work import Work
 
 # Kinds of parallelism as families of strategies call them, and as people do.
@@ -76,7 +76,7 @@ def why_not_words(work: Work, text: str) -> Outcome | None:
     """
     if FLIPS.search(text):
         return flips(work)
-    if RISK.search(text):
+    if is_about_risk(text):
         return risk(work)
     stated = _strategy(text)
     if stated is not None:
