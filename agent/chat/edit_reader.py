@@ -121,8 +121,7 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
 
 def _traffic(reader: _Reader) -> None:
     """ "traffic": what the load of the request is stated by."""
-    match = words.TRAFFIC.search(reader.text)
-    if match is not None:
+    if (match := words.TRAFFIC.search(reader.text)) is not None:
         called = "concurrency" if reader.value("request_rate") is None else "request rate"
         reader.text = " ".join(words.TRAFFIC.sub(f" {called} ", reader.text).split())
         reader.readings.append(f"{match.group()!r} read as {called}, by which the load is stated")
@@ -287,7 +286,6 @@ def _directions(reader: _Reader) -> None:
         name = _named(match.groupdict())
         said_as = reader.take(match)
         reader.questions.append(f"{said_as!r}: how many? say the figure, such as {example(reader.now.intent, name)!r}")
-
     while (match := words.UNCLEAR.search(reader.text)) is not None:
         said_as = reader.take(match)
         reader.questions.append(f"{said_as!r}: to that figure, or by it? say 'to' or 'by'")
