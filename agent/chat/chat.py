@@ -23,7 +23,7 @@ from ..results import PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
-from .heard import asked_in, statements
+from .heard import asked_in
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
 from .places import name_of
@@ -238,19 +238,18 @@ class Chat:
         if done.has_no_tools:
             self._model_talks = False
         spoken = spoken_command(text)
-        if spoken is not None:
+        if spoken is not None and (spoken != "take" or self.state.aside is not None):
             return Outcome("ask", f"Say /{spoken} if that is meant, or the change itself.\n")
         with within(self._time_limit_s):
             return answer(work if done.has_no_tools else self._unaided(), text)
 
     def _after_words(self, text: str, done: ModelTurn, writer: TurnWriter) -> Outcome:
         """What is said of a model's words, and what it left to the tools."""
-        named = ", ".join(done.unchecked)
-        if not done.is_checked and statements(done.words).strip():
-            why = f"; nobody said {named} here" if named else ""
-            writer.note(f"(No tool was asked for this: it is the model's own word, not checked{why}.)")
-        elif done.unchecked:
-            writer.note(f"(Not checked: no tool said {named} here.)")
+        from .model_turn import unchecked_note
+
+        note = unchecked_note(text, done)
+        if note is not None:
+            writer.note(note)
         return self._left_to_tools(text, done) or Outcome("model", "" if writer.ends_line else "\n")
 
     def _left_to_tools(self, text: str, done: ModelTurn) -> Outcome | None:

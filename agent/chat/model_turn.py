@@ -5,6 +5,7 @@ The model changes nothing by itself: what becomes the current plan was planned a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
 from ..spent import Spent
 from ..time_limit import within
-from .heard import Heard
+from .heard import Heard, statements
 from .memory import MEMORY_TOKENS, messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome
@@ -36,6 +37,7 @@ _MOST_CHARACTERS = 20_000
 # A memory of less than this is not what makes a conversation too long for a server.
 _LEAST_MEMORY_TOKENS = 500
 
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 # How the answer of a tool begins that came to nothing.
 _TROUBLE = '{"error":'
 
@@ -185,3 +187,17 @@ def model_turn(
         if isinstance(taken, str):
             return ModelTurn(talk.has_answered, taken)
         messages += taken
+
+
+def unchecked_note(asked: str, done: ModelTurn) -> str | None:
+    """That a model's words, or figures in them, were not checked, in the person's language; `None` where they were."""
+    is_chinese = _CHINESE.search(asked) is not None
+    named = ("、" if is_chinese else ", ").join(done.unchecked)
+    if not done.is_checked and statements(done.words).strip():
+        if is_chinese:
+            return f"(没有问过任何工具：这是模型自己的话，未经核对{f'；这里没有人说过 {named}' if named else ''}。)"
+        heard = f"; nobody said {named} here" if named else ""
+        return f"(No tool was asked for this: it is the model's own word, not checked{heard}.)"
+    if not named:
+        return None
+    return f"(未经核对：这里没有工具说过 {named}。)" if is_chinese else f"(Not checked: no tool said {named} here.)"

@@ -118,6 +118,8 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
     assert "999 tokens/s" in shown[number_of("how many users per GPU is that?")].partition("not checked")[2]
     assert "not checked" not in shown[number_of("is this risky?")].lower()
 
+    assert "未经核对" in shown[number_of("谢谢")]
+
     # A what-if was taken, and undone.
     assert "Current now" in shown[number_of("take it")]
     assert "Current again" in shown[number_of("/undo")]
