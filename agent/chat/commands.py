@@ -109,7 +109,8 @@ def _help(call: Call) -> Outcome:
     rows = [f"  {f'/{name} {one.takes}'.rstrip():<{width}}  {one.does}" for name, one in COMMANDS.items()]
     said = (
         "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on",
-        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003.",
+        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003;",
+        "is this risky? what would change your mind? which vllm flags? 有风险吗；什么情况下会改变选择.",
         "",
     )
     return Outcome("show", "\n".join((*said, *rows)) + "\n", is_found=False)

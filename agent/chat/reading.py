@@ -95,6 +95,7 @@ _EXAMPLES = (
     "now with 16 GPUs", "use fp8", "TPOT under 30 ms", "drop the limit on TTFT", "switch to H200", "allow attention dp",
     "double the GPUs", "back to 8 GPUs", "optimize for throughput", "why?", "why not TP16?", "why not PP?",
     "what if the prompts were 32k", "compare TP4 PP2", "explain PP003", "estimate", "validate", "undo", "show the plan",
+    "is this risky?", "what would change your mind?", "what if traffic doubles?", "which vllm flags?",
     "concurrency 64", "use TP8", "without PP", "model Llama-3.1-8B",
 )  # fmt: skip
 
