@@ -189,7 +189,8 @@ def _is_same(one: Quantity, other: Quantity, tolerance: float) -> bool:
     if one.unit == other.unit or "count" in (one.unit, other.unit) or {one.unit, other.unit} == {"ms", "ms/token"}:
         return any(_close(a, b, tolerance) for a in _ends(one) for b in _ends(other))
     speeds = [both for both in ((one, other), (other, one)) if both[0].unit in _SPEEDS and "ms" in both[1].unit]
-    return any(slow.value and _close(fast.value, 1000 / slow.value, tolerance) for fast, slow in speeds)
+    # What is turned round is rounded: "33 ms" of 30 tokens/s.
+    return any(fast.value and _close(slow.value, 1000 / fast.value, _ROUNDED) for fast, slow in speeds)
 
 
 def _close(one: float, other: float, tolerance: float) -> bool:

@@ -10,12 +10,15 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
+from shardwright.agent.chat.heard import Heard
 from shardwright.agent.chat.replay import replay_chat
+from shardwright.agent.chat.session import Event
 from shardwright.agent.chat.transcript import ChatTranscript
 from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.transcript import read_recording
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 
+HEARD = json.loads((Path(__file__).parents[2] / "cases" / "chat.json").read_text(encoding="utf-8"))["heard"]
 REQUEST = "Llama-3.1-8B on 4 H100, 2k in / 256 out, concurrency 8"
 # The built-in proposer's plan, taken by the model in a run that a tool begins.
 PLANNED = calls(("submit_dag", {"handle": "reference"}))
@@ -157,6 +160,12 @@ def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path
             chat.say("make it better, the first token within 400 ms would be nice")
             answers = [one.content for sent in model.requests for one in sent.messages if one.role == "tool"]
         assert any("was said neither" in one for one in answers) is not is_said, words
+
+
+@pytest.mark.parametrize("case", HEARD, ids=lambda case: f"{case['person']}: {case['call']}")
+def test_what_a_call_says_follows_from_what_was_said_or_is_named(case: dict[str, str]) -> None:
+    heard = Heard.of([Event(1, "turn", {"text": case["person"]})])
+    assert heard.unsaid(case["call"]) == case.get("refused")
 
 
 def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None:
