@@ -225,13 +225,16 @@ class Chat:
 
     def _modelled(self, text: str, work: Work, writer: TurnWriter, turn_budget: TurnBudget) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""
-        from .model_turn import model_turn
+        from .model_turn import model_turn, unchecked_note
 
         done = model_turn(turn_budget, work, self.record, text, put=writer.put, say=writer.say)
         writer.flush()
+        note = unchecked_note(text, done)
+        if note is not None and (done.failure is None or writer.has_put):
+            writer.note(note)
         start = "" if writer.ends_line else "\n"
         if done.failure is None:
-            return self._after_words(text, done, writer)
+            return self._left_to_tools(text, done) or Outcome("model", start)
         if writer.has_put:
             return Outcome("model", f"{start}The model went no further: {one_line(done.failure)}\n")
         writer.note(f"Answered without the model: {one_line(done.failure)}")
@@ -242,15 +245,6 @@ class Chat:
             return Outcome("ask", f"Say /{spoken} if that is meant, or the change itself.\n")
         with within(self._time_limit_s):
             return answer(work if done.has_no_tools else self._unaided(), text)
-
-    def _after_words(self, text: str, done: ModelTurn, writer: TurnWriter) -> Outcome:
-        """What is said of a model's words, and what it left to the tools."""
-        from .model_turn import unchecked_note
-
-        note = unchecked_note(text, done)
-        if note is not None:
-            writer.note(note)
-        return self._left_to_tools(text, done) or Outcome("model", "" if writer.ends_line else "\n")
 
     def _left_to_tools(self, text: str, done: ModelTurn) -> Outcome | None:
         """The plan for a first request, or the command, of which the model only talked; `None` where it asks back."""

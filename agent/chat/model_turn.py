@@ -74,7 +74,6 @@ class _Talk:
         self.turn_budget = turn_budget
         self.progress = Progress()
         self.has_answered = False
-        self.is_checked = False
         self.words = ""
         self.called = frozenset[str]()
         self._answers: list[str] = []
@@ -84,6 +83,11 @@ class _Talk:
     def heard(self) -> Heard:
         """What was said up to now, answers of tools that were not shown included."""
         return Heard.of(self._session.events(), self._answers)
+
+    def ended(self, failure: str | None, *, has_no_tools: bool = False) -> ModelTurn:
+        """How it went."""
+        unchecked, is_checked = self.heard().unchecked(self.words), bool(self._answers)
+        return ModelTurn(self.has_answered, failure, has_no_tools, is_checked, self.words, unchecked, self.called)
 
     def _show(self, outcome: Outcome) -> None:
         self.has_answered = True
@@ -134,7 +138,6 @@ class _Talk:
             reply.tool_calls, lambda done: self.why_stop(), working=lambda done: self._working()
         ).messages
         self._answers += [one.content for one in answered if not one.content.startswith(_TROUBLE)]
-        self.is_checked = bool(self._answers)
         # A run that a tool began may have taken all that was left.
         return self.why_stop() or answered
 
@@ -167,25 +170,17 @@ def model_turn(
                 budget //= 4
                 messages = messages_for(work.state, record, words, fence, budget)
                 continue
-            return ModelTurn(talk.has_answered, str(fault), fault.kind == "not_supported")
+            return talk.ended(str(fault), has_no_tools=fault.kind == "not_supported")
         if reply.finish == "refusal":
-            return ModelTurn(talk.has_answered, "the model refused to answer")
+            return talk.ended("the model refused to answer")
         if not reply.tool_calls:
             cut = "its answer was cut off at the limit of tokens" if reply.finish == "length" else None
             silent = None if talk.has_answered else "the model said nothing"
-            unchecked = talk.heard().unchecked(talk.words)
-            return ModelTurn(
-                talk.has_answered,
-                cut or silent,
-                is_checked=talk.is_checked,
-                words=talk.words,
-                unchecked=unchecked,
-                called=talk.called,
-            )
+            return talk.ended(cut or silent)
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
         taken = talk.take(reply)
         if isinstance(taken, str):
-            return ModelTurn(talk.has_answered, taken)
+            return talk.ended(taken)
         messages += taken
 
 

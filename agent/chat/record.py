@@ -63,6 +63,11 @@ class Turn:
             self.parts.append(Part(by, piece))
 
     @property
+    def is_talk(self) -> bool:
+        """Whether it is more than a command that the model had no part in."""
+        return not self.text.startswith("/") or any(one.by == "model" for one in self.parts)
+
+    @property
     def question(self) -> str:
         """What the model's last words in it ask; "" where they ask nothing."""
         return asked_in(next((one.text for one in reversed(self.parts) if one.by == "model"), ""))
@@ -108,7 +113,7 @@ class Record:
     @property
     def question(self) -> str:
         """What the model asked last and the next words may answer; commands after it leave it open."""
-        said = next((turn for turn in reversed(self.turns) if not turn.text.startswith("/")), None)
+        said = next((turn for turn in reversed(self.turns) if turn.is_talk), None)
         return "" if said is None else said.question
 
     @property

@@ -197,6 +197,16 @@ def test_where_the_model_offers_something_and_then_fails_no_pattern_answers_for_
         assert chat.plan != before
 
 
+def test_a_question_that_is_asked_again_is_the_one_that_is_answered() -> None:
+    steps = [*replanned(REQUEST, "Done."), says("So."), says("Shall I raise the limit?"), says("To what?")]
+    model = ScriptedModel(steps)
+    with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
+        for words in (REQUEST, "what next", "/again", "undo"):
+            chat.say(words)
+    model.assert_complete()
+    assert "Shall I raise the limit?" in model.requests[-1].messages[-1].content
+
+
 def test_an_answer_to_the_first_question_is_planned_for_with_what_it_asked() -> None:
     asked = "Do you mean Llama-3.1-8B on 4 H100, 2k in, 256 out?"
     steps = [
