@@ -48,8 +48,11 @@ class ChatSetup(BaseModel):
 
     def options(self) -> AgentOptions:
         """How the model worked; its clock never ends a turn that is played again."""
-        own = {name: getattr(self, name) for name in AgentOptions.__dataclass_fields__ if name != "transcript"}
+        own = {name: getattr(self, name) for name in _OPTIONS}
         return AgentOptions(**{**own, "limits": self.limits.model_copy(update={"seconds": 86_400.0})})
+
+
+_OPTIONS = AgentOptions.__dataclass_fields__.keys() & ChatSetup.model_fields.keys()
 
 
 class ChatTranscript(BaseModel):
@@ -82,7 +85,7 @@ def chat_log(
         raise InputError("a transcript holds a chat from its first turn: begin a new one, or leave out the transcript")
     from importlib.metadata import version
 
-    own = {name: getattr(agent.options, name) for name in AgentOptions.__dataclass_fields__ if name != "transcript"}
+    own = {name: getattr(agent.options, name) for name in _OPTIONS}
     setup = ChatSetup(model=agent.client.name, width=width, calibration=calibration, **own)
     head = ChatTranscript(shardwright=version("shardwright"), setup=setup)
     return StepLog(head, agent.options.transcript, redact)

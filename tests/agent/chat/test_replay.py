@@ -11,7 +11,7 @@ import pytest
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.replay import replay_chat
-from shardwright.agent.chat.transcript import ChatTranscript
+from shardwright.agent.chat.transcript import ChatSetup, ChatTranscript
 from shardwright.agent.cli.app import run
 from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.transcript import read_recording
@@ -79,6 +79,10 @@ def test_the_command_replays_a_chat_and_says_so(tmp_path: Path, capsys: pytest.C
     path.write_text(path.read_text(encoding="utf-8").replace('"kind": "what_if"', '"kind": "why"'), encoding="utf-8")
     assert run(["replay", str(path), "--format", "json"]) == 1
     assert "recorded why, now what_if" in json.loads(capsys.readouterr().out)["differences"][0]
+
+
+def test_a_transcript_holds_every_option_of_the_agent() -> None:
+    assert AgentOptions.__dataclass_fields__.keys() - ChatSetup.model_fields.keys() == {"transcript"}
 
 
 def test_a_chat_that_goes_on_is_not_recorded_from_its_middle(tmp_path: Path) -> None:
