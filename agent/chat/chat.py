@@ -23,6 +23,7 @@ from ..results import PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
+from .heard import asked_in
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
 from .places import name_of
@@ -30,13 +31,16 @@ from .reading import answer, spoken_command
 from .record import Record, Turn, shown_before
 from .session import Session
 from .state import State
-from .turn_budget import TurnBudget, numbered
+from .transcript import answer_data, chat_log
+from .turn_budget import TurnBudget
 from .turns.change import begin
+from .turns.launch import asks_to_launch
 from .turns.work import Work
 from .writer import TurnWriter
 
 if TYPE_CHECKING:
     from ..loop.planner import ModelPlanner
+    from .model_turn import ModelTurn
 
 
 class Chat:
@@ -68,9 +72,8 @@ class Chat:
         self._time_limit_s = time_limit_s
         # A model that cannot call tools proposes plans, but what is said is read without it.
         self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")
-        # Runs whose transcripts were written.
-        self._runs = 0
         self._load()
+        self._log = chat_log(agent, width, self._calibration, self.session.redacted, self.record.count)
 
     def _load(self) -> None:
         self.state, self.record = State(self.session), Record()
@@ -126,8 +129,15 @@ class Chat:
         return self._turn(text, on_text, ())
 
     def close(self) -> None:
-        """Give the session back."""
+        """Give the session back, and end the transcript."""
+        if self._log is not None:
+            self._log.renew()
         self.session.close()
+
+    @property
+    def transcript_failure(self) -> str | None:
+        """Why the transcript is not whole; `None` where it is, or none was wanted."""
+        return None if self._log is None else self._log.failure
 
     def __enter__(self) -> Chat:
         return self
@@ -143,6 +153,8 @@ class Chat:
         stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
         self.session.add(("turn", {"text": kept, "at": at, **stated}))
         turn = self.record.begin(kept, at, said)
+        if self._log is not None:
+            self._log.add("turn", {"text": text, **stated})
         writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
         try:
             with within(self._time_limit_s):
@@ -162,7 +174,7 @@ class Chat:
         return self._answer(turn, outcome, writer.text)
 
     def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
-        turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend)
+        turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend, self._log)
         work = self._work(turn_budget)
         if said:
             return begin(work, text, said)
@@ -172,25 +184,26 @@ class Chat:
             )
         if len(text) > MAX_REQUEST_CHARACTERS:
             raise InputError(f"the text has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read")
+        talker = turn_budget if self._model_talks else None
         outcome = self._command(text, work)
         if outcome is not None and outcome.is_repeat:
             return self._again(earlier, writer)
         if outcome is not None:
             return outcome
-        return (
-            answer(work, text)
-            if turn_budget is None or not self._model_talks
-            else self._modelled(text, work, writer, turn_budget)
-        )
+        return answer(work, text) if talker is None else self._modelled(text, work, writer, talker)
 
     def _command(self, text: str, work: Work) -> Outcome | None:
-        """The outcome of a command, said with "/" or in words; `None` where `text` is none."""
+        """The outcome of a command, said with "/" or in words; `None` where `text` is none.
+
+        Words that may answer the model ("yes, do that") are for the model, whatever command they sound like.
+        """
         if text.startswith("/"):
             name, _, rest = text[1:].partition(" ")
             name, rest = name.strip(), rest.strip()
         else:
             spoken = spoken_command(text)
-            if spoken is None or (spoken == "take" and self.state.aside is None):
+            is_answer = self._model_talks and (spoken == "take" or bool(self.record.turns[-1].asked))
+            if spoken is None or is_answer or (spoken == "take" and self.state.aside is None):
                 return None
             name, rest = spoken, ""
         if not name:
@@ -206,43 +219,45 @@ class Chat:
         if self.state.at != earlier.at:
             self.session.add(("moved", {"at": earlier.at}))
             self.state.move(earlier.at)
-        writer.say(f"Again: {earlier.text}\n")
+        self.record.turns[-1].asked = earlier.asked
+        writer.note(f"Again: {earlier.text}")
         return self._outcome(earlier.text, writer, None, earlier.said)
 
     def _modelled(self, text: str, work: Work, writer: TurnWriter, turn_budget: TurnBudget) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""
-        from .model_turn import model_turn
+        from .model_turn import model_turn, unchecked_note
 
-        before = self.record.turns[:-1]
-        done = model_turn(turn_budget, work, before, text, put=writer.put, say=writer.say)
+        done = model_turn(turn_budget, work, self.record, text, put=writer.put, say=writer.say)
         writer.flush()
+        note = unchecked_note(text, done)
+        if note is not None and (done.failure is None or writer.has_put):
+            writer.note(note)
         start = "" if writer.ends_line else "\n"
-        if done.failure is None and done.is_checked:
-            return Outcome("model", start)
         if done.failure is None:
-            writer.say(
-                f"{start}(No tool was asked for this: it is the model's own word, and nothing in it was checked.)\n"
-            )
-            return self._first_plan(text) or Outcome("model", "")
+            return self._left_to_tools(text, done) or Outcome("model", start)
         if writer.has_put:
             return Outcome("model", f"{start}The model went no further: {one_line(done.failure)}\n")
-        writer.say(f"{start}Answered without the model: {one_line(done.failure)}\n")
+        writer.note(f"Answered without the model: {one_line(done.failure)}")
         if done.has_no_tools:
             self._model_talks = False
-            return answer(work, text)
+        spoken = spoken_command(text)
+        if spoken is not None and (spoken != "take" or self.state.aside is not None):
+            return Outcome("ask", f"Say /{spoken} if that is meant, or the change itself.\n")
         with within(self._time_limit_s):
-            return answer(self._unaided(), text)
+            return answer(work if done.has_no_tools else self._unaided(), text)
 
-    def _first_plan(self, text: str) -> Outcome | None:
-        """The plan for a first request that the model only talked of; `None` where there is one, or `text` is none."""
-        if self.result is not None:
+    def _left_to_tools(self, text: str, done: ModelTurn) -> Outcome | None:
+        """The plan for a first request, or the command, of which the model only talked; `None` where it asks back."""
+        wants_command = asks_to_launch(text) and "launch" not in done.called
+        wants_plan = self.result is None and not done.is_checked
+        if asked_in(done.words) or not (wants_plan or wants_command):
             return None
         try:
             with within(self._time_limit_s):
                 unaided = answer(self._unaided(), text)
         except InputError:
             return None
-        return unaided if unaided.planned is not None else None
+        return unaided if unaided.planned is not None or wants_command else None
 
     def _unaided(self) -> Work:
         """What a turn works on where no model is asked."""
@@ -252,35 +267,17 @@ class Chat:
         if turn_budget is None:
             return self._unaided()
 
-        def proposed(intent: Intent, words: str) -> PlanResult:
-            self._runs += 1
-            result = turn_budget.plan(intent, words, numbered(turn_budget.options.transcript, self._runs))
-            use = result.report.model_use if result.report is not None else None
-            if use is None or use.transcript is None:
-                self._runs -= 1
-            return result
-
         reads = turn_budget.options.reader == "model"
         reader = turn_budget.reader() if reads and not self._model_talks else None
-        return Work(self.state, proposed, self._calibration, self._width, reads=reads, reader=reader)
+        return Work(self.state, turn_budget.plan, self._calibration, self._width, reads=reads, reader=reader)
 
     def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
-        is_current = outcome.planned is not None or outcome.moved_to is not None or outcome.kind == "model"
-        now = self.result if is_current else None
-        aside = None if outcome.aside is None else outcome.aside.result
-        return ChatAnswer(
-            turn=turn.number,
-            input=turn.text,
-            kind=outcome.kind,
-            text=text,
-            readings=outcome.readings,
-            changes=outcome.changes,
-            valid=None if now is None else now.valid,
-            result=now if aside is None else aside,
-            comparison=outcome.comparison,
-            error=error,
-            session=None if self.session.path is None else name_of(self.session.path),
-        )
+        session = None if self.session.path is None else name_of(self.session.path)
+        heard = {"turn": turn.number, "input": turn.text, "text": text, "error": error, "session": session}
+        answer = ChatAnswer.of(outcome, self.result if outcome.is_of_plan else None, heard)
+        if self._log is not None:
+            self._log.add("answer", answer_data(answer))
+        return answer
 
 
 def _built_in(intent: Intent, words: str) -> PlanResult:

@@ -109,10 +109,11 @@ def _help(call: Call) -> Outcome:
     rows = [f"  {f'/{name} {one.takes}'.rstrip():<{width}}  {one.does}" for name, one in COMMANDS.items()]
     said = (
         "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on",
-        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003.",
+        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003;",
+        "is this risky? what would change your mind? which vllm flags? 有风险吗；什么情况下会改变选择.",
         "",
     )
-    return Outcome("show", "\n".join((*said, *rows)) + "\n")
+    return Outcome("show", "\n".join((*said, *rows)) + "\n", is_found=False)
 
 
 COMMANDS: dict[str, Command] = {
@@ -135,7 +136,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "explain": Command(lambda call: explain_words(call.work, call.rest), "a rule or a topic", "RULE | TOPIC"),
     "history": Command(lambda call: show.history(call.work), "the requests of this chat"),
-    "log": Command(lambda call: Outcome("show", call.shown()[-_MOST_LOGGED:]), "what was said and shown"),
+    "log": Command(
+        lambda call: Outcome("show", call.shown()[-_MOST_LOGGED:], is_found=False), "what was said and shown"
+    ),
     "export": Command(_export, "write the plan document", "PATH"),
     "cost": Command(_cost, "tokens, money and answers of the model"),
     "help": Command(_help, "this list"),

@@ -100,7 +100,7 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
     reader = _Reader(" ".join(normalise(text).split()), spoken)
     if reader.now is not None:
         reader.text = words.MOVES.sub("", reader.text)
-        for read in (_back, _bare, _shifted, _scaled, _dropped, _forbidden, _directions, _left_relative):
+        for read in (_traffic, _back, _bare, _shifted, _scaled, _dropped, _forbidden, _directions, _left_relative):
             read(reader)
     _objective(reader)
     is_joined = words.JOINED.search(reader.text) is not None
@@ -117,6 +117,14 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
         unread=read.unread,
         questions=tuple(reader.questions),
     )
+
+
+def _traffic(reader: _Reader) -> None:
+    """ "traffic": what the load of the request is stated by."""
+    if (match := words.TRAFFIC.search(reader.text)) is not None:
+        called = "concurrency" if reader.value("request_rate") is None else "request rate"
+        reader.text = " ".join(words.TRAFFIC.sub(f" {called} ", reader.text).split())
+        reader.readings.append(f"{match.group()!r} read as {called}, by which the load is stated")
 
 
 def _back(reader: _Reader) -> None:
@@ -278,7 +286,6 @@ def _directions(reader: _Reader) -> None:
         name = _named(match.groupdict())
         said_as = reader.take(match)
         reader.questions.append(f"{said_as!r}: how many? say the figure, such as {example(reader.now.intent, name)!r}")
-
     while (match := words.UNCLEAR.search(reader.text)) is not None:
         said_as = reader.take(match)
         reader.questions.append(f"{said_as!r}: to that figure, or by it? say 'to' or 'by'")

@@ -40,6 +40,13 @@ _FIELDS = {
     "precision": r"(?:number\s)?(?:format|precision|quanti[sz]ation)s?|精度|量化",
 }  # fmt: skip
 
+# What people call the load as a whole: the request rate where one is stated, else the requests at once.
+TRAFFIC = re.compile(
+    r"(?<![A-Za-z])(?:(?:the|our)\s)?(?:user\s)?(?:traffic|(?<=the\s)load|(?<=our\s)load)(?![A-Za-z])(?!\s(?:balanc|imbalanc|of))"
+    r"|(?:访问量|流量|请求量|业务量)",
+    re.IGNORECASE,
+)
+
 
 def figure_fields() -> str:
     """The alternatives of `FIELD` that have a figure which can move by an amount."""
@@ -98,6 +105,7 @@ _FACTORS = {
 }
 _FACTOR = "|".join(f"(?P<x{str(value).replace('.', '_')}>{words})" for value, words in _FACTORS.items())
 FACTORS = {f"x{str(value).replace('.', '_')}": value for value in _FACTORS}
+FACTORS_SAID = {value: re.compile(rf"(?<![A-Za-z])(?:{said})", re.IGNORECASE) for value, said in _FACTORS.items()}
 SCALE = re.compile(
     rf"(?<![A-Za-z])(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:x|times|倍))"
     r"(?:\s(?:the|our|my|as\s(?:many|much|long|large|big|high)|more|number|amount|of)){0,5}\s?"

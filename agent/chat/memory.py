@@ -1,35 +1,44 @@
-"""What a language model is given of a chat: the state as the tools hold it, the last turns, the words of now.
+"""What a language model is given of a chat: the state as the tools hold it, what was decided, the last turns.
 
-It is bounded: the oldest turns are dropped first, and what was decided in them is told by the tools, not by the model.
-All of it came from outside and is fenced.
+It is kept within a budget of tokens. What was decided is never shortened, nor are the words of person and model; of
+what tools said the oldest is shortened first, and then the oldest turns are left out. All of it is fenced.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from ...knowledge.tokens import estimate_tokens
 from ...prompts.render import render
 from ..model.messages import Message
-from .record import Turn
+from .record import Decision, Part, Record, Turn
 from .state import State
-from .words import plan_lines, request_changes, request_facts
+from .words import plan_lines, request_facts
 
-_MOST_TURNS = 8
-_MOST_OF_A_TURN = 900
-_MOST_CHARACTERS = 9_000
-_MOST_DECISIONS = 20
+# Tokens of the talk before the words of now, where the budget of a turn is not smaller.
+MEMORY_TOKENS = 12_000
+# What stays of an answer of a tool that is shortened.
+_SHORT_CHARACTERS = 240
+# Of the words of a decision; whoever pastes a page decides by its first lines.
+_MOST_OF_WORDS = 300
+_MOST_DECISIONS = 100
 
 
-def messages_for(state: State, turns: Sequence[Turn], words: str, fence: str) -> list[Message]:
-    """The conversation as a model is given it; `turns` are those before this one."""
+def messages_for(
+    state: State, record: Record, words: str, fence: str, budget_tokens: int = MEMORY_TOKENS
+) -> list[Message]:
+    """The conversation as a model is given it; the last turn of `record` is the one in which `words` are said."""
+    *before, now = record.turns
     asked = render(
         "chat_turn",
         fence=fence,
         state=_state(state),
-        decided=_decided(state) or "(nothing)",
-        talk=_talk(turns) or "(this is the first)",
+        decided=_decided(record.decisions) or "(nothing)",
+        talk=_talk(before, budget_tokens) or "(this is the first)",
+        asked=now.asked or "(nothing)",
         words=words,
     )
     return [
@@ -39,39 +48,54 @@ def messages_for(state: State, turns: Sequence[Turn], words: str, fence: str) ->
 
 
 def _state(state: State) -> str:
-    now = state.now
+    now, aside = state.now, state.aside
     if now is None:
         return "(nothing was asked for yet)"
     told: dict[str, Any] = {"request": request_facts(now.intent), "plan": list(plan_lines(now.result))}
+    if aside is not None:
+        told["looked at on the side, may be taken"] = aside.title
     return json.dumps(told, ensure_ascii=False, indent=1)
 
 
-def _decided(state: State) -> str:
-    versions = state.versions[: state.at + 1]
-    lines: list[str] = []
-    for place, version in enumerate(versions):
-        before = versions[place - 1].intent if place else None
-        changed = "the first request" if before is None else "; ".join(request_changes(before, version.intent))
-        lines.append(f"{place + 1}. {changed} -> {version.title}")
-    left_out = len(lines) - _MOST_DECISIONS
-    return "\n".join(([f"({left_out} before these)"] if left_out > 0 else []) + lines[-_MOST_DECISIONS:])
+def _decided(decisions: Sequence[Decision]) -> str:
+    left_out = len(decisions) - _MOST_DECISIONS
+    lines = [f"({left_out} before these)"] if left_out > 0 else []
+    for one in decisions[-_MOST_DECISIONS:]:
+        answered = f", which answers {json.dumps(one.asked[:_MOST_OF_WORDS], ensure_ascii=False)}" if one.asked else ""
+        said = json.dumps(one.words[:_MOST_OF_WORDS], ensure_ascii=False)
+        lines.append(f"turn {one.turn}: {said}{answered}: {'; '.join(one.changes) or 'a request'} -> {one.title}")
+    return "\n".join(lines)
 
 
-def _talk(turns: Sequence[Turn]) -> str:
-    told: list[str] = []
-    left = _MOST_CHARACTERS
-    for turn in reversed(turns[-_MOST_TURNS:]):
-        text = f"person: {_cut(turn.text)}\nanswer: {_cut(turn.shown)}"
-        left -= len(text)
-        if left < 0:
+def _talk(turns: Sequence[Turn], budget_tokens: int) -> str:
+    """The last turns, whole where they fit."""
+    kept = [(turn, list(turn.parts)) for turn in turns]
+    left = budget_tokens - sum(_tokens(turn, parts) for turn, parts in kept)
+    for turn, parts in kept:
+        if left >= 0:
             break
-        told.append(text)
-    dropped = turns[-1].number - len(told) if turns else 0
-    if dropped > 0:
-        told.append(f"({dropped} earlier turns are not given)")
-    return "\n".join(reversed(told))
+        before = _tokens(turn, parts)
+        parts[:] = [_shortened(one) for one in parts]
+        left += before - _tokens(turn, parts)
+    while left < 0 and len(kept) > 1:
+        left += _tokens(*kept.pop(0))
+    dropped = turns[-1].number - len(kept) if turns else 0
+    lines = [f"({dropped} earlier turns are not given)"] if dropped > 0 else []
+    return "\n".join((*lines, *(_told(turn, parts) for turn, parts in kept)))
 
 
-def _cut(text: str) -> str:
-    plain = text.strip()
-    return plain if len(plain) <= _MOST_OF_A_TURN else plain[:_MOST_OF_A_TURN] + " …"
+def _told(turn: Turn, parts: Sequence[Part]) -> str:
+    names = {"model": "you", "tools": "shown by tools", "chat": "chat"}
+    said = [f"{names[one.by]}: {one.text.strip()}" for one in parts if one.text.strip()]
+    return "\n".join((f"turn {turn.number}, person: {turn.text.strip()}", *said))
+
+
+def _tokens(turn: Turn, parts: Sequence[Part]) -> int:
+    return estimate_tokens(_told(turn, parts))
+
+
+def _shortened(part: Part) -> Part:
+    text = part.text.strip()
+    if part.by == "model" or len(text) <= _SHORT_CHARACTERS:
+        return part
+    return replace(part, text=f"{text[:_SHORT_CHARACTERS]} … ({len(text) - _SHORT_CHARACTERS:,} characters more)")

@@ -6,6 +6,7 @@ What a tool answers is shown to the person as the tools print it; the model is t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from pydantic import Field
@@ -18,12 +19,13 @@ from ..reading.source import Source
 from ..toolset.look_up import LOOK_UP
 from ..toolset.tool import Answer, Arguments, Bench, Tool
 from ..toolset.toolset import Toolset
+from .heard import Heard
 from .outcome import Outcome
 from .turns.change import begin, change
 from .turns.compare import compare_with
 from .turns.explain import explain_words
 from .turns.launch import launch
-from .turns.show import show_estimate, show_plan, show_request, show_validation
+from .turns.show import redo, show_estimate, show_plan, show_request, show_validation, take, undo
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
 from .turns.work import Work
@@ -50,69 +52,101 @@ class ShowArguments(Arguments):
     what: Literal["plan", "request", "estimate", "validation"]
 
 
-def chat_toolset(work: Work, put: Callable[[Outcome], None], said: str = "") -> Toolset:
-    """The tools of one turn; `put` puts in force what a tool came to and shows it, `said` is what the person said."""
+class MoveArguments(Arguments):
+    """Which of the plans that there are becomes the current one."""
 
-    def answered(outcome: Outcome | None, otherwise: str) -> Answer:
+    to: Literal["looked_at", "before", "after"] = Field(
+        description="looked_at: that of the last what_if; before: undo; after: redo"
+    )
+
+
+def _reasons(work: Work, words: str) -> Outcome:
+    return (why_not_words(work, words) if words.strip() else None) or why(work)
+
+
+def _beside(work: Work, words: str) -> Outcome:
+    return compare_with(work, words, may_read_files=False)
+
+
+# Tools that take the words of the person and answer them as a turn does: name, what it does, the turn.
+_TURNS: tuple[tuple[str, str, Callable[[Work, str], Outcome | None]], ...] = (
+    ("what_if", "Plan a change on the side; the current plan stays.", what_if),
+    ("why", "Why this plan; why not TP16 or PP; what would change the choice; what is risky.", _reasons),
+    ("compare", "The current plan beside TP4 PP2, or a launch command.", _beside),
+    ("launch", "What starts the plan, for the engine in the words.", launch),
+    ("explain", "A rule, a topic or a question, from the knowledge base.", explain_words),
+)
+# Of them those whose words state something of a request.
+_STATING = frozenset({"what_if"})
+_SHOWN = {"plan": show_plan, "request": show_request, "estimate": show_estimate, "validation": show_validation}
+_MOVES = {"looked_at": take, "before": undo, "after": redo}
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What the tools of one turn share."""
+
+    work: Work
+    put: Callable[[Outcome], None]
+    said: str
+    heard: Callable[[], Heard] | None
+
+    def answered(self, outcome: Outcome | None) -> Answer:
+        """What a tool came to, put in force and shown."""
         if outcome is None:
-            raise InputError(otherwise)
-        put(outcome)
+            raise InputError("no change of the request was understood in these words")
+        self.put(outcome)
         return Answer(
             {"kind": outcome.kind, "shown_to_the_person": True, "readings": list(outcome.readings), **outcome.told}
         )
 
-    def replan(_: Bench, arguments: ReplanArguments) -> Answer:
-        is_new = arguments.is_new_request or work.state.current is None
-        if is_new and arguments.facts and work.reads:
+    def borne_out(self, words: str) -> str:
+        """`words`, where all figures and names in them were said."""
+        unsaid = None if self.heard is None else self.heard().unsaid(words)
+        if unsaid is not None:
+            raise InputError(f"{unsaid!r} was said neither by the person nor by a tool: use his own words, or ask him")
+        return words
+
+    def replan(self, _: Bench, arguments: ReplanArguments) -> Answer:
+        work, said = self.work, self.said
+        if (arguments.is_new_request or work.state.current is None) and arguments.facts and work.reads and said:
             # Facts are held against what the person wrote, never against what the model says that he did.
             source = Source(kind="words", texts=(("the request", said),))
             stated = ReadingAnswer(facts=arguments.facts)
-            return answered(begin(work, said, read=lambda: read_by_both(source, source.rules(), stated)), "")
+            return self.answered(begin(work, said, read=lambda: read_by_both(source, source.rules(), stated)))
         made = begin if arguments.is_new_request else change
-        return answered(made(work, arguments.words), "no change of the request was understood in these words")
+        return self.answered(made(work, self.borne_out(arguments.words)))
 
-    def suppose(_: Bench, arguments: WordsArguments) -> Answer:
-        return answered(what_if(work, arguments.words), "no change of the request was understood in these words")
+    def tool(self, name: str, does: str, run: Callable[[Work, str], Outcome | None]) -> Tool[WordsArguments]:
+        def answer(_: Bench, arguments: WordsArguments) -> Answer:
+            words = self.borne_out(arguments.words) if name in _STATING else arguments.words
+            return self.answered(run(self.work, words))
 
-    def set_beside(_: Bench, arguments: WordsArguments) -> Answer:
-        return answered(compare_with(work, arguments.words, may_read_files=False), "")
+        return Tool(name, does, WordsArguments, answer)
 
-    def reasons(_: Bench, arguments: WordsArguments) -> Answer:
-        found = why_not_words(work, arguments.words) if arguments.words.strip() else why(work)
-        return answered(found or why(work), "")
 
-    def start(_: Bench, arguments: WordsArguments) -> Answer:
-        return answered(launch(work, arguments.words), "")
+def chat_toolset(
+    work: Work, put: Callable[[Outcome], None], said: str = "", heard: Callable[[], Heard] | None = None
+) -> Toolset:
+    """The tools of one turn; `put` puts in force what a tool came to and shows it.
 
-    def teach(_: Bench, arguments: WordsArguments) -> Answer:
-        return answered(explain_words(work, arguments.words), "")
+    `said` is what the person said, where it stands by itself; `heard` is all that was said in the session:
+    what enters a request has to stand in it.
+    """
+    turn = _Turn(work, put, said, heard)
+
+    def move(_: Bench, arguments: MoveArguments) -> Answer:
+        return turn.answered(_MOVES[arguments.to](work))
 
     def show(_: Bench, arguments: ShowArguments) -> Answer:
-        shown = {
-            "plan": show_plan,
-            "request": show_request,
-            "estimate": show_estimate,
-            "validation": show_validation,
-        }[arguments.what]
-        return answered(shown(work), "")
+        return turn.answered(_SHOWN[arguments.what](work))
 
     tools: tuple[Tool[Any], ...] = (
-        Tool("replan", "Plan for a request, or change the current request and plan again.", ReplanArguments, replan),
-        Tool("what_if", "Plan a change on the side; the current plan stays.", WordsArguments, suppose),
-        Tool("why", "Why this plan; with words (TP16, PP) why not that one.", WordsArguments, reasons),
         Tool(
-            "compare",
-            "The current plan beside TP4 PP2, or a launch command.",
-            WordsArguments,
-            set_beside,
+            "replan", "Plan for a request, or change the current request and plan again.", ReplanArguments, turn.replan
         ),
-        Tool(
-            "launch",
-            "What starts the plan, for the engine in the words.",
-            WordsArguments,
-            start,
-        ),
-        Tool("explain", "A rule, a topic or a question, from the knowledge base.", WordsArguments, teach),
+        *(turn.tool(*one) for one in _TURNS),
+        Tool("move", "Make another plan that there is the current one, where the person asks.", MoveArguments, move),
         Tool("show", "The plan, the request, the estimate or the validation.", ShowArguments, show),
         LOOK_UP,
     )

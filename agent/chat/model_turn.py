@@ -5,6 +5,7 @@ The model changes nothing by itself: what becomes the current plan was planned a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
 from ..spent import Spent
 from ..time_limit import within
-from .memory import messages_for
+from .heard import Heard, statements
+from .memory import MEMORY_TOKENS, messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome
-from .record import Turn
+from .record import Record
 from .turn_budget import TurnBudget
 from .turns.work import Work
 
@@ -32,8 +34,10 @@ _WHY_STOPPED = {
 }
 # Longer answers in words than this are cut: nobody reads them.
 _MOST_CHARACTERS = 20_000
+# A memory of less than this is not what makes a conversation too long for a server.
+_LEAST_MEMORY_TOKENS = 500
 
-
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 # How the answer of a tool begins that came to nothing.
 _TROUBLE = '{"error":'
 
@@ -43,13 +47,17 @@ class ModelTurn:
     """How it went: whether anything was shown, and why it failed or stopped, if it did.
 
     `is_checked`: a tool of ours answered something in it. `has_no_tools`: the server refuses tools, so that no further
-    turn need be tried.
+    turn need be tried. `words` are the model's own, `unchecked` the figures in them that nobody said in the session,
+    `called` the tools that it called.
     """
 
     has_answered: bool
     failure: str | None = None
     has_no_tools: bool = False
     is_checked: bool = False
+    words: str = ""
+    unchecked: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
 
 
 class _Talk:
@@ -66,9 +74,20 @@ class _Talk:
         self.turn_budget = turn_budget
         self.progress = Progress()
         self.has_answered = False
-        self.is_checked = False
-        self._put, self._say, self._said = put, say, 0
-        self.toolset = chat_toolset(work, self._show, words)
+        self.words = ""
+        self.called = frozenset[str]()
+        self._answers: list[str] = []
+        self._put, self._say, self._session = put, say, work.state.session
+        self.toolset = chat_toolset(work, self._show, words, self.heard)
+
+    def heard(self) -> Heard:
+        """What was said up to now, answers of tools that were not shown included."""
+        return Heard.of(self._session.events(), self._answers)
+
+    def ended(self, failure: str | None, *, has_no_tools: bool = False) -> ModelTurn:
+        """How it went."""
+        unchecked, is_checked = self.heard().unchecked(self.words), bool(self._answers)
+        return ModelTurn(self.has_answered, failure, has_no_tools, is_checked, self.words, unchecked, self.called)
 
     def _show(self, outcome: Outcome) -> None:
         self.has_answered = True
@@ -76,9 +95,9 @@ class _Talk:
 
     def text(self, piece: str) -> None:
         """Show a piece of the model's words."""
-        piece = piece[: max(0, _MOST_CHARACTERS - self._said)]
+        piece = piece[: max(0, _MOST_CHARACTERS - len(self.words))]
         if piece:
-            self._said += len(piece)
+            self.words += piece
             self.has_answered = self.has_answered or bool(piece.strip())
             self._say(piece)
 
@@ -93,9 +112,9 @@ class _Talk:
             tools=self.toolset.specs,
             max_output_tokens=self.turn_budget.options.max_output_tokens,
         )
-        said = self._said
+        said = self.words
         reply = self.turn_budget.client.complete(request, self.turn_budget.budget.deadline, self.text)
-        if self._said == said:
+        if self.words == said:
             self.text(reply.text)
         return reply
 
@@ -112,12 +131,13 @@ class _Talk:
             stopped = _WHY_STOPPED["no_progress"]
         if stopped is not None:
             return stopped
+        self.called |= {call.name for call in reply.tool_calls}
         if reply.text and not reply.text.endswith("\n"):
             self.text("\n")
         answered = self.toolset.answer_all(
             reply.tool_calls, lambda done: self.why_stop(), working=lambda done: self._working()
         ).messages
-        self.is_checked = self.is_checked or any(not one.content.startswith(_TROUBLE) for one in answered)
+        self._answers += [one.content for one in answered if not one.content.startswith(_TROUBLE)]
         # A run that a tool began may have taken all that was left.
         return self.why_stop() or answered
 
@@ -131,28 +151,48 @@ class _Talk:
 def model_turn(
     turn_budget: TurnBudget,
     work: Work,
-    turns: Sequence[Turn],
+    record: Record,
     words: str,
     *,
     put: Callable[[Outcome], None],
     say: Callable[[str], None],
 ) -> ModelTurn:
     """Let the model answer `words`; `put` shows what a tool came to, `say` a piece of the model's own words."""
-    talk = _Talk(turn_budget, work, words, put, say)
-    messages = messages_for(work.state, turns, words, random_fence())
+    # The answer to a question states nothing by itself.
+    talk = _Talk(turn_budget, work, "" if record.turns[-1].asked else words, put, say)
+    fence, budget = random_fence(), min(MEMORY_TOKENS, turn_budget.options.limits.tokens // 4)
+    messages = messages_for(work.state, record, words, fence, budget)
     while True:
         try:
             reply = talk.ask(messages)
         except EndpointError as fault:
-            return ModelTurn(talk.has_answered, str(fault), fault.kind == "not_supported")
+            if fault.kind == "too_long" and len(messages) == 2 and budget >= _LEAST_MEMORY_TOKENS:
+                budget //= 4
+                messages = messages_for(work.state, record, words, fence, budget)
+                continue
+            return talk.ended(str(fault), has_no_tools=fault.kind == "not_supported")
         if reply.finish == "refusal":
-            return ModelTurn(talk.has_answered, "the model refused to answer")
+            return talk.ended("the model refused to answer")
         if not reply.tool_calls:
             cut = "its answer was cut off at the limit of tokens" if reply.finish == "length" else None
             silent = None if talk.has_answered else "the model said nothing"
-            return ModelTurn(talk.has_answered, cut or silent, is_checked=talk.is_checked)
+            return talk.ended(cut or silent)
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
         taken = talk.take(reply)
         if isinstance(taken, str):
-            return ModelTurn(talk.has_answered, taken)
+            return talk.ended(taken)
         messages += taken
+
+
+def unchecked_note(asked: str, done: ModelTurn) -> str | None:
+    """That a model's words, or figures in them, were not checked, in the person's language; `None` where they were."""
+    is_chinese = _CHINESE.search(asked) is not None
+    named = ("、" if is_chinese else ", ").join(done.unchecked)
+    if not done.is_checked and statements(done.words).strip():
+        if is_chinese:
+            return f"(没有问过任何工具：这是模型自己的话，未经核对{f'；这里没有人说过 {named}' if named else ''}。)"
+        heard = f"; nobody said {named} here" if named else ""
+        return f"(No tool was asked for this: it is the model's own word, not checked{heard}.)"
+    if not named:
+        return None
+    return f"(未经核对：这里没有工具说过 {named}。)" if is_chinese else f"(Not checked: no tool said {named} here.)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,9 @@ Kind = Literal[
     "plan", "what_if", "why", "compare", "explain", "estimate", "validate", "show", "moved", "ask", "unknown",
     "refused", "model", "interrupted", "quit",
 ]  # fmt: skip
+
+# Whose words are shown: the model's own, what tools found, or what the chat says of itself (a refusal, a question).
+Speaker = Literal["model", "tools", "chat"]
 
 # Who proposes: an intent and the person's words in, a result out.
 Planner = Callable[[Intent, str], PlanResult]
@@ -43,7 +46,8 @@ class Outcome:
 
     `planned` becomes the current plan, `aside` may be taken with /take, `moved_to` is the place in the history that is
     current from now on. `told` is what a language model is told of it, JSON values.
-    `is_repeat`: the last turn again.
+    `is_repeat`: the last turn again. `is_found`: tools found what it says; else it repeats words, or gives examples,
+    and nothing may rest on its figures.
     """
 
     kind: Kind
@@ -56,6 +60,17 @@ class Outcome:
     changes: tuple[str, ...] = ()
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     is_repeat: bool = False
+    is_found: bool = True
+
+    @property
+    def speaker(self) -> Speaker:
+        """Whose words it has."""
+        return "tools" if self.is_found and self.kind not in ("ask", "unknown", "refused") else "chat"
+
+    @property
+    def is_of_plan(self) -> bool:
+        """Whether it may have changed which plan is the current one."""
+        return self.planned is not None or self.moved_to is not None or self.kind == "model"
 
 
 class ChatAnswer(Sparse):
@@ -76,3 +91,16 @@ class ChatAnswer(Sparse):
     comparison: Comparison | None = None
     error: str | None = None
     session: str | None = None
+
+    @classmethod
+    def of(cls, outcome: Outcome, now: PlanResult | None, heard: Mapping[str, Any]) -> ChatAnswer:
+        """The answer of a turn that came to `outcome`; `now` is the current plan, `heard` the rest by name."""
+        return cls(
+            **heard,
+            kind=outcome.kind,
+            readings=outcome.readings,
+            changes=outcome.changes,
+            valid=None if now is None else now.valid,
+            result=now if outcome.aside is None else outcome.aside.result,
+            comparison=outcome.comparison,
+        )

@@ -17,7 +17,9 @@ from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
 from .turns.explain import explain_words
+from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, launch, launch_text
+from .turns.risk import asks_for_risk
 from .turns.show import show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -93,6 +95,7 @@ _EXAMPLES = (
     "now with 16 GPUs", "use fp8", "TPOT under 30 ms", "drop the limit on TTFT", "switch to H200", "allow attention dp",
     "double the GPUs", "back to 8 GPUs", "optimize for throughput", "why?", "why not TP16?", "why not PP?",
     "what if the prompts were 32k", "compare TP4 PP2", "explain PP003", "estimate", "validate", "undo", "show the plan",
+    "is this risky?", "what would change your mind?", "what if traffic doubles?", "which vllm flags?",
     "concurrency 64", "use TP8", "without PP", "model Llama-3.1-8B",
 )  # fmt: skip
 
@@ -159,6 +162,8 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return _why(work, plain, asked_why["rest"].strip(_ENDS))
     if asks_to_launch(plain):
         return launch(work, plain)
+    if FLIPS.search(plain) or asks_for_risk(plain):
+        return why_not_words(work, plain)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...tools.language.said import Said
 from ..spent import Spent
+from .heard import asked_in
+from .outcome import Speaker
 from .session import Event, Session
 
 # Of a turn's text, what is kept at hand; the session has all of it.
-_MOST_KEPT_CHARACTERS = 4_000
+_MOST_KEPT_CHARACTERS = 24_000
 # Turns that are kept at hand.
 MOST_TURNS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of what was shown in a turn, and whose it is."""
+
+    by: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the person decided: the turn, his words, the model's question that they answer, and what came of it."""
+
+    turn: int
+    words: str
+    asked: str
+    changes: tuple[str, ...]
+    title: str
 
 
 @dataclass
 class Turn:
     """One turn: its number, what the person said, the place in the history when he said it, what was shown.
 
-    `said` is what briefs and options stated beside the words of a first turn.
+    `said` is what briefs and options stated beside the words of a first turn. `asked` is the model's question that was
+    open then, and that its words may answer.
     `ending` is how it ended; `None` where it was cut off, or has not ended yet.
     """
 
@@ -27,19 +50,35 @@ class Turn:
     text: str
     at: int
     said: tuple[Said, ...] = ()
-    shown: str = ""
+    asked: str = ""
+    parts: list[Part] = field(default_factory=list[Part])
     ending: str | None = None
 
-    def show(self, piece: str) -> None:
+    def show(self, piece: str, by: Speaker = "tools") -> None:
         """Add what was shown, as far as it is kept at hand."""
-        self.shown += piece[: max(0, _MOST_KEPT_CHARACTERS - len(self.shown))]
+        piece = piece[: max(0, _MOST_KEPT_CHARACTERS - sum(len(one.text) for one in self.parts))]
+        if piece and self.parts and self.parts[-1].by == by:
+            piece = self.parts.pop().text + piece
+        if piece:
+            self.parts.append(Part(by, piece))
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether it is more than a command that the model had no part in."""
+        return not self.text.startswith("/") or any(one.by == "model" for one in self.parts)
+
+    @property
+    def question(self) -> str:
+        """What the model's last words in it ask; "" where they ask nothing."""
+        return asked_in(next((one.text for one in reversed(self.parts) if one.by == "model"), ""))
 
 
 @dataclass
 class Record:
-    """The last turns of a chat, how many there were, and what a language model took in all."""
+    """The last turns of a chat, what was decided in all, and what a language model took."""
 
     turns: list[Turn] = field(default_factory=list[Turn])
+    decisions: list[Decision] = field(default_factory=list[Decision])
     count: int = 0
     spent: Spent = field(default_factory=Spent)
 
@@ -50,7 +89,9 @@ class Record:
             said = tuple(Said.model_validate(one) for one in data.get("said", ()))
             self.begin(str(data.get("text", "")), int(data.get("at", -1)), said)
         elif event.kind == "shown" and self.turns:
-            self.turns[-1].show(str(data.get("text", "")))
+            self.turns[-1].show(str(data.get("text", "")), data.get("by", "tools"))
+        elif event.kind in ("version", "moved") and self.turns and "title" in data:
+            self.decide(data)
         elif event.kind == "done" and self.turns:
             self.turns[-1].ending = str(data.get("kind", ""))
         elif event.kind == "spent":
@@ -59,9 +100,21 @@ class Record:
     def begin(self, text: str, at: int, said: tuple[Said, ...] = ()) -> Turn:
         """Begin a turn."""
         self.count += 1
-        self.turns.append(Turn(self.count, text, at, said))
+        self.turns.append(Turn(self.count, text, at, said, self.question))
         del self.turns[:-MOST_TURNS]
         return self.turns[-1]
+
+    def decide(self, data: Mapping[str, Any]) -> None:
+        """Write down what a turn put in force; `data` is the event that did."""
+        turn = self.turns[-1]
+        changes = tuple(str(one) for one in data.get("changes", ()))
+        self.decisions.append(Decision(turn.number, turn.text, turn.asked, changes, str(data.get("title", ""))))
+
+    @property
+    def question(self) -> str:
+        """What the model asked last and the next words may answer; commands after it leave it open."""
+        said = next((turn for turn in reversed(self.turns) if turn.is_talk), None)
+        return "" if said is None else said.question
 
     @property
     def cut_off(self) -> Turn | None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...tools.files import is_special
 from ..intent.intent import Intent
 from ..loop.budget import Budget, Limits
+from ..loop.request_digest import request_digest
+from ..loop.transcript import StepLog
 from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
@@ -20,6 +20,7 @@ from ..pipeline import plan_intent
 from ..results import PlanResult
 from ..spent import Spent
 from .record import summed
+from .transcript import fault_data, without_fence
 
 if TYPE_CHECKING:
     from ..loop.planner import ModelPlanner
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
 
 
 class TurnBudget:
-    """The budget of one turn. `client` is the agent's, each answer charged here; `write` keeps what was spent."""
+    """The budget of one turn. `client` is the agent's, each answer charged here; `write` keeps what was spent.
 
-    def __init__(self, agent: ModelPlanner, write: Callable[[Spent], None]) -> None:
+    `log` is the transcript of the chat, where one is written.
+    """
+
+    def __init__(self, agent: ModelPlanner, write: Callable[[Spent], None], log: StepLog | None = None) -> None:
         self.options = agent.options
         self.budget = Budget.start(self.options.limits, self.options.prices)
         self.client: ModelClient = _Metered(agent.client, self)
-        self._write = write
+        self._write, self.log = write, log
 
     def charge(self, spent: Spent) -> None:
         """Take `spent` out of the budget, and write it down."""
@@ -58,7 +62,7 @@ class TurnBudget:
 
         return ModelReader.by(self.client, self.options, self.budget.deadline)
 
-    def plan(self, intent: Intent, words: str, transcript: Path | None) -> PlanResult:
+    def plan(self, intent: Intent, words: str) -> PlanResult:
         """A run with what is left; where nothing is, the built-in proposer's plan.
 
         Raises:
@@ -69,7 +73,7 @@ class TurnBudget:
         left = self._left()
         if left is None:
             return plan_intent(intent)
-        planner = ModelPlanner(self.client, replace(self.options, limits=left, transcript=transcript))
+        planner = ModelPlanner(self.client, replace(self.options, limits=left, transcript=None))
         result = planner.run_intent(intent, words)
         use = result.report.model_use if result.report is not None else None
         if use is not None:
@@ -105,17 +109,23 @@ class _Metered:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
+        log, said = self._turn_budget.log, list[str]()
+
+        def heard(piece: str) -> None:
+            said.append(piece)
+            if on_text is not None:
+                on_text(piece)
+
+        if log is not None:
+            log.add("request", {"digest": request_digest(without_fence(request))})
         try:
-            reply = asked(self._client, request, deadline, on_text)
+            reply = asked(self._client, request, deadline, None if on_text is None else heard)
         except EndpointError as fault:
+            if log is not None:
+                log.add("fault", {**fault_data(fault), "said": "".join(said)})
             self._turn_budget.charge_fault(fault)
             raise
+        if log is not None:
+            log.add("reply", reply.model_dump(mode="json", exclude_defaults=True))
         self._turn_budget.charge_reply(reply)
         return reply
-
-
-def numbered(path: Path | None, number: int) -> Path | None:
-    """The file of the `number`th run of a chat: run.json, run-2.json; a device or a pipe is the same for all."""
-    if path is None or number == 1 or is_special(path):
-        return path
-    return path.with_name(f"{path.stem}-{number}{path.suffix}")

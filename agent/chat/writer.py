@@ -8,7 +8,7 @@ from typing import Any
 from ..model.redaction import RedactedStream
 from ..report.safe import harmless
 from ..spent import Spent
-from .outcome import Outcome, Planned
+from .outcome import Outcome, Planned, Speaker
 from .record import Record, Turn, summed
 from .session import Document, EventKind
 from .state import State, Version
@@ -41,8 +41,13 @@ class TurnWriter:
         """Whether what is shown next begins a line."""
         return not self.text or self.text.endswith("\n")
 
+    def note(self, text: str) -> None:
+        """Show what the chat says of a model's words, on a line of its own."""
+        self.flush()
+        self._put(Outcome("ask", f"{'' if self.ends_line else chr(10)}{text}\n"), [])
+
     def say(self, piece: str) -> None:
-        """Show text that comes in pieces, each when it is long enough to be worth a write to the disk."""
+        """Show a model's words, which come in pieces, each when it is long enough to be worth a write to the disk."""
         self._piece += self._hidden.feed(harmless(piece))
         if "\n" in self._piece or len(self._piece) >= _PIECE_CHARACTERS:
             self._show_piece()
@@ -55,7 +60,7 @@ class TurnWriter:
     def _show_piece(self) -> None:
         text, self._piece = self._piece, ""
         if text:
-            self._show(self._written(text, []))
+            self._show(self._written(text, [], by="model"), "model")
 
     def put(self, outcome: Outcome) -> None:
         """Put in force what a tool came to, and show it."""
@@ -86,10 +91,12 @@ class TurnWriter:
                 version, kept = state.version_of(planned, title_of(planned.result))
                 made.append((kind, version))
                 documents += kept
-                events.append((kind, {"version": version.model_dump(mode="json")}))
+                changed = {"changes": outcome.changes, "title": version.title}
+                events.append((kind, {"version": version.model_dump(mode="json"), **changed}))
         if outcome.moved_to is not None:
-            events.append(("moved", {"at": outcome.moved_to}))
-        text = self._written(harmless(outcome.text), [*events, *more], documents)
+            title = state.versions[outcome.moved_to].title
+            events.append(("moved", {"at": outcome.moved_to, "changes": outcome.changes, "title": f"back to {title}"}))
+        text = self._written(harmless(outcome.text), [*events, *more], documents, outcome.speaker)
         for kind, version in made:
             if kind == "version":
                 state.push(version)
@@ -97,20 +104,28 @@ class TurnWriter:
                 state.aside = version
         if outcome.moved_to is not None:
             state.move(outcome.moved_to)
-        self._show(text)
+        for kind, data in events:
+            if kind != "aside":
+                self._record.decide(data)
+        self._show(text, outcome.speaker)
 
     def _written(
-        self, text: str, events: Sequence[tuple[EventKind, dict[str, Any]]], documents: Sequence[Document] = ()
+        self,
+        text: str,
+        events: Sequence[tuple[EventKind, dict[str, Any]]],
+        documents: Sequence[Document] = (),
+        by: Speaker = "tools",
     ) -> str:
         """Commit what is about to be shown, with what it changes; the text as it may be shown."""
         text = self._session.redacted(text)
-        shown: list[tuple[EventKind, dict[str, Any]]] = [("shown", {"text": text})] if text else []
+        named = {} if by == "tools" else {"by": by}
+        shown: list[tuple[EventKind, dict[str, Any]]] = [("shown", {"text": text, **named})] if text else []
         self._session.add(*events[:-1], *shown, *events[-1:], documents=documents)
         return text
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, by: Speaker) -> None:
         if text:
-            self._turn.show(text)
+            self._turn.show(text, by)
             self.text += text
             if self._on_text is not None:
                 self._on_text(text)

@@ -80,6 +80,8 @@ def chat_command(
         before = chat.spent
         status = _Front(chat, as_json=output_format == "json").run(first)
         is_empty, after = not chat.record.count, chat.spent
+    if chat.transcript_failure is not None:
+        raise InputError(chat.transcript_failure)
     if is_empty:  # nothing was said in it
         path.unlink(missing_ok=True)
     if options["proposer"] == "llm" and after.requests > before.requests and after.turns == before.turns:

@@ -1,4 +1,4 @@
-"""`replay`: a recorded run done again without a model."""
+"""`replay`: a recorded run, or a recorded chat, done again without a model."""
 
 from __future__ import annotations
 
@@ -15,25 +15,34 @@ from .streams import STANDARD, may_style, text_width, write_json, write_stdout
 @click.argument("transcript", metavar="FILE", type=FILE)
 @output_format
 def replay_command(transcript: Path, output_format: str) -> int:
-    """Do the run of the transcript FILE again: its answers out of the recording, every judgement anew.
+    """Do the run or the chat of the transcript FILE again: its answers out of the recording, every judgement anew.
 
-    Exit 1 where the run takes another course today, with what differs. No endpoint and no key are needed.
+    Exit 1 where it takes another course today, with what differs. No endpoint and no key are needed.
 
     \b
       shardwright replay run.json
     """
     if str(transcript) == STANDARD:
         raise InputError("replay reads a file: name one")
-    from ..loop.replay import replay
-    from ..loop.transcript import read_transcript
+    from ..chat.transcript import ChatTranscript
+    from ..loop.transcript import Transcript, read_recording
 
-    recorded = read_transcript(transcript)
-    found = replay(recorded)
+    recorded = read_recording(transcript, Transcript, ChatTranscript)
+    title = click.format_filename(transcript)
+    if isinstance(recorded, ChatTranscript):
+        from ..chat.replay import replay_chat
+        from ..report.replay import render_chat_replay
+
+        found = replay_chat(recorded)
+        text = render_chat_replay(found, title=title, width=text_width(), bold=may_style())
+    else:
+        from ..loop.replay import replay
+        from ..report.replay import render_replay
+
+        found = replay(recorded)
+        text = render_replay(found, recorded, title=title, width=text_width(), bold=may_style())
     if output_format == "json":
         write_json(found)
     else:
-        from ..report.replay import render_replay
-
-        title = click.format_filename(transcript)
-        write_stdout(render_replay(found, recorded, title=title, width=text_width(), bold=may_style()))
+        write_stdout(text)
     return 0 if found.same else 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -110,11 +110,52 @@ class Transcript(BaseModel):
     result: Result | None = None
 
 
-class Recorder:
-    """The log of one run; where it has a path, the file there is renewed after each step.
+class StepLog:
+    """The log of steps behind a head; where it has a path, the file there is renewed after each step.
 
-    A device or a named pipe is written to once, when the run has ended. `failure` says why the file could not be
-    written any more, where that was so after the run had begun: what was paid for is not lost for it.
+    `head` is a recording with `steps`, which are those of before. A device or a named pipe is written to once, at the
+    end. `failure` says why the file could not be written any more, where that was so after the first writing: what was
+    paid for is not lost for it.
+
+    Raises:
+        InputError: the file cannot be written at the beginning.
+    """
+
+    def __init__(self, head: BaseModel, path: Path | None = None, redact: Callable[[str], str] = str) -> None:
+        self._head, self._path, self._redact = head, path, redact
+        self._steps: list[Step] = []
+        self._is_special = path is not None and is_special(file_place(path))
+        self.failure: str | None = None
+        if not self._is_special:
+            self._write({})
+
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Write down one step."""
+        self._steps.append(Step(kind=kind, data=dict(data)))
+        if not self._is_special:
+            self.renew()
+
+    def renew(self, **ending: BaseModel | None) -> None:
+        """Write, and remember where that is not possible now; it is tried again with the next step."""
+        self.failure = None
+        try:
+            self._write(ending)
+        except InputError as error:
+            self.failure = str(error)
+
+    def _write(self, ending: Mapping[str, BaseModel | None]) -> None:
+        if self._path is None:
+            return
+        whole = self._head.model_copy(update={"steps": tuple(self._steps), **ending})
+        text = self._redact(json.dumps(whole.model_dump(mode="json"), ensure_ascii=False, indent=1))
+        try:
+            write_file(self._path, (text + "\n").encode("utf-8", errors="replace"))
+        except InputError as error:
+            raise InputError(f"transcript {error}") from None
+
+
+class Recorder(StepLog):
+    """The log of one run.
 
     Raises:
         InputError: the file cannot be written at the beginning.
@@ -123,42 +164,16 @@ class Recorder:
     def __init__(self, setup: Setup, path: Path | None = None, redact: Callable[[str], str] = str) -> None:
         from importlib.metadata import version
 
-        self._path, self._redact = path, redact
-        self._steps: list[Step] = []
-        self._head = Transcript(shardwright=version("shardwright"), setup=setup)
-        self._is_special = path is not None and is_special(file_place(path))
-        self.failure: str | None = None
-        if not self._is_special:
-            self._write(None)
-
-    def add(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Write down one step."""
-        self._steps.append(Step(kind=kind, data=dict(data)))
-        if not self._is_special:
-            self._renew(None)
+        self._run = Transcript(shardwright=version("shardwright"), setup=setup)
+        super().__init__(self._run, path, redact)
 
     def finish(self, result: Result) -> Transcript:
         """Write down how the run ended; the whole transcript."""
-        self._renew(result)
-        return self._head.model_copy(update={"steps": tuple(self._steps), "result": result})
+        self.renew(result=result)
+        return self._run.model_copy(update={"steps": tuple(self._steps), "result": result})
 
-    def _renew(self, result: Result | None) -> None:
-        """Write, and remember where that is not possible now; it is tried again with the next step."""
-        self.failure = None
-        try:
-            self._write(result)
-        except InputError as error:
-            self.failure = str(error)
 
-    def _write(self, result: Result | None) -> None:
-        if self._path is None:
-            return
-        whole = self._head.model_copy(update={"steps": tuple(self._steps), "result": result})
-        text = self._redact(json.dumps(whole.model_dump(mode="json"), ensure_ascii=False, indent=1))
-        try:
-            write_file(self._path, (text + "\n").encode("utf-8", errors="replace"))
-        except InputError as error:
-            raise InputError(f"transcript {error}") from None
+R = TypeVar("R", bound=BaseModel)
 
 
 def read_transcript(path: Path) -> Transcript:
@@ -167,19 +182,31 @@ def read_transcript(path: Path) -> Transcript:
     Raises:
         InputError: it cannot be read, is none, or is of a version that this program does not know.
     """
+    return read_recording(path, Transcript)
+
+
+def read_recording(path: Path, *kinds: type[R]) -> R:
+    """The recording at `path`, of the one of `kinds` whose `format` it has.
+
+    Raises:
+        InputError: as `read_transcript`.
+    """
     name = shown_path(path)
     try:
         found: Any = parse(read_bounded(path, MAX_TRANSCRIPT_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
     except JsonError as error:
         raise InputError(f"{error}: not a transcript that `--transcript` wrote") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise InputError(f"{name}: not a transcript: its `format` is not {FORMAT!r}")
+    formats = {str(kind.model_fields["format"].default): kind for kind in kinds}
+    kind = formats.get(str(found.get("format"))) if isinstance(found, dict) else None
+    if kind is None:
+        known = " or ".join(map(repr, formats))
+        raise InputError(f"{name}: not a transcript: its `format` is not {known}")
     if found.get("version") != VERSION:
         raise InputError(
             f"{name}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
         )
     try:
-        return Transcript.model_validate(found)
+        return kind.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(map(str, first["loc"]))

@@ -1,4 +1,4 @@
-"""A replayed run for people: whether it is the same, its course turn by turn, and the plan in which it ends."""
+"""A replayed run or chat for people: whether it is the same, its course turn by turn, and the plan in which it ends."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .plan import model_section
 from .text import Bullets, Column, Section, Table, count_text, render, section
 
 if TYPE_CHECKING:
+    from ..chat.replay import ChatReplay
     from ..loop.replay import Replay
     from ..loop.transcript import Transcript
 
@@ -28,6 +29,20 @@ def render_replay(found: Replay, recorded: Transcript, *, title: str, width: int
             section("What differs", Bullets(tuple(short_text(one) for one in found.differences))),
             section("Course", Table(_COURSE, tuple(_course(recorded)))),
             *_ending(found),
+        ],
+        width=width,
+        bold=bold,
+    )
+
+
+def render_chat_replay(found: ChatReplay, *, title: str, width: int, bold: bool = False) -> str:
+    """The report of the replay of a chat, which came from the file called `title`."""
+    head = "The same as recorded" if found.same else "NOT the same as recorded"
+    plan = f"It ends with a plan of {found.plan}" if found.plan is not None else "It ends without a plan"
+    return render(
+        [
+            section("", f"{head}: {title}", f"{count_text(found.turns, 'turn')} played. {plan}."),
+            section("What differs", Bullets(tuple(short_text(one) for one in found.differences))),
         ],
         width=width,
         bold=bold,

@@ -49,7 +49,7 @@ def begin(work: Work, text: str, said: Sequence[Said] = (), read: Callable[[], S
         if planned.result.plan is not None:
             sections.append(section("Why this one", report.explanation))
         sections.append(assumption_section(report, dict(intent.words)))
-    sections.append(section("", "A follow-up changes it (now with 16 GPUs); why? and what if … ask; /help lists more."))
+    sections.append(section("", "A follow-up in words changes it; why? and what if … ask; /help lists more."))
     return Outcome(
         kind="plan",
         text=render(sections, width=work.width),

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from ....tools.compare import compare
 from ...report.text import Bullets, Section, render, section
+from ...results import PlanResult
 from ..edits import Edit
 from ..outcome import Outcome, Planned
 from ..words import comparison_sections, plan_lines, read_section, title_of
 from .work import Work
+
+_PROPOSERS = {"llm": "the language model's", "builtin": "the built-in proposer's"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,22 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
             usd_per_gpu_hour=planned.intent.usd_per_gpu_hour,
         )
         sections += comparison_sections(found, names)
+        sections.append(section("", _other_proposer(before.result, planned.result)))
     report = planned.result.report
     if plan is not None and report is not None:
         sections.append(section("Why this one", report.explanation))
     sections.append(_newly_assumed(work, planned))
     sections.append(read_section(edit.readings, edit.unread))
     return sections
+
+
+def _other_proposer(before: PlanResult, after: PlanResult) -> str:
+    """That two plans are not the same proposer's, where that is so."""
+    one, other = (_PROPOSERS.get(found.report.proposer, "") if found.report else "" for found in (before, after))
+    same = (
+        "" if one == other else f"Compared is {one} plan with {other}: a part of the difference may be the proposer's."
+    )
+    return same if one and other else ""
 
 
 def _newly_assumed(work: Work, planned: Planned) -> Section:

@@ -25,16 +25,20 @@ _COMMAND = (
 )
 _ASKED = r"(?:what|which|how|give|show|print|write|generate|make|create|export|produce|tell|need|want|get|can|could)"
 _IT = r"(?:(?:it|this|that|(?:the|my|this|that)\s(?:plan|layout|model|strategy|deployment|one))\s)?"
+_STARTS = r"(?:run|start|launch|deploy|serve|execute)"
 _LAUNCH = re.compile(
-    # "which vllm flags", "give me the command line for sglang", "the vllm serve command?"
-    rf"^(?=.{{0,200}}(?<![a-z-]){_ENGINE})(?=.{{0,200}}(?<![a-z-]){_COMMAND}(?![a-z]))"
-    rf"(?:.{{0,200}}(?<![a-z]){_ASKED}(?![a-z])|.{{0,200}}[?])"
-    # "how do I run this with vllm"
-    rf"|(?<![a-z])how\s(?:do|can|would|should|to)(?:\s(?:i|we|you|one))?\s(?:run|start|launch|deploy|serve|execute)\s"
-    rf"{_IT}(?:with|in|on|under|using|by)\s{_ENGINE}"
+    # "which vllm flags", "the vllm serve command?", "vllm 要加哪些参数"
+    rf"^(?=.{{0,200}}(?<![a-z-]){_ENGINE})(?=.{{0,200}}(?:(?<![a-z-]){_COMMAND}(?![a-z])|(?:启动|哪些|什么|要加)[^,.;。]{{0,6}}(?:参数|命令|选项)))"
+    # "which flags", "what command do I run", "give me the launch script"
+    rf"|(?<![a-z]){_ASKED}(?![a-z])[^.!?]{{0,60}}(?<![a-z-])(?:flags?|command\s?lines?|(?:launch|start-?up|server)\s(?:scripts?|options))(?![a-z])"
+    rf"|(?<![a-z])command\s(?:(?:do|should|would|to)\s)?(?:(?:i|we|you)\s)?{_STARTS}(?:s|\s(?:it|this|that))?(?![a-z])"
+    rf"|(?<![a-z]){_STARTS}(?:ing|-?up)?\s(?:commands?|scripts?|flags?|options?)(?![a-z])"
+    # "how do I run this with vllm", "how do I start it?"
+    rf"|(?<![a-z])how\s(?:do|can|would|should|to)(?:\s(?:i|we|you|one))?\s{_STARTS}\s"
+    rf"(?:{_IT}(?:with|in|on|under|using|by)\s{_ENGINE}|{_IT.removesuffix('?')}?(?:it|this|that)?[\s.?!]*$)"
     # "export it to vllm"
     rf"|(?<![a-z])(?:export|convert|translate)\s{_IT}(?:to|for|as|into)\s(?:an?\s)?{_ENGINE}"
-    r"|(?:启动|运行|部署)(?:命令|参数|脚本)|命令行|导出(?:到|为|成)",
+    r"|(?:启动|运行|部署)(?:命令|参数|脚本)|命令行|导出(?:到|为|成)|(?:怎么|如何|什么命令)(?:启动|运行|部署)|(?:哪些|什么)\s?(?:启动)?(?:参数|flags?|选项)",
     re.I | re.S,
 )
 # What runs an engine, by what it is called; what runs on another of them stands before that one.

@@ -29,4 +29,4 @@ def what_if(work: Work, text: str) -> Outcome | None:
     changes = request_changes(now.intent, work.intent([said]))
     if not changes:
         return Outcome("ask", "That is so already: the current plan answers it.\n", readings=edit.readings)
-    return changed_outcome(work, Changed(work.built_in(said), changes, edit), is_aside=True)
+    return changed_outcome(work, Changed(work.beside(said, text), changes, edit), is_aside=True)

@@ -9,10 +9,13 @@ from ....tools.compare import compare
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
 from ....tools.language.said import StatedStrategy
-from ....tools.plan.describe import describe
+from ....tools.performance.estimate import estimate
+from ....tools.plan.describe import describe, number
 from ....tools.plan.document import Plan
+from ....tools.plan.performance import PerformanceEstimate
 from ....tools.plan.placement import gpu_count
-from ...compare import plan_of_stated, strategy_of_words
+from ...compare import plan_of_stated, plan_of_words, strategy_of_words
+from ...intent.intent import Intent
 from ...keeping import keeps
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
@@ -21,6 +24,8 @@ from ...search_api import search_intent
 from ..outcome import Outcome
 from ..words import comparison_sections, plan_lines
 from .compare import told_of as told_of_comparison
+from .flips import FLIPS, flips
+from .risk import is_about_risk, risk
 from .work import Work
 
 # Kinds of parallelism as families of strategies call them, and as people do.
@@ -64,9 +69,15 @@ def why(work: Work) -> Outcome:
 def why_not_words(work: Work, text: str) -> Outcome | None:
     """Why the current plan has not what `text` names: degrees ("TP16"), or a kind ("PP"); `None` where it names none.
 
+    What would change the choice, and what is risky in it, are asked for in words of their own.
+
     Raises:
         InputError: nothing was asked for yet.
     """
+    if FLIPS.search(text):
+        return flips(work)
+    if is_about_risk(text):
+        return risk(work)
     stated = _strategy(text)
     if stated is not None:
         return why_not(work, stated, text)
@@ -191,8 +202,33 @@ def _why_no_family(work: Work, family: str) -> Outcome:
     if not lines:
         lines = [f"no strategy with {family} is among the {answer.evaluated} that were evaluated"]
     lead = f"The best with {family}, and what they lost by:" if lost else f"None with {family} was considered:"
-    sections = [section("", f"The current plan is {shown}. {lead}", Bullets(tuple(lines)))]
-    return Outcome("why", render(sections, width=work.width), told={"asked": family, "reasons": lines})
+    beside = _beside(plan, lost[0].summary, work.now.intent) if lost else None
+    sections = [
+        section("", f"The current plan is {shown}. {lead}", Bullets(tuple(lines))),
+        section("The first of them beside the current plan (estimates of both)", Bullets(tuple(beside or ()))),
+    ]
+    told = {"asked": family, "reasons": lines, "beside": beside}
+    return Outcome("why", render(sections, width=work.width), told=told)
+
+
+def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:
+    """What the estimates say of a strategy and of `plan`: the verdict, and where the time of each phase goes."""
+    try:
+        other = plan_of_words(words, plan)
+    except InputError:
+        return ()
+    found = compare(plan, other, titles=("current", "instead"), calibration=intent.calibration)
+    parts = [f"{describe(one.strategy)}: {_times(estimate(one, None, intent.calibration))}" for one in (plan, other)]
+    return (*_verdict(found), *parts)
+
+
+def _times(found: PerformanceEstimate) -> str:
+    named = (("prefill pass", found.latency.prefill), ("decode step", found.latency.decode_step))
+    return "; ".join(
+        f"{phase} {number(one.compute_ms)} ms compute, {number(one.memory_ms)} memory, "
+        f"{number(one.communication_ms)} communication, {number(one.bubble_ms)} bubble"
+        for phase, one in named
+    )
 
 
 def _is_of(excluded: str, family: str) -> bool:

@@ -21,7 +21,7 @@ from ..state import State
 
 @dataclass(frozen=True)
 class Work:
-    """`planner` proposes what becomes the current plan; what is only looked at is the built-in proposer's."""
+    """`planner` proposes what becomes the current plan, and what is set beside a plan of its own."""
 
     state: State
     planner: Planner
@@ -49,14 +49,15 @@ class Work:
         """
         return complete(*said).model_copy(update={"calibration": self.calibration})
 
-    def built_in(self, said: Said) -> Planned:
-        """`said` planned by the built-in proposer.
+    def beside(self, said: Said, words: str) -> Planned:
+        """`said` planned by whoever proposed the current plan, so that both are compared alike.
 
         Raises:
             InputError: it cannot be completed.
         """
-        intent = self.intent([said])
-        return Planned(said, intent, plan_intent(intent))
+        intent, report = self.intent([said]), self.now.result.report
+        is_modelled = report is not None and report.proposer == "llm"
+        return Planned(said, intent, self.planner(intent, words) if is_modelled else plan_intent(intent))
 
     @property
     def now(self) -> Planned:

@@ -41,7 +41,7 @@ def test_a_key_is_in_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     shown: list[str] = []
     path, model = tmp_path / "one.sqlite", Telling()
-    with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat(path) as chat:
+    with Agent(model, options=AgentOptions(knowledge_tokens=0, transcript=tmp_path / "chat.json")).chat(path) as chat:
         answers = [chat.say(f"my key is {CANARY}", shown.append), chat.say(f"/export /nowhere/{CANARY}", shown.append)]
         answers.append(chat.say(f"/explain {CANARY}", shown.append))
         everything = chat.shown_before()

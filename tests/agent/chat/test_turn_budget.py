@@ -11,7 +11,6 @@ from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.planner import AgentOptions
-from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply, Usage
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
@@ -92,14 +91,3 @@ def test_what_was_paid_before_an_interrupt_is_written_down(tmp_path: Path) -> No
         assert chat.spent.input_tokens == 2000
     with Chat(path) as resumed:
         assert resumed.spent == chat.spent
-
-
-def test_each_run_of_a_chat_has_a_transcript_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    model = ScriptedModel([PROPOSAL, PROPOSAL])
-    options = AgentOptions(knowledge_tokens=0, mode="text", transcript=path)
-    with Agent(model, options=options).chat() as chat:
-        chat.say(REQUEST)
-        chat.say("4 H100")
-    assert [one.name for one in sorted(tmp_path.iterdir())] == ["run-2.json", "run.json"]
-    assert read_transcript(path).setup.request != read_transcript(tmp_path / "run-2.json").setup.request

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.chat.chat import Chat
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import Plan
 from shardwright.tools.validate import validate
 
@@ -172,3 +173,29 @@ def test_control_characters_of_a_person_never_reach_the_screen(chat: Chat) -> No
     chat.say("explain \x1b[31mred\x07", shown.append)
     chat.say("/\x1b]0;title\x07", shown.append)
     assert not {"\x1b", "\x07"} & set("".join(shown))
+
+
+@pytest.mark.parametrize(
+    ("request_", "has"),
+    [
+        ("Llama-3.1-70B on 16 H100, 2k in / 256 out, concurrency 32, TTFT under 1 s", "may be missed: the far end"),
+        ("Llama-3.1-8B on 8 H100, 2k in / 256 out, concurrency 32, TPOT under 30 ms", "held even there: the far end"),
+        ("Llama-3.1-8B on 8 H100, 2k in / 256 out, concurrency 32, no PD separation", "without one replica"),
+    ],
+)
+def test_what_is_risky_is_told_by_ranges_memory_and_the_loss_of_a_replica(request_: str, has: str) -> None:
+    with Chat() as chat:
+        chat.say(request_)
+        assert has in " ".join(chat.say("is this risky?").text.split())
+
+
+def test_what_flips_the_choice_is_what_a_what_if_then_chooses() -> None:
+    with Chat() as chat:
+        chat.say("Llama-3.1-70B on 16 H100, 2k in / 256 out, concurrency 32, TPOT under 30 ms, TTFT under 1 s")
+        told = " ".join(chat.say("what would change your mind?").text.split())
+        flipped = told.partition("With 2x the requests in flight (64): ")[2].partition(", TTFT")[0].partition(" → ")[2]
+        assert flipped
+        chat.say("what if traffic doubles?")
+        chat.say("/take")
+        assert chat.plan is not None
+        assert describe(chat.plan.strategy) == flipped

@@ -1,0 +1,143 @@
+"""A recorded chat played again without its model: each turn anew, the model's answers out of the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...tools.calibration.custom import parse_calibration
+from ...tools.errors import InputError
+from ...tools.language.said import Said
+from ..loop.planner import ModelPlanner
+from ..loop.replay import RecordedModel
+from ..loop.shorten import short_text
+from ..loop.transcript import Step
+from ..model.client import EndpointError
+from ..model.deadline import Deadline
+from ..model.messages import ModelRequest, Reply
+from .chat import Chat
+from .commands import ALIASES
+from .transcript import ChatTranscript, answer_data, without_fence
+
+# Commands whose turns write files: what they did then is not done again.
+_NOT_PLAYED = "export"
+
+
+class ChatReplay(BaseModel):
+    """What playing a chat again found. `differences` is empty where each turn came to the same."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    same: bool
+    differences: tuple[str, ...]
+    turns: int
+    plan: str | None
+
+
+@dataclass
+class _Turn:
+    """One recorded turn: what was said, and the steps after it."""
+
+    data: dict[str, Any]
+    steps: list[Step] = field(default_factory=list[Step])
+
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        return next((step.data for step in self.steps if step.kind == "answer"), None)
+
+    @property
+    def text(self) -> str:
+        return str(self.data.get("text", ""))
+
+
+class _Player:
+    """A client that answers each turn as was recorded of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.begin(())
+
+    def begin(self, steps: tuple[Step, ...]) -> None:
+        self.model = RecordedModel(steps, self.name)
+        self._answers = iter([step for step in steps if step.kind in ("reply", "fault")])
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        said = getattr(next(self._answers, None), "data", {}).get("said")
+        try:
+            return self.model.complete(without_fence(request), deadline, on_text)
+        except EndpointError:
+            if on_text is not None and isinstance(said, str):
+                on_text(said)
+            raise
+
+
+def replay_chat(transcript: ChatTranscript) -> ChatReplay:
+    """Play the chat of `transcript` again; nothing is written.
+
+    Raises:
+        InputError: a turn or an answer in it cannot be read.
+    """
+    setup, turns = transcript.setup, tuple(_turns(transcript.steps))
+    own = setup.calibration
+    calibration = None if own is None else parse_calibration(own.model_dump_json(), "the calibration of the recording")
+    player, differences = _Player(setup.model), list[str]()
+    planner = ModelPlanner(player, setup.options())
+    with Chat(agent=planner, calibration=calibration, width=setup.width, time_limit_s=setup.time_limit_s) as chat:
+        for number, turn in enumerate(turns, start=1):
+            differences += (
+                f"turn {number} ({short_text(turn.text, 60)!r}): {one}" for one in _played(chat, player, turn)
+            )
+        plan = None if chat.plan is None else chat.plan.model.name
+    return ChatReplay(same=not differences, differences=tuple(differences), turns=len(turns), plan=plan)
+
+
+def _played(chat: Chat, player: _Player, turn: _Turn) -> Iterator[str]:
+    """Play one turn; what differs."""
+    recorded = turn.answer
+    if recorded is None:
+        yield "it was cut off, and is not played"
+        return
+    name = turn.text[1:].partition(" ")[0].lower() if turn.text.startswith("/") else ""
+    if ALIASES.get(name, name) == _NOT_PLAYED:
+        return
+    player.begin(tuple(turn.steps))
+    said = _said(turn)
+    now = answer_data(chat.begin(turn.text, said) if said else chat.say(turn.text))
+    yield from player.model.differences
+    if player.model.unplayed:
+        yield f"{player.model.unplayed} recorded answers were not asked for"
+    for name in ("kind", "error"):
+        if recorded.get(name) != now[name]:
+            yield f"{name}: recorded {short_text(str(recorded.get(name)))}, now {short_text(str(now[name]))}"
+    if recorded.get("plan") != now["plan"]:
+        yield "the plan is another"
+    before, after = str(recorded.get("text", "")).splitlines(), str(now["text"]).splitlines()
+    if before != after:
+        pairs = zip([*before, ""], [*after, ""], strict=False)
+        old, new = next((one, other) for one, other in pairs if one != other)
+        yield f"the text: recorded {short_text(old, 100)!r}, now {short_text(new, 100)!r}"
+
+
+def _said(turn: _Turn) -> tuple[Said, ...]:
+    try:
+        return tuple(Said.model_validate(one) for one in turn.data.get("said", ()))
+    except (ValidationError, TypeError):
+        raise InputError(f"the recorded turn {short_text(turn.text, 60)!r} states what cannot be read") from None
+
+
+def _turns(steps: tuple[Step, ...]) -> Iterator[_Turn]:
+    turn: _Turn | None = None
+    for step in steps:
+        if step.kind == "turn":
+            if turn is not None:
+                yield turn
+            turn = _Turn(step.data)
+        elif turn is not None:
+            turn.steps.append(step)
+    if turn is not None:
+        yield turn

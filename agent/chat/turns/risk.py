@@ -1,0 +1,148 @@
+"""What is risky in the current plan: limits against the ranges of the estimate, memory that is left, a replica lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ....tools.errors import InputError
+from ....tools.performance.estimate import estimate
+from ....tools.performance.limits import Limit, figures_of_estimate, stated_limits
+from ....tools.plan.describe import describe, number
+from ....tools.plan.document import PHASES, Plan, Strategy
+from ....tools.plan.performance import PerformanceEstimate
+from ...compare import plan_of_words
+from ...report.text import Bullets, render, section
+from ..outcome import Outcome
+from ..words import title_of
+from .work import Work
+
+_RISK = re.compile(
+    r"(?<![a-z])(?:risk(?:s|y|ier)?|what\s(?:could|can|might)\sgo\swrong|fragile|(?:safety\s)?margins?|headroom|how\ssafe|"
+    r"safe\senough|is\s(?:it|this|that|the\splan)\ssafe(?!\sto)|how\sclose\s[^.?!]{0,30}limits?|which\slimit)(?![a-z])"
+    r"|风险|稳妥|稳不稳|靠谱|保险吗|安全吗|余量",
+    re.IGNORECASE,
+)
+_LOSS = re.compile(
+    r"(?<![a-z])(?:los(?:e|es|ing|t)|without)\s(?:an?|one|the)\sreplica|replicas?\s(?:fails?|dies?|crash(?:es)?|goes\sdown|is\slost)"
+    r"|(?:副本|实例)\s?(?:挂|坏|失效|故障|宕)",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"^\W*(?:(?:and|but|so|ok|then|well)\W{1,2})?(?:what|how|which|any|where|is|are|tell|show)(?![a-z])"
+    r"|[?？]\s*$|^.{0,6}有|哪|分析|评估|吗|如何|怎么样",
+    re.IGNORECASE,
+)
+_SUPPOSED = re.compile(r"(?<![a-z])if(?![a-z])|如果|要是|假如", re.IGNORECASE)
+# Below this share of its usable memory a GPU has little left for what nobody counted.
+_TIGHT = 0.05
+
+
+def is_about_risk(text: str) -> bool:
+    """Whether words are about what may go wrong."""
+    return (_RISK.search(text) or _LOSS.search(text)) is not None
+
+
+def asks_for_risk(text: str) -> bool:
+    """Whether words ask what may go wrong with the plan as it is, not with a change of it."""
+    if _LOSS.search(text) is not None:
+        return True
+    return _RISK.search(text) is not None and _ASKS.search(text) is not None and _SUPPOSED.search(text) is None
+
+
+def risk(work: Work) -> Outcome:
+    """What may go wrong with the current plan, each figure with where it comes from.
+
+    Raises:
+        InputError: there is no plan.
+    """
+    plan, now = work.plan, work.now
+    found = now.result.estimate or estimate(plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    limits = tuple(_limits(plan, found)) or ("no limit is stated, so none can be missed",)
+    memory, loss = tuple(_memory(plan, found)), tuple(_losses(work, plan))
+    text = render(
+        [
+            section("", title_of(now.result)),
+            section("Limits, and how sure the estimate is (ranges: 90% of measurements like these)", Bullets(limits)),
+            section("Memory that is left (estimate, rule ME001)", Bullets(memory)),
+            section("If one replica fails (estimate of what is left, under the whole load)", Bullets(loss)),
+        ],
+        width=work.width,
+    )
+    return Outcome("why", text, told={"limits": limits, "memory": memory, "loss_of_a_replica": loss})
+
+
+def _limits(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
+    figures = figures_of_estimate(found)
+    for limit in stated_limits(plan.workload):
+        figure = figures.of(limit)
+        if limit.field == "request_rate":
+            yield f"request rate: {'the queue grows' if found.load.saturated else 'the queue does not grow'}"
+            continue
+        bound = f"{'at most' if limit.unit == 'ms' else 'at least'} {number(limit.bound)} {limit.unit}"
+        lead = f"{limit.name} ({limit.statistic}) {number(figure)} {limit.unit} of {bound}"
+        yield f"{lead}: {_sureness(limit, figure, figures.excess(limit) > 0, found)}"
+
+
+def _sureness(limit: Limit, figure: float, is_missed: bool, found: PerformanceEstimate) -> str:
+    """How a limit stands at the far end of the figure's range."""
+    if is_missed:
+        return "missed as estimated"
+    is_time = limit.unit == "ms"
+    field = f"{limit.name.lower()}_ms" if is_time else "dp_scaled_tokens_per_s"
+    span = getattr(found.ranges, field)
+    if span is None:
+        return "held as estimated; too few measurements are like it to say how sure that is"
+    mean = getattr(found.latency, field) if is_time else found.throughput.dp_scaled_tokens_per_s
+    far = span[1 if is_time else 0] * figure / mean if mean else figure
+    of = "" if limit.statistic == "mean" else ", the mean's range carried over"
+    end = f"the far end of its range is {number(far)} {limit.unit}{of}"
+    is_held = far <= limit.bound if is_time else far >= limit.bound
+    return f"held even there: {end}" if is_held else f"may be missed: {end}"
+
+
+def _memory(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
+    fullest = max(found.memory.per_device, key=lambda one: one.total_bytes / max(one.usable_bytes, 1))
+    free = fullest.usable_bytes - fullest.total_bytes
+    share = free / max(fullest.usable_bytes, 1)
+    tight = ": little for what no estimate counts" if share < _TIGHT else ""
+    yield (
+        f"the fullest GPU uses {fullest.total_bytes / 1e9:.1f} of {fullest.usable_bytes / 1e9:.1f} GB, "
+        f"{free / 1e9:.1f} GB ({share:.0%}) stay free{tight}"
+    )
+    most, load = found.memory.max_concurrency, plan.workload.concurrency
+    yield f"the cache holds {most:,} requests at once, the load has {load:,} ({most / max(load, 1):.1f} times)"
+
+
+def _losses(work: Work, plan: Plan) -> Iterator[str]:
+    """What is left of the plan when one replica of it, or one of each phase, is gone."""
+    for gone, left in _with_one_less(plan.strategy):
+        if left is None:
+            yield f"{gone} is the only one: while it is down nothing is served"
+            continue
+        try:
+            other = plan_of_words(describe(left), plan)
+            found = estimate(other, None, work.now.intent.calibration)
+        except InputError as error:
+            yield f"without {gone}: not timed ({error})"
+            continue
+        figures = figures_of_estimate(found)
+        missed = [one.name for one in stated_limits(plan.workload) if figures.excess(one) > 0]
+        held = f"misses {', '.join(missed)}" if missed else "holds every limit that is stated"
+        full = found.memory.max_concurrency < plan.workload.concurrency
+        room = ", and its cache does not hold the load" if full else ""
+        yield f"without {gone}, {describe(left)}: {found.one_line()}; {held}{room}"
+
+
+def _with_one_less(strategy: Strategy) -> Iterator[tuple[str, Strategy | None]]:
+    """Each kind of replica, and the strategy without one of it; `None` where there is but one."""
+    apart = [phase for phase in PHASES if getattr(strategy, phase).replicas is not None]
+    if not apart:
+        left = strategy.model_copy(update={"dp": strategy.dp - 1}) if strategy.dp > 1 else None
+        yield "one replica" if left else "the replica", left
+        return
+    for phase in apart:
+        own = getattr(strategy, phase)
+        fewer = own.model_copy(update={"replicas": own.replicas - 1})
+        left = strategy.model_copy(update={phase: fewer}) if own.replicas > 1 else None
+        yield f"one {phase} server" if left else f"the {phase} server", left

@@ -1,0 +1,69 @@
+"""What a model is given of a talk keeps within a budget: tools' old answers are shortened first, decisions never."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardwright.agent.agent import Agent
+from shardwright.agent.chat.memory import MEMORY_TOKENS
+from shardwright.agent.loop.budget import Limits
+from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.model.client import EndpointError
+from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
+from shardwright.knowledge.tokens import estimate_tokens
+
+REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
+FIRST: list[Step] = [
+    calls(("replan", {"words": REQUEST})),
+    calls(("submit_dag", {"handle": "reference"})),
+    says("My own words of the first turn: two GPUs share each layer."),
+]
+PASSAGE: list[Step] = [calls(("explain", {"words": "PP003"})), says("My own words of a passage.")]
+
+
+def asked_last(turns: int, tokens: int) -> str:
+    model = ScriptedModel([*FIRST, *PASSAGE * turns, says("End.")])
+    with Agent(model, options=AgentOptions(knowledge_tokens=0, limits=Limits(tokens=tokens))).chat() as chat:
+        chat.say(REQUEST)
+        for at in range(turns):
+            chat.say(f"explain it, number {at}")
+        chat.say("and now?")
+    model.assert_complete()
+    return model.requests[-1].messages[-1].content
+
+
+def test_a_talk_that_fits_is_given_whole() -> None:
+    told = asked_last(2, 400_000)
+    assert "characters more)" not in told and "are not given" not in told
+    assert told.count("When ignored") == 2  # the end of the passage, each time
+
+
+def test_the_oldest_answers_of_tools_are_shortened_first_and_words_and_decisions_stay() -> None:
+    told = asked_last(6, 8_000)
+    assert 0 < told.count("characters more)") < 7
+    assert "are not given" not in told
+    assert told.rindex("characters more)") < told.index("**When ignored")
+    assert told.count("My own words of a passage.") == 6
+    assert "My own words of the first turn: two GPUs share each layer." in told
+    assert f'turn 1: "{REQUEST}": a request ->' in told
+
+
+def test_then_the_oldest_turns_are_left_out_and_decisions_stay() -> None:
+    told = asked_last(30, 4_000)
+    assert "earlier turns are not given" in told
+    assert "My own words of the first turn" not in told
+    assert "turn 31, person: explain it, number 29" in told
+    assert f'turn 1: "{REQUEST}": a request ->' in told
+    assert estimate_tokens(told) < MEMORY_TOKENS
+
+
+@pytest.mark.parametrize("faults", [1, 2])
+def test_a_talk_that_is_too_long_for_a_server_is_told_in_less(faults: int) -> None:
+    too_long = EndpointError("too_long", "the conversation exceeds the context", 1)
+    model = ScriptedModel([*FIRST, *PASSAGE * 8, *[too_long] * faults, says("End.")])
+    with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
+        for words in (REQUEST, *[f"explain it, number {at}" for at in range(8)]):
+            chat.say(words)
+        assert "End." in chat.say("and now?").text
+    sizes = [len(one.messages[-1].content) for one in model.requests[-1 - faults :]]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1]
