@@ -71,11 +71,18 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
         relaxations=tuple(_relaxations(prefill, decode, max(first.redundant_experts, last.redundant_experts))),
         redundant_experts=max(first.redundant_experts, last.redundant_experts),
-        scheduling=servers[0].scheduling,
+        scheduling=_scheduling((sides["prefill"] or servers)[0].scheduling, (sides["decode"] or servers)[0].scheduling),
         devices=_devices(sides["prefill"] + sides["decode"] + sides[None]),
         refused=tuple(dict.fromkeys((*refusals(launch, servers, architecture), *gpus_given(servers, lacking=True)))),
         remarks=_remarks(servers, architecture),
     )
+
+
+def _scheduling(prefill: Scheduling, decode: Scheduling) -> Scheduling:
+    """The settings of a plan: prompts are cut as where they are computed, requests in flight are those of decode."""
+    sequences = prefill.max_sequences if decode.max_sequences is None else decode.max_sequences
+    budget = decode.token_budget if prefill.token_budget is None else prefill.token_budget
+    return replace(prefill, max_sequences=sequences, token_budget=budget)
 
 
 def _remarks(servers: Sequence[Server], architecture: Architecture) -> tuple[str, ...]:

@@ -169,9 +169,14 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
 
 
 def _inside(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The parts of an object; of a group with a leader the leader's template stands for all its nodes."""
-    has_leader = "leaderTemplate" in value
-    return ((str(key), inner) for key, inner in value.items() if not (has_leader and key == "workerTemplate"))
+    """The parts of an object; of a group with a leader the leader's template stands for all its nodes.
+
+    What a compose file keeps under `x-…` is for its services to take over, and starts nothing.
+    """
+    left_out = {"workerTemplate"} if "leaderTemplate" in value else set[str]()
+    if "services" in value:
+        left_out |= {key for key in value if str(key).startswith("x-")}
+    return ((str(key), inner) for key, inner in value.items() if key not in left_out)
 
 
 def _said(value: Mapping[str, Any], around: _Around) -> _Around:

@@ -14,6 +14,9 @@ _MOST_LINES = 200
 _MOST_CHARS = 8_000
 _ARRAY = re.compile(r"[ \t]*(?:(?:local|declare|readonly|export)[ \t]+(?:-a[ \t]+)?)?(\w{1,60})(\+?)=\((.*)", re.DOTALL)
 _ALL_OF = re.compile(r"\"?\$\{(\w{1,60})\[[@*]\]\}\"?")
+_COUNT_OF = re.compile(r"\$\{#(\w{1,60})\[[@*]\]\}")
+_INDICES_OF = re.compile(r"\"?\$\{!(\w{1,60})\[[@*]\]\}\"?")
+_ONE_OF = re.compile(r"\$\{(\w{1,60})\[(\d{1,3})\]\}")
 _REMARK = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = r"(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')"
 _LIST = re.compile(rf"\[[ \t]*{_QUOTED}(?:[ \t]*,[ \t]*{_QUOTED}){{1,400}}[ \t]*,?[ \t]*\]")
@@ -63,8 +66,25 @@ def _inside(first: str, following: Iterator[str]) -> str:
 
 
 def _put(text: str, arrays: dict[str, str]) -> str:
-    """`text` with the words of arrays in place of their names; of those that are not known the names stay."""
-    return _ALL_OF.sub(lambda match: arrays.get(match[1], match[0]), text[:_MOST_CHARS]) if "${" in text else text
+    """`text` with the words of arrays, their number or their places in place of names; what is not known stays."""
+    if "${" not in text:
+        return text
+    text = _ALL_OF.sub(lambda match: arrays.get(match[1], match[0]), text[:_MOST_CHARS])
+    for pattern, said in ((_COUNT_OF, _count), (_INDICES_OF, _indices), (_ONE_OF, _one)):
+        text = pattern.sub(lambda match, said=said: said(match, arrays.get(match[1], "").split()) or match[0], text)
+    return text
+
+
+def _count(match: re.Match[str], words: list[str]) -> str:
+    return str(len(words)) if words else ""
+
+
+def _indices(match: re.Match[str], words: list[str]) -> str:
+    return " ".join(map(str, range(len(words))))
+
+
+def _one(match: re.Match[str], words: list[str]) -> str:
+    return words[int(match[2])] if int(match[2]) < len(words) else ""
 
 
 def _as_words(match: re.Match[str]) -> str:

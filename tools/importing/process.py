@@ -16,6 +16,7 @@ _MODULES: Mapping[str, EngineName] = {
     "vllm.entrypoints.api_server": "vllm",
     "dynamo.vllm": "vllm",
     "sglang.launch_server": "sglang",
+    "sglang_router.launch_server": "sglang",
     "dynamo.sglang": "sglang",
     "dynamo.sglang.worker": "sglang",
     "dynamo.sglang.decode_worker": "sglang",
@@ -75,6 +76,9 @@ def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str
             if base == "trtllm-serve" and rest[:1] not in (("disaggregated",), ("serve",)) and _is_call(rest):
                 return engine, rest, version
         if image is None and base.partition(":")[0].partition("@")[0] in _IMAGES and "/" in word:
+            # An image that is given to somebody's script is started by that, with whatever else it is given.
+            if any(before.endswith(".sh") for before in words[:place]):
+                return None
             image = place
     if image is None:
         return None

@@ -15,6 +15,7 @@ from math import prod
 
 from .blocks import code_of
 from .functions import called
+from .job import job_variables
 from .loops import loop_in
 from .plain import plain
 from .process import Process, engine_words, image_version, is_launched, is_load_generator
@@ -35,17 +36,14 @@ _GOES_ON = re.compile(r"\\[ \t]*(?:#.*)?$")
 _OPENS_SCRIPT = re.compile(r"(?<![\w-])-[a-z]{0,5}c[ \t]+(['\"])")
 _CALCULATION = re.compile(r"\$\(\(([^()]{1,100})\)\)")
 _SUBSTITUTION = re.compile(r"\$\([^()]{0,400}\)")
-_JOB = re.compile(r"SBATCH[ \t]+--(nodes|gpus-per-node|ntasks|gres)[= \t](?:gpu:(?:\w{1,20}:)?)?(\d{1,5})")
-_JOB_VARIABLES = {
-    "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "gpus-per-node": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
-    "gres": ("SLURM_GPUS_ON_NODE",), "ntasks": ("SLURM_NTASKS",),
-}  # fmt: skip
 _NAME = re.compile(r"\$(?:(\w{1,60})|\{(\w{1,60})(?::?[-=]([^{}]{0,200}))?\})")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
 _ENDS = frozenset({";", "&", "&&", "||", "|", ";;", "(", ")", "|&", ";&"})
 _STARTERS = frozenset({"exec", "nohup", "sudo", "time", "env", "export", "then", "do", "else", "{", "!", "$", ">", "-"})
 _REDIRECTS = frozenset({">", ">>", "<", "&>", ">&", "&>>"})
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
+# What runs a script on another machine.
+_REMOTE = frozenset({"ssh", "pdsh", "sshpass"})
 _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
 
 
@@ -65,6 +63,9 @@ def read_script(text: str, around: Process | None = None, environment: Mapping[s
     code = code_of(text[:MOST_CHARS], _is_command)
     found = Script(files=code.files, variables=dict(environment or {}))
     _Reader(found, around, found.variables, _MOST_DEPTH).read(plain(called(code.lines)))
+    # A file may be named by a variable, and a text that a script writes holds what its variables stand for.
+    written = [(filled(name, found.variables), filled(text, found.variables)) for name, text in found.files.items()]
+    found.files = {name.rsplit("/", 1)[-1]: text for name, text in written}
     return found
 
 
@@ -95,8 +96,7 @@ class _Reader:
                 self.remark = ""
             elif line.lstrip().startswith("#"):
                 comment = line.lstrip().lstrip("#").strip()
-                if job := _JOB.match(comment):
-                    self.variables |= dict.fromkeys(_JOB_VARIABLES[job[1]], job[2])
+                self.variables |= job_variables(comment, self.variables)
                 self.runs_on += tuple(hardware_of_job(comment))
                 self.found.comments.append(comment)
                 self.remark = comment
@@ -271,7 +271,10 @@ def _unredirected(words: list[str]) -> Iterator[str]:
 
 
 def _inner_script(words: list[str]) -> str | None:
-    """The script that a shell is given in a word, as by `bash -c`."""
+    """The script that a shell is given in a word, as by `bash -c`, here or on another machine (`ssh HOST`)."""
+    for place, word in enumerate(words[:-2]):
+        if word.rsplit("/", 1)[-1] in _REMOTE:
+            return next((one for one in words[place + 2 :] if " " in one and may_launch(one)), None)
     for place, word in enumerate(words[:-2]):
         if word.removeprefix("--entrypoint=") in _SHELLS:
             # Between a shell as an image's entry point and its flag stands the image.
