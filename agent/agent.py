@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..tools.checkpoint import stoppable
 from ..tools.errors import InputError
 from ..tools.language.said import Said
 from .loop.planner import AgentOptions, ModelPlanner
@@ -47,6 +50,24 @@ class Agent(ModelPlanner):
         """
         reader = self.reader()
         return self.run_intent(intent_of(request, brief=brief, flags=flags, reader=reader), request, reader)
+
+    async def arun(self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
+        """As `run`, in a thread of its own, for servers. Where the task is cancelled the work stops at its next step; a
+        request to the model that is under way ends with its own time limit.
+
+        Raises:
+            InputError: as `run`.
+        """
+        is_over = threading.Event()
+
+        def work() -> PlanResult:
+            with stoppable(is_over.is_set):
+                return self.run(request, brief=brief, flags=flags)
+
+        try:
+            return await asyncio.to_thread(work)
+        finally:
+            is_over.set()
 
     def search(
         self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None, top: int | None = None
