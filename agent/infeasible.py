@@ -17,6 +17,7 @@ from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
+from .other_ways import other_ways
 from .reasons import figures, named
 from .results import Infeasible, Needs
 
@@ -222,6 +223,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         shortfall_bytes=binding.shortfall_bytes,
         needs=_needs(request, sized, at_most, binding.rule),
         closest=binding.closest,
+        other_ways=other_ways(request) if binding.rule in ("ME001", "PE010") else (),
     )
 
 

@@ -9,6 +9,7 @@ from ..tools.language.said import OpenPrecisions
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ..tools.search.ranking import complexity
 from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption
@@ -160,8 +161,11 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     if candidate.warnings and not chosen.warnings:
         return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
     if abs(share) < TIE_SHARE * 100:
-        lead = (
-            f"{candidate.gpus} GPUs instead of {chosen.gpus}" if candidate.gpus != chosen.gpus else "it is less simple"
-        )
-        return f"the same within {abs(share):.1f}% ({number(other)} {unit}), but {lead}"
+        if candidate.gpus != chosen.gpus:
+            lead = f"but {candidate.gpus} GPUs instead of {chosen.gpus}"
+        elif complexity(candidate.strategy) > complexity(chosen.strategy):
+            lead = "but it is less simple"
+        else:
+            lead = "and no simpler"
+        return f"the same within {abs(share):.1f}% ({number(other)} {unit}), {lead}"
     return versus

@@ -121,6 +121,8 @@ class Infeasible(Sparse):
     shortfall_bytes: int | None = None
     needs: Needs
     closest: Candidate | None = None
+    # Other number formats on this hardware and other cards of that number that would do, with the plan on each.
+    other_ways: tuple[str, ...] = ()
 
 
 class PlanResult(Displayed, Frozen):

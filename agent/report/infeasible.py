@@ -44,6 +44,7 @@ def infeasible_section(infeasible: Infeasible) -> Section:
     if infeasible.shortfall_bytes is not None:
         facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
     facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
+    facts += (f"Would do: {one}" for one in infeasible.other_ways)
     if infeasible.closest:
         facts.append(f"Closest: {_closest_text(infeasible.closest)}")
     return section("Why, and what would do", Bullets(tuple(facts)))

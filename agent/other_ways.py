@@ -1,0 +1,81 @@
+"""What else would do where a request has no plan: narrower number formats, and other cards of that number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from ..tools.catalog.accelerators import Accelerator
+from ..tools.catalog.hardware import all_accelerators
+from ..tools.checkpoint import if_time
+from ..tools.errors import InputError
+from ..tools.language.said import OpenPrecisions
+from ..tools.plan.constraints import chosen_kinds
+from ..tools.plan.describe import precision_name
+from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.search import search
+from ..tools.search.sizing import facts_of
+from .intent.formats import QUALITY, formats_on
+from .reasons import figures, named
+
+# So many cards are looked at, each takes a search, until so many would do.
+_MOST_CARDS, _ENOUGH_CARDS = 5, 2
+
+
+def other_ways(request: SearchRequest) -> tuple[str, ...]:
+    """Each way in one line, with the plan that there would be; none where nothing that was looked at would do."""
+    return (*_formats(request), *_cards(request))
+
+
+def _formats(request: SearchRequest) -> Iterator[str]:
+    if request.precisions:
+        return  # they were open, and looked at
+    accelerator, own = request.facts.accelerator, request.architecture.native_precision
+    for precision in formats_on(OpenPrecisions(is_open=True), own, accelerator):
+        if precision != request.precision:
+            name = precision_name(precision)
+            best = _best(replace(request, precision=precision), f"a plan in {name}")
+            if best is not None:
+                yield f"in {name}: {named(best)} with {figures(best)}; {QUALITY}"
+
+
+def _cards(request: SearchRequest) -> Iterator[str]:
+    """Cards of the same maker with more memory or more bandwidth, the nearest first."""
+    own = request.facts.accelerator
+    if chosen_kinds(request.policy.constraints or ()):
+        return
+    better = [
+        one
+        for one in all_accelerators()
+        if one.vendor == own.vendor
+        and one.typical_node_accelerators == own.typical_node_accelerators
+        and one.memory_bytes()[0] > own.memory_bytes()[0]
+        and (one.memory_bandwidth_gb_s or 0) >= (own.memory_bandwidth_gb_s or 0)
+    ]
+    nearest = sorted(better, key=lambda card: card.memory_bytes()[0])[:_MOST_CARDS]
+    tried = ((one, _best(_on(request, one), f"a plan on {one.id}")) for one in nearest)
+    found = ((one, best) for one, best in tried if best is not None)
+    for one, best in islice(found, _ENOUGH_CARDS):
+        yield f"on {request.facts.gpus} × {one.id}: {named(best)} with {figures(best)}"
+
+
+def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
+    """The request on as many of another card."""
+    hardware = request.hardware.model_copy(update={"accelerator": accelerator.id, "intra_node_bw_gb_s": None})
+    return replace(
+        request,
+        hardware=hardware,
+        facts=facts_of(hardware, accelerator),
+        precision=request.precision.on(accelerator),
+        precisions=tuple(one.on(accelerator) for one in request.precisions),
+    )
+
+
+def _best(request: SearchRequest, what: str) -> Candidate | None:
+    """The best plan, where there is one and what it needs is known."""
+    try:
+        found = if_time(what, lambda: search(request))
+    except InputError:
+        return None
+    return None if found is None else found.best
