@@ -8,6 +8,7 @@ with a count of the rest. What a proposal holds is quoted shortened: no id or va
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal
@@ -20,6 +21,9 @@ from ...tools.rules.base import Violation
 from .judge import Judgement
 from .shorten import bounded, rounded, short_text, short_value
 
+_OR = re.compile(r",? or (?=name|use|lift|take|another)")
+# What is the person's, as remedies speak of it.
+_DECIDED = re.compile(r"policy\.|number format|another engine|lift the limit|a format that")
 Level = Literal["none", "bit", "codes", "full", "patch"]
 
 MOST_FINDINGS = 12
@@ -115,10 +119,15 @@ def finding(violation: Violation) -> dict[str, Any]:
         ),
         "value": short_value(violation.value, _LONGEST_VALUE),
         "expected": short_value(violation.expected, _LONGEST_VALUE),
-        "remedy": short_text(violation.remedy),
+        "remedy": short_text(open_remedy(violation.remedy)),
         "fix": violation.fix,
     }
     return {name: value for name, value in told.items() if value is not None and value not in ("", [], {})}
+
+
+def open_remedy(remedy: str) -> str:
+    """The ways of a remedy that a proposal can go: what the person decided is not offered."""
+    return ", or ".join(way for way in _OR.split(remedy) if not _DECIDED.search(way))
 
 
 def _capped(shown: list[Any], places: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.loop.feedback import MOST_FINDINGS, Level, feedback, finding, findings_told
+from shardwright.agent.loop.feedback import MOST_FINDINGS, Level, feedback, finding, findings_told, open_remedy
 from shardwright.agent.loop.judge import Judgement, judge_document, judge_text
 from shardwright.agent.loop.places import parents_first, right_already
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
@@ -53,6 +53,13 @@ def test_the_bad_example_of_every_rule_is_told_with_its_rule_its_place_and_what_
     assert len(printed(told)) < LONGEST
     assert told_of(document, "codes") == {"rules": told["rules"]}
     assert told_of(document, "bit") == told_of(document, "none") == {}
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_no_remedy_offers_what_is_the_persons_to_decide(rule: Rule) -> None:
+    offered = open_remedy(rule.remedy)
+    assert not any(word in offered for word in ("policy.", "number format", "another engine", "lift"))
+    assert offered or rule.remedy.startswith("name a format")
 
 
 def test_each_level_tells_what_the_one_below_does_and_more() -> None:
