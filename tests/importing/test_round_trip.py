@@ -35,3 +35,20 @@ def test_what_was_exported_is_imported_as_the_same_plan(name: str, target: str) 
     back = shardwright.import_plan(found.text)
     assert content_hash(back.plan) == content_hash(_on_engine(name, target))
     assert not back.not_understood and not back.unplanned and not back.refused
+
+
+@pytest.mark.parametrize("target", ["vllm", "slurm", "kubernetes"])
+def test_what_a_plan_was_asked_for_comes_back_whatever_lists_it_holds(target: str) -> None:
+    asked = {"relaxations": ["attention_dp", "tp_in_expert"], "constraints": ["tp <= 4", "reserved_gpus = 1"]}
+    made = shardwright.plan(
+        model="Qwen/Qwen3-30B-A3B",
+        hardware="1x8:h100-sxm",
+        engine="vllm",
+        input_tokens=1024,
+        output_tokens=128,
+        **asked,
+    )
+    assert made.plan is not None
+    text = shardwright.export(made.plan, target).text
+    assert text is not None
+    assert content_hash(shardwright.import_plan(text).plan) == content_hash(made.plan)

@@ -30,6 +30,9 @@ def plain(lines: Iterable[str]) -> Iterator[str]:
     arrays: dict[str, str] = {}
     waiting = iter(lines)
     for line in waiting:
+        if line.lstrip().startswith("#"):
+            yield line
+            continue
         array = _ARRAY.match(line) if "=(" in line else None
         if array is not None:
             words = _inside(array[3], waiting)
