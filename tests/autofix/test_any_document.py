@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,9 @@ _JSON = st.recursive(
     max_leaves=12,
 )
 _FIELDS = ("format", "version", "model", "hardware", "workload", "precision", "policy", "strategy", "nodes", "edges")
+
+
+WITHOUT_EDGES = Path(__file__).parents[1] / "cases" / "without_edges.json"
 
 
 def holds_true(result: FixResult) -> None:
@@ -120,3 +124,9 @@ def test_nothing_that_was_decided_is_changed_where_only_safe_fixes_are_wanted() 
 def test_a_file_that_cannot_be_opened_is_refused() -> None:
     with pytest.raises(InputError):
         autofix("no such file")
+
+
+def test_a_list_that_is_missing_is_begun_before_anything_is_put_into_it() -> None:
+    result = autofix(json.loads(WITHOUT_EDGES.read_text(encoding="utf-8")))
+    assert result.valid
+    holds_true(result)

@@ -81,8 +81,8 @@ def test_the_engines_own_code_has_accepted_every_command() -> None:
     """What vLLM 0.33.0 and SGLang 0.5.23 accepted when they were asked (`benchmarks/engine_parsers.py`)."""
     rows = json.loads((Path(__file__).parents[1] / "cases" / "accepted_commands.json").read_text(encoding="utf-8"))
     accepted = {row["id"]: (row["environment"], row["arguments"]) for row in rows}
-    # Context parallelism and an all-to-all by DeepEP load kernels that are there on a GPU alone: they cannot be asked.
-    unasked = {"--prefill-context-parallel-size", "--all2all-backend", "--moe-a2a-backend"}
+    # Context parallelism takes the runner of GPUs alone: it cannot be asked.
+    unasked = {"--prefill-context-parallel-size"}
     commands = ((name, launch) for name, _, launch in askable() if unasked.isdisjoint(launch.arguments))
     written = {name: (launch.environment, list(launch.arguments)) for name, launch in commands}
     assert written == accepted

@@ -43,10 +43,20 @@ def compile_patch(document: Mapping[str, Any], changes: Iterable[Change]) -> Pat
         patch += _set(document, change, guarded)
     for change in checked(sorted((change for change in kept if change.action == "remove"), key=_from_the_end)):
         patch += _remove(document, change)
-    for change in kept:
-        if change.action == "append":
-            patch.append({"op": "add", "path": f"{pointer(change.path)}/-", "value": change.value})
+    appended = [change for change in kept if change.action == "append"]
+    for path in dict.fromkeys(change.path for change in appended):
+        # A list that the document does not have, and that is not set here, is begun.
+        if not _is_list(document, path) and path not in {change.path for change in kept if change.action == "set"}:
+            patch.append({"op": "add", "path": pointer(path), "value": []})
+    patch += ({"op": "add", "path": f"{pointer(one.path)}/-", "value": one.value} for one in appended)
     return tuple(patch)
+
+
+def _is_list(document: Mapping[str, Any], path: tuple[Step, ...]) -> bool:
+    try:
+        return isinstance(value_at(document, path), list)
+    except LookupError:
+        return False
 
 
 def _from_the_end(change: Change) -> tuple[Any, ...]:

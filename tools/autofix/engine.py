@@ -170,10 +170,16 @@ class Repair:
         return tuple(left), mended
 
 
+def _begins(change: Change) -> bool:
+    """Whether a change sets a whole list or block of the document."""
+    return change.action == "set" and len(change.path) == 1
+
+
 def patches(document: dict[str, Any], fixes: Iterable[Fix]) -> Iterator[AppliedFix]:
     """`fixes`, all told of `document`, as patches of which each begins where the one before ends."""
     patched, gone = Patched(document), dict[Any, list[int]]()
-    for fix in fixes:
+    # A list that one of them begins anew is begun before another adds to it.
+    for fix in sorted(fixes, key=lambda fix: not any(_begins(change) for change in fix.changes)):
         patch = compile_patch(patched.document, [_moved(change, gone) for change in fix.changes])
         patched.apply(patch)
         for change in fix.changes:

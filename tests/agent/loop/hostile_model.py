@@ -13,7 +13,7 @@ from shardwright.agent.model.messages import ModelRequest, Reply, ToolCall, Usag
 
 from .hostile_documents import HOSTILE_IDS, Document, SchemaDraw, as_written, hostile_document
 
-_HANDLES = ("d1", "d1", "d2", "d3", "d4", "d99", "", "d1\u0000", *HOSTILE_IDS[:3])
+_HANDLES = ("reference", "d1", "d1", "d2", "d3", "d4", "d99", "", "d1\u0000", *HOSTILE_IDS[:3])
 _POINTERS = (
     "/strategy/prefill/tp", "/strategy/dp", "/nodes/0", "/nodes/-", "/nodes/3/devices", "/edges/0", "/edges",
     "/workload/concurrency", "/policy/relaxations/-", "/model/config/num_hidden_layers", "/strategy/gpu_count", "",

@@ -23,13 +23,14 @@ from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.context import Passages
 from shardwright.agent.loop.loop import Ending, Options, run
 from shardwright.agent.loop.outcome import Status
-from shardwright.agent.loop.question import Question
+from shardwright.agent.loop.question import OPEN_SETTINGS, Question
 from shardwright.agent.loop.report import result_of
 from shardwright.agent.loop.transcript import Recorder, Setup
 from shardwright.agent.results import PlanResult
 from shardwright.agent.toolset import toolset
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.strategy_answer import STRATEGY_ANSWER
+from shardwright.tools.plan.document import ServingBlock
 
 from .hostile_model import HostileModel
 
@@ -131,8 +132,14 @@ def broken_bounds(ending: Ending, seconds: float) -> Iterator[str]:
         yield f"{spent.turns} turns, {spent.corrections} corrections"
     if spent.tool_calls > LIMITS.tool_calls + MOST_CALLS_AT_ONCE:
         yield f"{spent.tool_calls} tool calls"
-    if (ending.status in ("accepted", "accepted_after_repair")) and ending.standing is None:
+    if ending.status == "accepted_after_repair" and ending.standing is None:
         yield "accepted without a plan"
+
+
+def _decided(serving: ServingBlock | None, asked: ServingBlock | None) -> ServingBlock:
+    """The settings of a plan without those that the request leaves open."""
+    left_open = {name for name in OPEN_SETTINGS if asked is None or getattr(asked, name) is None}
+    return (serving or ServingBlock()).model_copy(update=dict.fromkeys(left_open))
 
 
 def unanswered(question: Question, result: PlanResult) -> Iterator[str]:
@@ -152,7 +159,7 @@ def unanswered(question: Question, result: PlanResult) -> Iterator[str]:
         "precision": plan.precision == asked.precision,
         "relaxations": set(plan.policy.relaxations) <= set(intent.relaxations),
         "memory utilization": plan.policy.memory_utilization == intent.memory_utilization,
-        "serving": plan.serving == asked.serving,
+        "serving": _decided(plan.serving, asked.serving) == (asked.serving or ServingBlock()),
     }
     yield from (f"the {name} is not what was asked for" for name, holds in same.items() if not holds)
 
