@@ -73,7 +73,6 @@ class Desk:
     searches: dict[Asked, SearchResult] = field(default_factory=dict["Asked", SearchResult])
     offered: dict[str, Candidate] = field(default_factory=dict[str, Candidate])
     would_need: dict[tuple[str, ...], WouldNeed] = field(default_factory=dict[tuple[str, ...], WouldNeed])
-
     makers: dict[str, Maker] = field(default_factory=dict[str, Maker])
 
     def __post_init__(self) -> None:

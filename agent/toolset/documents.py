@@ -12,7 +12,6 @@ from ...tools.plan.document import Strategy
 from ...tools.plan.reader import read_document
 from ...tools.plan.view import as_list, as_mapping
 from ...tools.validate import validate
-from ..loop.desk import Maker
 from ..loop.feedback import Level, findings_told
 from ..loop.judge import check_size, check_written_out
 from ..loop.places import parents_first, right_already
@@ -68,12 +67,8 @@ def validated(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
     return told | findings_told(found, right_already(found, document), level)
 
 
-def kept(
-    bench: Bench, document: Mapping[str, Any], maker: Maker = "model"
-) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Put a document that `maker` made on the desk under what was asked for.
-
-    Returns its handle, as it lies there, and what was put right.
+def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Put a document on the desk under what was asked for: its handle, as it lies there, and what was put right.
 
     Raises:
         InputError: the desk is full, or the document larger than any plan for this hardware.
@@ -84,4 +79,4 @@ def kept(
     check_written_out(read)
     check_size(bench.desk, raw)
     pinned = question.pinned(bench.desk.hidden(raw))
-    return bench.desk.put(pinned, maker), pinned, question.contradictions(raw)
+    return bench.desk.put(pinned), pinned, question.contradictions(raw)

@@ -41,7 +41,7 @@ def last_feedback(request: ModelRequest) -> Feedback | None:
         return None
     found: dict[str, Any] = {}
     for message in messages[last + 1 :]:
-        for said in _objects(message.content):
+        for said in objects_in(message.content):
             found = {**said, **found}
     return Feedback(
         is_rejected=found.get("accepted") is False,
@@ -59,7 +59,7 @@ def _list(found: dict[str, Any], name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _objects(content: str) -> Iterator[dict[str, Any]]:
+def objects_in(content: str) -> Iterator[dict[str, Any]]:
     """The JSON objects that stand in a message, each on a line of its own."""
     for line in content.splitlines():
         if line.startswith("{"):

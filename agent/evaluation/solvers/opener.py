@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....tools.calibration.custom import CustomCalibration
-from ....tools.strict_json import parse
-from ....tools.strict_values import JsonError
 from ...loop.against import REFERENCE
 from ...loop.planner import AgentOptions
 from ...model.client import ModelClient
@@ -16,6 +14,7 @@ from ...model.messages import ModelRequest, Reply
 from ...model.scripted import calls
 from ..posed import PosedCase
 from ..solver import HELD
+from .feedback import objects_in
 from .speaker import Speaker, submits
 
 
@@ -41,7 +40,9 @@ def speaker_of(objective: str, name: str = "opener") -> ModelClient:
     def answer(request: ModelRequest) -> Reply:
         if not any(one.role == "assistant" for one in request.messages):
             return calls(("search_strategies", {"count": 3}))
-        offers = {handle: sign * change for handle, change in _offers(_object(request.messages[-1].content))}
+        offers = {
+            handle: sign * change for handle, change in _offers(next(objects_in(request.messages[-1].content), {}))
+        }
         best = max(offers, key=offers.__getitem__, default=REFERENCE)
         return submits(request, handle=best if offers.get(best, 0.0) > 0.0 else REFERENCE)
 
@@ -58,11 +59,3 @@ def _offers(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         handle, change = one.get("handle"), one.get("against_reference")
         if isinstance(handle, str) and isinstance(change, str):
             yield handle, float(change.rstrip("%"))
-
-
-def _object(content: str) -> dict[str, Any]:
-    try:
-        value = parse(content, "")
-    except JsonError:
-        return {}
-    return value if isinstance(value, dict) else {}
