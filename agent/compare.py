@@ -18,7 +18,7 @@ from ..tools.comparison.result import Comparison
 from ..tools.comparison.side import Document
 from ..tools.comparison.words import concluded
 from ..tools.errors import InputError
-from ..tools.files import shown_path
+from ..tools.files import is_there, shown_path
 from ..tools.importing.launch import is_launch, read_launch
 from ..tools.language import whole_strategy
 from ..tools.language.said import StatedStrategy
@@ -90,10 +90,7 @@ def is_words(text: str) -> bool:
     """Whether `text` is a strategy in words: neither JSON nor the path of a file."""
     if is_json_text(text) or text.lower().endswith(_FILES):
         return False
-    try:
-        return not Path(text).is_file()
-    except (OSError, ValueError):  # too long a name, or one that no path may have
-        return True
+    return not is_there(text)
 
 
 def launched_beside(text: str, plan: Plan) -> Imported | None:

@@ -13,6 +13,7 @@ from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
 from ..tools.autofix.result import FixResult
 from ..tools.errors import InputError, expect
+from ..tools.files import is_there
 from ..tools.language.request import read_words
 from ..tools.language.said import Said
 from ..tools.plan.collector import collector_paused
@@ -79,10 +80,7 @@ def _is_text(source: str) -> bool:
     """Whether it is a proposal in words: it has what no name of a file has, or words apart and is no file."""
     if not source.strip() or any(sign in source for sign in SIGNS_OF_TEXT):
         return True
-    try:
-        return any(letter.isspace() for letter in source) and not Path(source).exists()
-    except (OSError, ValueError):
-        return True
+    return any(letter.isspace() for letter in source) and not is_there(source, or_folder=True)
 
 
 def plan_defaults(request: str, document: Mapping[str, Any] | None) -> PlanDefaults:

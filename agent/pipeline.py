@@ -5,10 +5,10 @@ It needs no language model. A result leaves only through the validator: what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
@@ -52,13 +52,13 @@ def plan(
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
-    brief: Iterable[str | Path] = (),
+    brief: Iterable[str | Path] | Mapping[str, str] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> PlanResult:
-    """Plan a deployment from a request in words, a brief (one file or several), arguments, or from all of them.
+    """Plan a deployment from a request in words, a brief (files, or texts by name), arguments, or from all of them.
 
     Arguments win over words, and words over a brief. `model` is a catalogue name, the path of a config.json, or a
     config; `hardware` is `2x8:h100-sxm`, the name of an accelerator (then the fewest that do), or a hardware block;
@@ -84,7 +84,7 @@ def stated_intent(
     request: str | None,
     said: Said | None,
     *,
-    brief: Iterable[str | Path] = (),
+    brief: Iterable[str | Path] | Mapping[str, str] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     stated: Arguments,
@@ -108,7 +108,7 @@ def stated_intent(
 def intent_of(
     request: str | None = None,
     *,
-    brief: Iterable[str | Path] = (),
+    brief: Iterable[str | Path] | Mapping[str, str] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     reader: ModelReader | None = None,
@@ -123,13 +123,7 @@ def intent_of(
     said: list[Said] = []
     expect(flags, (Said, NoneType), "flags", "a Said is expected")
     if brief:
-        from ..tools.language.brief import brief_texts
-
-        files = (brief,) if isinstance(brief, str | Path) else brief
-        expect(files, Iterable, "brief", "the path of a file, or several, is expected")
-        for path in files:
-            expect(path, (str, Path), "brief", "the path of a file is expected")
-        said.append(_read("brief", brief_texts([Path(path) for path in files]), reader))
+        said.append(_read("brief", _brief(brief), reader))
     if request is not None:
         # The model may come from a brief or a flag: words alone must name it.
         named = bool(brief) or (flags is not None and (flags.model or flags.model_config_object) is not None)
@@ -141,6 +135,23 @@ def intent_of(
     intent = complete(*said)
     own = own_calibration(calibration)
     return intent if own is None else intent.model_copy(update={"calibration": own})
+
+
+def _brief(brief: Iterable[str | Path] | Mapping[str, str]) -> list[tuple[str, str]]:
+    """The texts of a brief by their names: given as they are, or read from files.
+
+    Raises:
+        InputError: as `plan`.
+    """
+    from ..tools.language.brief import brief_texts
+
+    if isinstance(brief, Mapping):
+        return list(cast("Mapping[str, str]", brief).items())
+    files = (brief,) if isinstance(brief, str | Path) else brief
+    expect(files, Iterable, "brief", "the path of a file, or several, is expected")
+    for path in files:
+        expect(path, (str, Path), "brief", "the path of a file is expected")
+    return brief_texts([Path(path) for path in files])
 
 
 def _read(

@@ -9,7 +9,9 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from .errors import InputError
@@ -22,16 +24,48 @@ _KINDS = (
     (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device")
 )  # fmt: skip
 
+_IS_SHUT: ContextVar[bool] = ContextVar("shardwright_files_are_shut", default=False)
 
-def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "") -> bytes:
+
+@contextmanager
+def without_files() -> Generator[None]:
+    """Inside, no file that somebody names is opened, written or looked for: for what a stranger asks over a wire."""
+    token = _IS_SHUT.set(True)
+    try:
+        yield
+    finally:
+        _IS_SHUT.reset(token)
+
+
+def check_open(name: str) -> None:
+    """See that files may be used here; errors call the file `name`.
+
+    Raises:
+        InputError: they may not (`without_files`).
+    """
+    if _IS_SHUT.get():
+        raise InputError(f"{name}: no file is opened here; send the content itself")
+
+
+def is_there(path: str | Path, *, or_folder: bool = False) -> bool:
+    """Whether a file (or a folder) has that name; never where files may not be used, or no path can be so."""
+    try:
+        return not _IS_SHUT.get() and (Path(path).exists() if or_folder else Path(path).is_file())
+    except (OSError, ValueError):
+        return False
+
+
+def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "", *, is_own: bool = False) -> bytes:
     """The bytes of the file at `path`, which errors call `name`; `hint` ends the line where it is too large.
 
     A file, or a stream that the caller holds open (`/dev/stdin`, `/dev/fd/63`): another named pipe may never be written
-    to, and a device may never end.
+    to, and a device may never end. `is_own`: nobody named the path, it is one of ours.
 
     Raises:
-        InputError: it cannot be read, is no file, or is larger than `most_bytes`.
+        InputError: it cannot be read, is no file, is larger than `most_bytes`, or files may not be used here.
     """
+    if not is_own:
+        check_open(name)
     try:
         with io.BufferedReader(io.FileIO(path, opener=_opened_at_once)) as stream:
             kind = os.fstat(stream.fileno()).st_mode
@@ -92,6 +126,7 @@ def file_place(path: Path) -> Path:
         InputError: the folder is missing, or the place is a folder.
     """
     name = shown_path(path)
+    check_open(name)
     try:
         target = path.resolve()
         is_folder, has_parent = target.is_dir(), target.parent.is_dir()
@@ -137,6 +172,7 @@ def folder_place(path: Path) -> Path:
         InputError: something else is there, or the folder around it is missing.
     """
     name = shown_path(path)
+    check_open(name)
     try:
         target = path.resolve()
         is_taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ...tools.files import is_there
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text
 from .flags import FILE, TEXT, output_format, strict_option
@@ -67,10 +68,7 @@ def _is_file(text: str) -> bool:
         return True
     if "\n" in text or len(text) > 1000:
         return False
-    try:
-        return Path(text).is_file() or (text.lower().endswith(_FILES) and " " not in text.strip())
-    except (OSError, ValueError):
-        return False
+    return is_there(text) or (text.lower().endswith(_FILES) and " " not in text.strip())
 
 
 def _texts(source: tuple[str, ...]) -> tuple[str, dict[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import InputError
-from ..files import read_bounded, shown_path
+from ..files import check_open, read_bounded, shown_path
 from ..strict_json import parse
 
 MAX_CONFIG_BYTES = 2_000_000
@@ -20,6 +20,7 @@ def read_config_file(path: Path) -> Mapping[str, Any]:
         InputError: it cannot be read, is larger than 2 MB, or is no JSON object.
     """
     name = f"model config {shown_path(path)}"
+    check_open(name)
     try:
         if path.is_dir():
             path, name = path / "config.json", f"{name}/config.json"

@@ -124,7 +124,7 @@ def _read(path: Path, repository: str) -> Mapping[str, Any] | None:
     if not path.is_file():
         return None
     name = f"{path.name} of {repository} in the Hugging Face cache"
-    return parse_config(read_bounded(path, MAX_HUB_CONFIG_BYTES, name), name)
+    return parse_config(read_bounded(path, MAX_HUB_CONFIG_BYTES, name, is_own=True), name)
 
 
 def _snapshot(repository: str) -> Path | None:
@@ -133,7 +133,7 @@ def _snapshot(repository: str) -> Path | None:
     try:
         reference = repository_folder(repository) / "refs" / "main"
         if reference.is_file():
-            commit = read_bounded(reference, 200, str(reference)).decode("ascii", "replace").strip()
+            commit = read_bounded(reference, 200, str(reference), is_own=True).decode("ascii", "replace").strip()
             return snapshots / commit if _COMMIT.fullmatch(commit) else None
         commits = [entry for entry in snapshots.iterdir() if _COMMIT.fullmatch(entry.name)]
     except (OSError, InputError):

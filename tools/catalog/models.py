@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
+from ..files import is_there
 from .architecture import Architecture
 from .checkpoints import checkpoint_of
 from .config import read_architecture
@@ -266,16 +267,9 @@ def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:
     if isinstance(reference, Mapping):
         return _from_config(reference, "config", "given as an object")
     path = Path(reference)
-    if isinstance(reference, Path) or reference.strip().endswith(".json") or _has_config(path):
+    if isinstance(reference, Path) or reference.strip().endswith(".json") or is_there(path / "config.json"):
         return _from_config(read_config_file(path), str(path), f"file {path}")
     return find_model(reference)
-
-
-def _has_config(path: Path) -> bool:
-    try:
-        return (path / "config.json").is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _from_config(config: Mapping[str, Any], where: str, source: str) -> ModelEntry:

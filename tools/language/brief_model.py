@@ -14,6 +14,7 @@ from typing import Any
 
 from ..catalog.models import ModelEntry, find_model
 from ..errors import InputError
+from ..files import is_there
 from .brief_facts import Fact, Facts, same, show
 from .brief_statements import StatedObject, Statement
 from .errors import BriefError
@@ -88,7 +89,7 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
     if label is not None and str(label.value).endswith(".json"):
         if config is None:
             path = folder / str(label.value)
-            return StatedModel(name=str(path if path.is_file() else label.value), words=label.words)
+            return StatedModel(name=str(path if is_there(path) else label.value), words=label.words)
         label = None
     dimensions = _dimensions(facts, config)
     if config is not None:

@@ -1,0 +1,99 @@
+"""What an operation is: a name, a typed question, the answer of the library, and how that is told to people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...tools.errors import InputError
+from ...tools.files import without_files
+from ...tools.plan.reader import MAX_DOCUMENT_BYTES
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+
+# Columns of texts for people.
+WIDTH = 100
+# Faults of a question that a refusal names.
+MOST_FAULTS = 5
+
+
+class Question(BaseModel):
+    """What is asked of an operation; a field that there is not is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Asked = TypeVar("Asked", bound=Question)
+Answered = TypeVar("Answered", bound=BaseModel)
+
+Document = Annotated[
+    dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)],
+    Field(description="The plan document: the object itself, or its JSON text. Never a path."),
+]
+
+
+@dataclass(frozen=True)
+class Operation(Generic[Asked, Answered]):
+    """One thing that can be asked. `run` raises what the library raises; `text` is the report that the command prints.
+
+    `answers` are the kinds of answers that there are.
+
+    `is_long`: it may take seconds, says what it does (`tools/checkpoint.doing`) and stops at checkpoints. With
+    `takes_agent` a language model, where one is configured, may be asked.
+    """
+
+    name: str
+    summary: str
+    description: str
+    asked: type[Asked]
+    answers: tuple[type[BaseModel], ...]
+    run: Callable[[Asked, Agent | None], Answered]
+    text: Callable[[Answered], str]
+    is_long: bool = False
+    takes_agent: bool = False
+
+    def answer(self, question: Asked, agent: Agent | None = None) -> Answered:
+        """The answer to `question`; no file is opened for it.
+
+        Raises:
+            ShardwrightError: as the library's function of that name.
+        """
+        with without_files():
+            return self.run(question, agent if self.takes_agent else None)
+
+    def question(self, fields: object) -> Asked:
+        """`fields` as the question of this operation.
+
+        Raises:
+            InputError: they are none; the message names the first fields that are wrong.
+        """
+        try:
+            return self.asked.model_validate(fields)
+        except ValidationError as error:
+            raise InputError(f"{self.name}: {'; '.join(_faults(error))}") from None
+
+
+def _faults(error: ValidationError) -> Iterator[str]:
+    """What is wrong, fields that there are not first: one that is missing may stand under such a name."""
+    found = error.errors(include_url=False, include_input=False)
+    for one in sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")[:MOST_FAULTS]:
+        place = ".".join(map(str, one["loc"]))[:200]
+        what = "there is no such field" if one["type"] == "extra_forbidden" else one["msg"][:500]
+        yield f"{place}: {what}" if place else what
+
+
+def plan_text(document: dict[str, Any] | str) -> dict[str, Any] | str:
+    """A document as the library takes it: an object, or a text that cannot be taken for a path.
+
+    Raises:
+        InputError: the text is no JSON.
+    """
+    from ...tools.plan.reader import is_json_text
+
+    if isinstance(document, str) and not is_json_text(document):
+        raise InputError("plan: the object of a plan document or its JSON text is expected")
+    return document
