@@ -8,6 +8,7 @@ from functools import lru_cache
 from ...tools.errors import InputError
 from ...tools.plan.document import Strategy
 from ...tools.search.candidate import Candidate, SearchRequest
+from ...tools.search.ranking import worth
 from ...tools.search.search import base_setting
 from ...tools.search.simulated import candidate_at, refined
 from ..loop.question import MOST_CONCURRENT, Question
@@ -63,13 +64,8 @@ def _open(question: Question) -> SearchRequest:
 
 
 def badness(candidate: Candidate, objective: str) -> float:
-    """What is to be small for `objective`: end-to-end time, or GPU time per token; infinite where it is no plan."""
-    if not candidate.feasible:
-        return float("inf")
-    if objective == "latency":
-        return candidate.end_to_end_ms or float("inf")
-    rate = candidate.output_tokens_per_s_per_gpu if objective == "cost" else candidate.output_tokens_per_s
-    return 1.0 / rate if rate else float("inf")
+    """What is to be small for `objective`; infinite where the candidate is no plan."""
+    return worth(candidate, objective) if candidate.feasible else float("inf")
 
 
 def regret_pct(question: Question, own: Strategy, golden: Strategy) -> float | None:

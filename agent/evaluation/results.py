@@ -52,13 +52,28 @@ class Detail(ResultModel):
     picture: str = ""
 
 
+class Gain(ResultModel):
+    """The plan of an answer beside the built-in proposer's, by the objective's own figure.
+
+    `pct` is above zero where the plan is better; `same`: the search does not tell the two apart.
+    """
+
+    objective: str
+    own: float
+    built_in: float
+    unit: str
+    pct: float
+    verdict: Literal["better", "same", "behind"]
+
+
 class CaseResult(ResultModel):
     """What one solver did in one case, one time.
 
     `case` is the digest of the case. `stages` are the marks of each plan rung at each stage, `marks` those of the
     rungs about the whole answer. `is_repair`: the case gives a broken proposal. `answer` is the kind of answer,
-    `strategy` what was answered and `golden` what is right, as it was read, in the field's shorthand. `fault` says
-    what broke in the harness or the dataset: such a case counts as lost.
+    `strategy` what was answered and `golden` what is right, as it was read, in the field's shorthand. `gain` is there
+    where someone was asked beside the built-in proposer. `fault` says what broke in the harness or the dataset: such a
+    case counts as lost.
     """
 
     id: str
@@ -75,6 +90,7 @@ class CaseResult(ResultModel):
     status: str = ""
     plan_from: str = ""
     proposals: int = 0
+    gain: Gain | None = None
     spent: Spent = Spent()
     rules_broken: tuple[str, ...] = ()
     fault: str | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...tools.errors import ShardwrightError
 from ...tools.plan.describe import describe
 from .case import Case
+from .gain import gain_of
 from .marks import Mark, Solution
 from .posed import PosedCase, pose
 from .results import CaseResult, about_case, lost_everywhere
@@ -70,6 +71,7 @@ def marked(found: PosedCase, solution: Solution, epoch: int) -> CaseResult:
         status=solution.status,
         plan_from=solution.plan_from,
         proposals=len(solution.attempts),
+        gain=gain_of(found, solution),
         spent=solution.spent,
         rules_broken=found_rules(found, solution) if case.proposal is not None else (),
     )

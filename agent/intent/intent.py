@@ -78,6 +78,12 @@ class Intent(FrozenModel):
     unread: tuple[str, ...] = ()
 
     @property
+    def stated_relaxations(self) -> tuple[Relaxation, ...]:
+        """The relaxations that the person allowed, less what an engine does by itself, which stands as assumed."""
+        assumed = {one.value for one in self.assumptions if one.field == "relaxations"}
+        return tuple(name for name in self.relaxations if name not in assumed)
+
+    @property
     def policy(self) -> PolicyBlock:
         """The policy of its plans."""
         return PolicyBlock(

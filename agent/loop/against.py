@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
 
 from ...tools.plan.describe import number
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate, TimeParts
 from ...tools.search.candidate import Candidate
+from ...tools.search.ranking import objective_cost, worth
 from ...tools.search.strategy_rows import TIE_SHARE
 
 # The handle of the built-in proposer's plan.
@@ -83,6 +83,12 @@ class Against:
         return self.own_gpus > self.reference_gpus if self.is_tied else self.burden_share > 0.0
 
     @property
+    def gain_pct(self) -> float:
+        """By how many percent the objective's own figure is better: more tokens/s, less time or money."""
+        ratio = self.own.value / max(self.reference.value, 1e-12)
+        return (1.0 - ratio if self.own.is_small_better else ratio - 1.0) * 100.0
+
+    @property
     def change(self) -> str:
         """By which share the objective's own figure is another: `-32.0%` of tokens/s, `+9.1%` of time or money."""
         return f"{self.own.value / max(self.reference.value, 1e-12) - 1.0:+.1%}"
@@ -114,18 +120,13 @@ def against(
 
 def against_candidate(objective: str, candidate: Candidate, reference: tuple[Plan, PerformanceEstimate]) -> Against:
     """A candidate of a search beside `reference`; one without figures is infinitely far behind."""
-    other = objective_figure(objective, *reference)
-    plan, estimate = reference
-    rate, billed = candidate.output_tokens_per_s or 0.0, candidate.billed_gpus or candidate.gpus
-    if objective == "latency":
-        value = candidate.end_to_end_ms or inf
-    elif objective == "throughput":
-        value = rate
-    else:
-        # Nodes of the same kind cost the same.
-        gpu_seconds = _billed_gpus(plan, estimate) / max(estimate.throughput.dp_scaled_tokens_per_s, 1e-12)
-        value = other.value * (billed / rate) / gpu_seconds if rate else inf
-    return Against(replace(other, value=value), other, billed, _billed_gpus(plan, estimate))
+    _, estimate = reference
+    other, billed = objective_figure(objective, *reference), _billed_gpus(*reference)
+    rate = estimate.throughput.dp_scaled_tokens_per_s
+    # The prices of a GPU are the same on both sides, so that money goes as GPU time does.
+    share = worth(candidate, objective) / objective_cost(objective, estimate.latency.end_to_end_ms, rate, billed)
+    value = other.value * share if other.is_small_better else other.value / share
+    return Against(replace(other, value=value), other, candidate.billed_gpus or candidate.gpus, billed)
 
 
 def _billed_gpus(plan: Plan, estimate: PerformanceEstimate) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from math import inf
 
 from ..engines.names import JUDGED, engine_of
 from ..engines.release import release_of
@@ -121,9 +122,18 @@ def phase_complexity(phase: PhaseStrategy) -> int:
 
 
 def worth(candidate: Candidate, objective: str) -> float:
-    """What is to be made small, for a candidate with figures: `StrategyRows.cost` of one."""
+    """What is to be made small for `objective`; infinite for a candidate without figures."""
+    rate, end_to_end_ms = candidate.output_tokens_per_s, candidate.end_to_end_ms
+    if not rate or not end_to_end_ms:
+        return inf
+    return objective_cost(objective, end_to_end_ms, rate, candidate.billed_gpus or candidate.gpus)
+
+
+def objective_cost(objective: str, end_to_end_ms: float, output_tokens_per_s: float, billed_gpus: int) -> float:
+    """What `objective` wants small: seconds from end to end, or seconds (of all billed GPUs, for cost) of a token.
+
+    It is `StrategyRows.cost` of one.
+    """
     if objective == "latency":
-        return (candidate.end_to_end_ms or 0.0) / 1e3
-    if objective == "throughput":
-        return 1.0 / max(candidate.output_tokens_per_s or 0.0, 1e-12)
-    return (candidate.billed_gpus or candidate.gpus) / max(candidate.output_tokens_per_s or 0.0, 1e-12)
+        return end_to_end_ms / 1e3
+    return (billed_gpus if objective == "cost" else 1.0) / max(output_tokens_per_s, 1e-12)

@@ -12,6 +12,7 @@ from statistics import fmean
 from ....tools.errors import InputError, UnknownNameError
 from ..comparison import RungChange, compare_runs
 from ..dataset import Dataset
+from ..gain import GainScore, gain_scores
 from ..report.summary import Rungs, rungs_of
 from ..results import CaseResult, ResultModel
 from ..solver import Fixed, Solver
@@ -29,7 +30,8 @@ class VariantReport(ResultModel):
     """One variant. `asked` counts the runs in which someone was asked; what follows is of them alone.
 
     `accepted` is the share whose proposal was accepted, `own` that whose plan is the proposer's, both of `asked`;
-    `corrections`, `proposals` and `tokens` are means of a run. `changes` are the rungs at each stage against the first
+    `corrections`, `proposals` and `tokens` are means of a run, `gains` what its plans gain over the built-in ones,
+    objective by objective. `changes` are the rungs at each stage against the first
     variant, with the cases that were lost and gained; empty for the first. `faults` counts runs without a result.
     """
 
@@ -42,6 +44,7 @@ class VariantReport(ResultModel):
     proposals: float
     tokens: float
     tokens_estimated: bool
+    gains: tuple[GainScore, ...] = ()
     faults: int = 0
     changes: tuple[RungChange, ...] = ()
 
@@ -112,6 +115,7 @@ def _reported(name: str, results: Sequence[CaseResult], changes: tuple[RungChang
         proposals=fmean(one.proposals for one in asked) if asked else 0.0,
         tokens=fmean(tokens) if asked else 0.0,
         tokens_estimated=any(one.spent.tokens_estimated for one in asked),
+        gains=gain_scores(results),
         faults=sum(one.fault is not None for one in results),
         changes=changes,
     )

@@ -25,8 +25,8 @@ def render_ablation(found: AblationReport, *, width: int, bold: bool = False) ->
 
 _LEGEND = (
     "Of runs in which a model was asked: accepted is the share whose proposal was accepted, own that whose plan is "
-    "the model's; corrections and tokens are means of a run. Rungs are of all cases; where no proposal of the model "
-    "stands, a user gets the built-in proposer's plan."
+    "the model's; corrections, tokens and gain (over the built-in plan, of all objectives) are means of a run. Rungs "
+    "are of all cases; where no proposal of the model stands, a user gets the built-in proposer's plan."
 )
 
 
@@ -38,6 +38,7 @@ def _table(found: AblationReport) -> Table:
         Column("own", figures=True),
         Column("corrections", figures=True),
         Column("tokens", figures=True),
+        Column("gain", figures=True),
         *(Column(f"{rung} {stage.replace('_', ' ')}", figures=True) for rung, stage in _SHOWN),
     )
     return Table(columns, tuple(_row(one) for one in found.variants))
@@ -52,6 +53,7 @@ def _row(one: VariantReport) -> tuple[str, ...]:
         percent(one.own),
         f"{one.corrections:.2f}",
         f"{one.tokens:,.0f}" + ("*" if one.tokens_estimated else ""),
+        f"{one.gains[-1].mean_pct:+.1f}%" if one.gains else NONE,
         *(NONE if rate is None else percent(rate.rate) for rate in rates),
     )
 

@@ -6,8 +6,9 @@ import base64
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from ....tools.plan.describe import number
 from ..marks import Mark
-from ..results import FINAL, CaseResult, Detail, Kept, Proposed
+from ..results import FINAL, CaseResult, Detail, Gain, Kept, Proposed
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
 from .markup import Html, element, joined
 
@@ -112,9 +113,11 @@ def _inside(kept: Kept, has_picture: bool) -> Html:
         parts += [element("h3", "Fault"), element("p", result.fault)]
     if detail is not None:
         parts += _told(detail)
+    if result.gain is not None:
+        parts += [element("h3", "Gain over the built-in plan"), element("p", _gain(result.gain))]
     parts += [element("h3", "Marks"), element("ul", *_marks(result))]
-    for number, proposal in enumerate(detail.proposals if detail is not None else (), start=1):
-        parts.append(_proposal(number, proposal))
+    for place, proposal in enumerate(detail.proposals if detail is not None else (), start=1):
+        parts.append(_proposal(place, proposal))
     if detail is not None and detail.picture:
         shown = _picture(detail.picture, result) if has_picture else element(
             "p", "The picture is left out: the page would be too long. A run of this case alone has it.", class_="soft"
@@ -129,6 +132,11 @@ def _told(detail: Detail) -> Iterator[Html]:
     for title, said in (("Golden", detail.golden), ("Why", detail.why), ("Answer", detail.explanation)):
         if said:
             yield joined(element("h3", title), *(element("p", line, dir="auto") for line in said.splitlines() if line))
+
+
+def _gain(gain: Gain) -> str:
+    figures = f"{number(gain.own)} against {number(gain.built_in)} {gain.unit}"
+    return f"{gain.pct:+.1f}% ({gain.verdict}), for {gain.objective}: {figures}"
 
 
 def _marks(result: CaseResult) -> Iterator[Html]:
@@ -148,10 +156,10 @@ def _said(name: str, mark: Mark) -> str:
     return f"{name} {'✓' if mark.passed else '✗'}{figure}{f' {mark.why}' if mark.why else ''}"
 
 
-def _proposal(number: int, proposal: Proposed) -> Html:
+def _proposal(place: int, proposal: Proposed) -> Html:
     tone = "good" if proposal.verdict in ("valid", "repaired") else "bad"
     heading = element(
-        "h3", f"Proposal {number} ", element("span", proposal.verdict, class_=f"tag {tone}"), proposal.strategy or ""
+        "h3", f"Proposal {place} ", element("span", proposal.verdict, class_=f"tag {tone}"), proposal.strategy or ""
     )
     parts = [heading]
     if proposal.text:

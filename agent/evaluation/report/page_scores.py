@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..comparison import Comparison
+from ..gain import GainScore
 from ..results import STAGE_TITLES, Kept, Rate, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
 from .markup import Html, element, joined
@@ -52,6 +53,7 @@ def _facts(found: Summary, kept: Sequence[Kept]) -> Html:
         ("proposals", f"{found.proposals:.2f} a case"),
         ("spent", _spent(found)),
         ("regret", _regret(found)),
+        *((f"gain, {one.objective}", _gain(one)) for one in found.gains),
         *(
             (f"pass@{one.k}, pass^{one.k}", f"{percent(one.at_least_one)}, {percent(one.all_of_them)}")
             for one in found.repeats
@@ -83,6 +85,13 @@ def _regret(found: Summary) -> str:
     return (
         f"median {one.median_pct:+.1f}%, mean {one.mean_pct:+.1f}%, worst {one.worst_pct:+.1f}% over {one.n} plans "
         "(below zero is better than the golden)"
+    )
+
+
+def _gain(one: GainScore) -> str:
+    return (
+        f"median {one.median_pct:+.1f}%, mean {one.mean_pct:+.1f}%, best {one.best_pct:+.1f}% over {one.n} plans: "
+        f"{one.better} better than the built-in plan, {one.same} the same, {one.behind} behind"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ...spent import Spent, spent_together
 from ..comparison import Comparison
 from ..coverage import Coverage
+from ..gain import GainScore, gain_scores
 from ..mutation import MutationScore
 from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
@@ -75,6 +76,7 @@ class Summary(ResultModel):
     of_repairs: Rungs
     without_builder: Rungs
     regret: Regret | None = None
+    gains: tuple[GainScore, ...] = ()
     repeats: tuple[Repeats, ...] = ()
     spent: Spent
     proposals: float
@@ -121,6 +123,7 @@ def summed_up(
         of_repairs=rungs_of([one for one in results if one.is_repair]),
         without_builder=rungs_of(own) if len(own) < len(results) else rungs_of(results),
         regret=_regret(results),
+        gains=gain_scores(results),
         repeats=tuple(_repeats(results, header.epochs)),
         spent=spent_together([one.spent for one in results]),
         proposals=fmean(one.proposals for one in results) if results else 0.0,

@@ -24,6 +24,7 @@ def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bo
         *_rungs(found),
         section("Cases", _cases(results)),
         section("Regret against the goldens, by the performance model", _regret(found)),
+        section("Gain over the built-in plan, by the objective of each case", *_gains(found)),
         section("Repeats", _repeats(found)),
         section("Spent", _spent(found)),
         section("Rules exercised by broken proposals", *_coverage(found)),
@@ -151,11 +152,13 @@ def _cases(results: Sequence[CaseResult]) -> Table | None:
     """Each case with its golden as it was read, where there are few."""
     if len(results) > MOST_LISTED:
         return None
+    has_gain = any(one.gain is not None for one in results)
     columns = (
         Column("case", wraps=True),
         Column("golden, as read", wraps=True),
         Column("answer", wraps=True),
         Column("regret", figures=True),
+        *([Column("gain", figures=True)] if has_gain else []),
         Column("solved"),
     )
     rows = [
@@ -164,6 +167,7 @@ def _cases(results: Sequence[CaseResult]) -> Table | None:
             one.golden or NONE,
             one.strategy or one.answer,
             _case_regret(one),
+            *([NONE if one.gain is None else f"{one.gain.pct:+.1f}%"] if has_gain else []),
             "yes" if one.is_solved else "no",
         )
         for one in results
@@ -184,6 +188,27 @@ def _regret(found: Summary) -> str:
     return (
         f"median {regret.median_pct:+.1f}%, mean {regret.mean_pct:+.1f}%, worst {regret.worst_pct:+.1f}% "
         f"over {count_text(regret.n, 'plan')}{missed}; below zero is better than the golden"
+    )
+
+
+def _gains(found: Summary) -> Iterator[Table | str]:
+    """What those who were asked gain, objective by objective."""
+    if not found.gains:
+        return
+    figures = ("plans", "better", "the same", "behind", "median", "mean", "best")
+    rows = tuple(
+        (
+            one.objective,
+            str(one.n),
+            *(f"{count} ({percent(count / one.n)})" for count in (one.better, one.same, one.behind)),
+            *(f"{share:+.1f}%" for share in (one.median_pct, one.mean_pct, one.best_pct)),
+        )
+        for one in found.gains
+    )
+    yield Table((Column("objective"), *(Column(name, figures=True) for name in figures)), rows)
+    yield (
+        "By the objective's own figure: tokens/s, time from end to end, cost of a token. Above zero is better than the "
+        "plan that a user gets without a model."
     )
 
 

@@ -17,7 +17,8 @@ def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
         return None
     if asked.intent is None:
         return Mark(passed=False, value=0.0, why=f"the request was refused: {asked.refusal}"[:300])
-    whole = asked.intent.model_dump(mode="json")
+    # What an engine does by itself is no reading of the words.
+    whole = {**asked.intent.model_dump(mode="json"), "relaxations": [*asked.intent.stated_relaxations]}
     wrong = [
         f"{path} is {_shown(whole, path)}, not {value}" for path, value in wanted.items() if not _is(whole, path, value)
     ]
