@@ -16,7 +16,8 @@ from .streams import may_style, text_width, write_json, write_stdout
 @click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="The longest that it may take.")
 @output_format
 def doctor_command(output_format: str, seconds: float, **options: Any) -> int:
-    """Ask the configured endpoint about seven small questions: does it answer, call tools, keep a schema, stream?
+    """Ask the configured endpoint about seven small questions: does it answer, call tools, keep a schema, stream,
+    and (where it cuts prompts without a word) read a long one?
 
     Exit status: 0 it works, 1 it works not well enough, 3 it is down.
 

@@ -12,11 +12,9 @@ from pydantic import BaseModel, ConfigDict
 from . import probes
 from .deadline import Deadline
 from .endpoint import EndpointClient
-from .probes import Check, timed
+from .probes import MIN_CONTEXT_TOKENS, Check, timed
 from .settings import VARIABLES
 
-# A conversation with knowledge, facts and two corrections; below it answers are cut or refused.
-MIN_CONTEXT_TOKENS = 16_384
 # Kinds of fault after which nothing else is worth asking.
 _DOWN = {"unreachable", "timeout", "key_refused", "server_error", "rate_limited"}
 # No probe but that of the key and the address waits for several retries.
@@ -24,12 +22,16 @@ PROBE_ATTEMPTS = 2
 
 
 class DoctorReport(BaseModel):
-    """What was found. `suits` is the mode that the endpoint keeps best; `None` where it gives no answers at all."""
+    """What was found. `suits` is the mode that the endpoint keeps best; `None` where it gives no answers at all.
+
+    `dialect` is how schemas are written for it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     endpoint: str
     model: str
+    dialect: str
     checks: tuple[Check, ...]
     suits: Literal["tools", "schema", "text"] | None
     context_tokens: int | None
@@ -65,16 +67,22 @@ def examine(client: EndpointClient, deadline: Deadline) -> DoctorReport:
     schema = _probe("strict schema", probes.keeps_schema, client, deadline, is_wanted=is_up)
     stream = _probe("streaming", probes.streams, client, deadline, is_wanted=is_up)
     checks += [tools, parallel, schema, stream]
-    context = probes.context_tokens(listing, client.name)
+    context, dialect = probes.context_tokens(listing, client.name), client.features.dialect
+    if context is None and dialect.longer_context is not None:
+        length = _probe("context", probes.reads_whole, client, deadline, is_wanted=is_up)
+    else:
+        length = _context_check(context)
+    checks.append(length)
     suits = None if not is_up else "tools" if tools.state == "ok" else _second(tools, schema)
     return DoctorReport(
         endpoint=client.settings.base_url,
         model=client.name,
-        checks=(*checks, _context_check(context)),
+        dialect=dialect.name,
+        checks=tuple(checks),
         suits=suits,
         context_tokens=context,
         requests=client.requests_made,
-        advice=_advice(client, suits, checks, context),
+        advice=_advice(client, suits, checks),
     )
 
 
@@ -100,7 +108,7 @@ def _context_check(tokens: int | None) -> Check:
     return Check(name="context", state=state, detail=f"{tokens:,} tokens")
 
 
-def _advice(client: EndpointClient, suits: str | None, checks: list[Check], context: int | None) -> tuple[str, ...]:
+def _advice(client: EndpointClient, suits: str | None, checks: list[Check]) -> tuple[str, ...]:
     if suits is None:
         failed = next((check for check in checks if check.state == "failed"), None)
         return (failed.detail,) if failed is not None else ()
@@ -111,8 +119,9 @@ def _advice(client: EndpointClient, suits: str | None, checks: list[Check], cont
         found.append(f"set {VARIABLES['mode']}={suits}")
     if suits == "text":
         found.append("it keeps neither tools nor schemas, and text takes more corrections: a larger model does better")
-    if context is not None and context < MIN_CONTEXT_TOKENS:
-        found.append(f"serve it with a longer context: at least {MIN_CONTEXT_TOKENS:,} tokens")
+    if any(check.name == "context" and check.state == "weak" for check in checks):
+        longer = client.features.dialect.longer_context or "serve it with a longer context"
+        found.append(f"{longer} (at least {MIN_CONTEXT_TOKENS:,} tokens)")
     if any(check.name == "model listed" and check.state == "weak" and check.fault is None for check in checks):
         found.append("name a model that the server lists, if the answers are not those of the model you mean")
     return tuple(found)

@@ -185,6 +185,7 @@ class EndpointClient:
         sent = len(json.dumps(body, ensure_ascii=False).encode())
         try:
             answer = self._within(within, lambda line: self._exchange(body, line, within, streams), show)
+            self.features.recognise(answer)
             reply = reply_from(answer, redactor, input_bytes=sent)
         except FaultError as fault:
             # A stream that broke off was paid for as far as it came.

@@ -1,6 +1,7 @@
-"""What a server turned out to refuse: each is left out of every later request of the run.
+"""What a server turned out to refuse, and how it reads schemas: so every later request of the run is written.
 
-Nobody announces these; a server says so in the text of an error, and each style of server in its own words.
+Nobody announces what he refuses; a server says so in the text of an error, and each style of server in its own words.
+How it reads schemas is known of the kinds that sign their answers (`dialects/`).
 """
 
 from __future__ import annotations
@@ -8,7 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from .dialects.dialect import Dialect
+from .dialects.known import dialect_signed
+from .dialects.openai import OPENAI
 
 # Shorter answers than this are no use to a planner: then the conversation is too long.
 MIN_OUTPUT_TOKENS = 256
@@ -22,7 +27,9 @@ TOOLS_REFUSED = re.compile(
     _FLAGS,
 )
 _STRICT = re.compile(r"\bstrict\b|invalid schema for function", _FLAGS)
-_SCHEMA = re.compile(r"response_format|json_schema|structured.?outputs?|guided|grammar", _FLAGS)
+_SCHEMA = re.compile(r"response_format|json_schema|json_object|structured.?outputs?|guided|grammar", _FLAGS)
+# llama.cpp until September 2024, and servers made of it: `response_format type must be one of "text" or "json_object"`.
+_JSON_OBJECT = re.compile(r"\bjson_object\b", _FLAGS)
 _STREAM_USAGE = re.compile(r"stream_options|include_usage", _FLAGS)
 _NO_MAX_TOKENS = re.compile(r"max_completion_tokens.{0,3} instead|unsupported parameter.{0,4}max_tokens", _FLAGS)
 _SYSTEM_ROLE = re.compile(r"system (?:role|message|prompt)s?\b.{0,20}not supported", _FLAGS)
@@ -41,7 +48,11 @@ _MOST_OUTPUT = re.compile(r"at most (?P<limit>\d{1,9}) (?:completion|output) tok
 
 @dataclass
 class Features:
-    """What may be sent. All of it until the server refuses."""
+    """What may be sent: all of it until the server refuses, in OpenAI's dialect until an answer is signed otherwise."""
+
+    dialect: Dialect = OPENAI
+    # Where the schema of an answer stands: OpenAI's place, or beside the word `json_object`.
+    answer_form: Literal["json_schema", "json_object"] = "json_schema"
 
     strict_tools: bool = True
     strict_schema: bool = True
@@ -59,6 +70,8 @@ class Features:
             self.most_output_tokens = most
         elif "stream_options" in body and _STREAM_USAGE.search(words):
             self.stream_usage = False
+        elif _has_schema(body) and _JSON_OBJECT.search(words):
+            self.answer_form = "json_object"
         elif _is_strict_schema(body) and (_STRICT.search(words) or _SCHEMA.search(words)):
             self.strict_schema = False
         elif _has_strict_tool(body) and _STRICT.search(words):
@@ -68,6 +81,10 @@ class Features:
         else:
             return False
         return True
+
+    def recognise(self, answer: Mapping[str, Any]) -> None:
+        """Take up the dialect of whoever signed `answer`."""
+        self.dialect = dialect_signed(answer.get("system_fingerprint")) or self.dialect
 
 
 def refuses_request_part(words: str, body: Mapping[str, Any]) -> bool:
@@ -86,6 +103,10 @@ def _shorter(words: str, body: Mapping[str, Any]) -> int | None:
     elif (limit := _CONTEXT.search(words)) and (prompt := _PROMPT.search(words)):
         room = int(limit["limit"]) - int(prompt["a"] or prompt["b"] or prompt["c"])
     return room if room is not None and MIN_OUTPUT_TOKENS <= room < asked else None
+
+
+def _has_schema(body: Mapping[str, Any]) -> bool:
+    return body.get("response_format", {}).get("type") == "json_schema"
 
 
 def _is_strict_schema(body: Mapping[str, Any]) -> bool:

@@ -22,6 +22,8 @@ from .schema_check import faults_of, faults_of_form
 State = Literal["ok", "weak", "failed", "skipped"]
 # Room for a model that thinks before it answers.
 PROBE_TOKENS = 1024
+# A conversation with knowledge, facts and two corrections; below it answers are cut or refused.
+MIN_CONTEXT_TOKENS = 16_384
 _CONTEXT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
 
 _SUM = ToolSpec(
@@ -107,6 +109,18 @@ def answers(client: EndpointClient, deadline: Deadline) -> Found:
     if not reply.text.strip():
         return "weak", f"an empty answer (it ended by {reply.finish})"
     return "ok", f"{_tokens(reply)}, answered as {reply.model or 'no model that it names'}"
+
+
+def reads_whole(client: EndpointClient, deadline: Deadline) -> Found:
+    """Whether a long prompt is read to its beginning: servers exist that cut it without a word."""
+    sent = MIN_CONTEXT_TOKENS - PROBE_TOKENS
+    words = Message(role="user", content=f"{'one ' * sent}\n\n{render('doctor_plain')}")
+    usage = client.complete(ModelRequest(messages=(words,), max_output_tokens=PROBE_TOKENS), deadline).usage
+    if usage.is_estimated:
+        return "skipped", "the server tells neither its length nor the tokens of a prompt"
+    if usage.input_tokens < sent // 2:
+        return "weak", f"of a prompt of about {sent:,} tokens it reads {usage.input_tokens:,}, and does not say so"
+    return "ok", f"reads a prompt of {usage.input_tokens:,} tokens"
 
 
 def calls_tools(client: EndpointClient, deadline: Deadline) -> Found:

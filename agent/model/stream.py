@@ -34,6 +34,7 @@ class StreamedAnswer:
         self._finish: str | None = None
         self._usage: Any = None
         self._model: Any = None
+        self._fingerprint: Any = None
         self.is_done = False
 
     def feed(self, data: bytes) -> None:
@@ -69,7 +70,12 @@ class StreamedAnswer:
             ],
         }
         choice = {"message": message, "finish_reason": self._finish}
-        return {"choices": [choice], "usage": self._usage, "model": self._model}
+        return {
+            "choices": [choice],
+            "usage": self._usage,
+            "model": self._model,
+            "system_fingerprint": self._fingerprint,
+        }
 
     def _line(self, line: bytes) -> None:
         if self.is_done or not line.startswith(b"data:"):
@@ -93,6 +99,7 @@ class StreamedAnswer:
     def _event(self, event: dict[str, Any]) -> None:
         self._usage = event.get("usage") or self._usage
         self._model = event.get("model") or self._model
+        self._fingerprint = event.get("system_fingerprint") or self._fingerprint
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):

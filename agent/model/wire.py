@@ -16,7 +16,7 @@ from typing import Any
 from ...tools.strict_json import parse_answer
 from ...tools.strict_values import JsonError, whole_characters
 from .features import Features
-from .messages import Message, ModelRequest, ToolCall, ToolSpec
+from .messages import AnswerSchema, Message, ModelRequest, ToolCall, ToolSpec
 
 # What servers allow in the name of a function and of a schema.
 _ILLEGAL_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -32,12 +32,9 @@ def request_body(request: ModelRequest, model: str, features: Features, *, strea
     tokens = min(request.max_output_tokens, features.most_output_tokens or request.max_output_tokens)
     body: dict[str, Any] = {"model": model, "messages": wire_messages(request.messages, features), limit: tokens}
     if request.tools:
-        body["tools"] = [_tool(spec, strict=features.strict_tools) for spec in request.tools]
+        body["tools"] = [_tool(spec, features) for spec in request.tools]
     if request.answer is not None:
-        schema: dict[str, Any] = {"name": legal_name(request.answer.name), "schema": request.answer.json_schema}
-        if features.strict_schema:
-            schema["strict"] = True
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body["response_format"] = _answer_form(request.answer, features)
     if stream:
         body["stream"] = True
         if features.stream_usage:
@@ -120,8 +117,20 @@ def _arguments(text: str) -> str:
     return json.dumps({"unreadable_arguments": whole_characters(text)}, ensure_ascii=False)
 
 
-def _tool(spec: ToolSpec, *, strict: bool) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    if strict and spec.is_strict:
+def _tool(spec: ToolSpec, features: Features) -> dict[str, Any]:
+    parameters = features.dialect.tool_schema(spec.parameters)
+    function: dict[str, Any] = {"name": spec.name, "description": spec.description, "parameters": parameters}
+    if features.strict_tools and spec.is_strict:
         function["strict"] = True
     return {"type": "function", "function": function}
+
+
+def _answer_form(answer: AnswerSchema, features: Features) -> dict[str, Any]:
+    """What asks for an answer of a schema."""
+    schema = features.dialect.answer_schema(answer.json_schema)
+    if features.answer_form == "json_object":
+        return {"type": "json_object", "schema": schema}
+    named: dict[str, Any] = {"name": legal_name(answer.name), "schema": schema}
+    if features.strict_schema:
+        named["strict"] = True
+    return {"type": "json_schema", "json_schema": named}

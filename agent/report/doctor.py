@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..model.dialects.openai import OPENAI
 from .text import NONE, Bullets, Column, Table, render, section
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ def render_doctor(report: DoctorReport, *, width: int, bold: bool = False) -> st
         for check in report.checks
     )
     columns = (Column("check"), Column("found"), Column("ms", figures=True), Column("detail", wraps=True))
+    dialect = "" if report.dialect == OPENAI.name else f" ({report.dialect})"
     mode = "" if report.suits is None else f"; mode {report.suits} suits it"
     sections = [
-        section("", f"{report.model} at {report.endpoint} {_VERDICTS[report.exit_status]}{mode}"),
+        section("", f"{report.model} at {report.endpoint}{dialect} {_VERDICTS[report.exit_status]}{mode}"),
         section(f"Checks ({report.requests} requests)", Table(columns, rows)),
         section("What to do", Bullets(report.advice)),
     ]

@@ -47,7 +47,8 @@ def from_schema(schema: dict[str, Any], root: dict[str, Any] | None = None) -> s
     if kind == "integer":
         low, high = schema.get("minimum", -9), schema.get("maximum", 9)
         return st.integers(low, high) | SMALL_DEGREES.filter(lambda value: low <= value <= high)
-    return {"string": TELLING | st.text(max_size=30), "null": st.none(), "boolean": st.booleans(), None: JSON}[kind]
+    by_kind = {"string": TELLING | st.text(max_size=30), "number": st.floats(-9, 9), "null": st.none()}
+    return {**by_kind, "boolean": st.booleans(), None: JSON}[kind]
 
 
 def _choice(choices: list[st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:

@@ -1,0 +1,1 @@
+"""How servers of one kind read the schemas that they are sent, a file a kind."""

@@ -1,0 +1,20 @@
+"""Ollama: its own form of a tool (`api/types.go`), llama.cpp's grammar for answers, a context that prompts are cut to.
+
+A property of a tool keeps what has a field there and loses the rest without a word, `$ref` first of all. Strictness is
+not read, calls arrive whole where an answer is streamed, and the model's context cannot be set by a request.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .dialect import Dialect
+from .llama_cpp import GRAMMAR_KEYWORDS
+
+OLLAMA = Dialect(
+    "Ollama",
+    signature=re.compile(r"fp_ollama"),
+    tool_keywords=frozenset({"type", "description", "enum", "items", "properties", "required", "anyOf"}),
+    answer_keywords=GRAMMAR_KEYWORDS,
+    longer_context="start the server with a longer context: OLLAMA_CONTEXT_LENGTH=32768 ollama serve",
+)

@@ -1,0 +1,118 @@
+"""Servers of this machine as people run them: they make of a request what llama.cpp and Ollama make of it.
+
+Written after `common/json-schema-to-grammar.cpp` and `oaicompat_chat_params_parse` of llama.cpp, and after
+`api/types.go` and `openai/openai.go` of Ollama.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .fault_server import Exchange, answer, delta, refuses, sends, streams
+
+# What a model says to a request, as the server hands it on: text, or the calls of a turn.
+Says = Callable[[dict[str, Any]], str | list[dict[str, Any]]]
+_TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
+
+
+def refused_by_grammar(schema: Any, root: Any = None) -> str | None:
+    """What llama.cpp says of a schema that it makes no grammar of."""
+    root = schema if root is None else root
+    if "$ref" in schema:
+        reference = schema["$ref"]
+        if not reference.startswith("#/$defs/") or reference[8:] not in root.get("$defs", {}):
+            return f"Unsupported ref: {reference}"
+        return refused_by_grammar(root["$defs"][reference[8:]], root)
+    if "pattern" in schema and not (schema["pattern"].startswith("^") and schema["pattern"].endswith("$")):
+        return "Pattern must start with '^' and end with '$'"
+    kinds = schema.get("type", [])
+    named = {kinds} if isinstance(kinds, str) else set(kinds)
+    if named - _TYPES or "not" in schema:
+        return f"Unrecognized schema: {json.dumps(schema)}"
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+    inner += [schema["items"]] if "items" in schema else []
+    return next((found for one in inner if (found := refused_by_grammar(one, root)) is not None), None)
+
+
+@dataclass
+class LlamaCpp:
+    """llama-server. `is_old`: before it knew `json_schema` (September 2024), when it refused by status 500."""
+
+    says: Says
+    is_old: bool = False
+    build: str = "b6123-ab12cd34ef"
+    grammars: list[Any] = field(default_factory=list[Any])
+
+    def __call__(self, exchange: Exchange) -> None:
+        body = exchange.received.body
+        wanted = body.get("response_format", {})
+        kind = wanted.get("type", "text")
+        if (kind == "json_schema" and self.is_old) or kind not in ("text", "json_object", "json_schema"):
+            words = f'response_format type must be one of "text" or "json_object", but got: {kind}'
+            return refuses(500 if self.is_old else 400, words)(exchange)
+        schemas = [tool["function"]["parameters"] for tool in body.get("tools", [])]
+        schemas += [wanted["schema"]] if "schema" in wanted else []
+        schemas += [wanted["json_schema"]["schema"]] if "json_schema" in wanted else []
+        refused = next((words for one in schemas if (words := refused_by_grammar(one)) is not None), None)
+        if refused is not None:
+            return refuses(400, f"JSON schema conversion failed:\n{refused}")(exchange)
+        self.grammars += schemas
+        said = self.says(body)
+        return sends(_answer(said, system_fingerprint=self.build))(exchange)
+
+
+@dataclass
+class Ollama:
+    """Ollama. `tools` is what its templates can show of the tools of a request, `context` what it cuts prompts to."""
+
+    says: Says
+    context: int = 4096
+    tools: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
+    formats: list[Any] = field(default_factory=list[Any])
+
+    def __call__(self, exchange: Exchange) -> None:
+        body = exchange.received.body
+        if "tools" in body:
+            self.tools.append([_tool(one["function"]) for one in body["tools"]])
+        wanted = body.get("response_format", {})
+        if "json_schema" in wanted:
+            refused = refused_by_grammar(wanted["json_schema"]["schema"])
+            if refused is not None:
+                return refuses(500, "invalid JSON schema in format")(exchange)
+            self.formats.append(wanted["json_schema"]["schema"])
+        said, signed = self.says(body), {"system_fingerprint": "fp_ollama"}
+        read = min(self.context, len(json.dumps(body["messages"])) // 4)
+        usage = {"prompt_tokens": read, "completion_tokens": 3}
+        if not body.get("stream"):
+            return sends({**_answer(said, **signed), "usage": usage})(exchange)
+        # Calls are parsed when they are whole, and sent in one piece.
+        pieces = [{"content": word} for word in said.split(" ")] if isinstance(said, str) else [{"tool_calls": said}]
+        finish = "stop" if isinstance(said, str) else "tool_calls"
+        ends = [{**delta({"content": ""}, finish), **signed}, {"choices": [], "usage": usage, **signed}]
+        return streams([*({**delta(piece), **signed} for piece in pieces), *ends])(exchange)
+
+
+def _answer(said: str | list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    if isinstance(said, str):
+        return answer({"content": said}, "stop", **more)
+    return answer({"content": "", "tool_calls": said}, "tool_calls", **more)
+
+
+def _tool(function: dict[str, Any]) -> dict[str, Any]:
+    """What is left of a function: `ToolFunction` and `ToolProperty`."""
+    parameters = function["parameters"]
+    kept = {name: parameters[name] for name in ("type", "$defs", "items", "required") if name in parameters}
+    kept["properties"] = {name: _property(one) for name, one in parameters.get("properties", {}).items()}
+    return {"name": function["name"], "description": function["description"], "parameters": kept}
+
+
+def _property(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: schema[name] for name in ("type", "items", "description", "enum", "required") if name in schema}
+    if "anyOf" in schema:
+        kept["anyOf"] = [_property(one) for one in schema["anyOf"]]
+    if "properties" in schema:
+        kept["properties"] = {name: _property(one) for name, one in schema["properties"].items()}
+    return kept
