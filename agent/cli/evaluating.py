@@ -35,7 +35,7 @@ _OUTPUTS = ("output", "html", "junit")
     default="builtin",
     show_default=True,
     help="Who proposes: builtin, live (an endpoint), cassette:FOLDER, scripted:FILE, golden, careless, stubborn, "
-    "student, obedient, opener, unconnected.",
+    "student, obedient, opener, supposer, unconnected.",
 )
 @click.option("--epochs", type=COUNT, default=1, show_default=True, help="How often each case is run.")
 @click.option("--only", type=TEXT, help="Only cases with this in their id, family or tags.")

@@ -48,6 +48,17 @@ def names_parallel(name: str, quote: str) -> bool:
     return name not in _PARALLEL or re.search(_PARALLEL[name], quote, re.IGNORECASE) is not None
 
 
+def is_suggested(field: str, value: object, quote: str) -> bool:
+    """Whether `quote` suggests the name that is supposed of it: a model needs a name, a card its maker or its kind."""
+    if field == "model":
+        return bool(model_mentions.mentions(quote)) or is_spelled(field, value, quote, Said())
+    if field != "accelerator" or hardware.mentions(quote):
+        return True
+    card = hardware.find_accelerator(str(value))
+    words = (*(card.architecture or "").split(), card.vendor or "", *card.brands)
+    return any(word and re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", quote, re.IGNORECASE) for word in words)
+
+
 def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
     """Whether `value` stands in `quote`: to the rules, to the catalogues, or by its word."""
     if getattr(rules, field, None) == value:

@@ -27,7 +27,7 @@ from ..stated_constraints import stated_constraints
 from .answer import DEGREES, ReadingAnswer, StatedFact
 from .derived import TOKEN_FIELDS, derived, has_number
 from .found import Found, UnverifiedError, Verified
-from .spelled import is_spelled, names_parallel
+from .spelled import is_spelled, is_suggested, names_parallel
 from .trusted import Trusted
 
 _NUMBERS = frozenset(
@@ -91,6 +91,8 @@ def _keep(fact: StatedFact, kept: Verified) -> None:
         value = _named(fact)
         if fact.reason is None and not is_spelled(fact.field, value, fact.quote, _rules_on(fact.quote)):
             raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}, and no reason is given")
+        if fact.reason is not None and not is_suggested(fact.field, value, fact.quote):
+            raise UnverifiedError(f"nothing in {fact.quote[:80]!r} suggests it")
         kept.put(fact.field, Found(value, fact.quote, fact.reason))
 
 

@@ -297,6 +297,6 @@ def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:
 def _why(result: CaseResult) -> str:
     """The lowest decisive rung that was lost, or that the answer is none of the right kind."""
     marks = {**result.stages.get(FINAL, {}), **result.marks}
-    lost = [name for name in ("outcome", "own", "diagnosis", "intent", "rules", "regret") if name in marks]
+    lost = [name for name in ("outcome", "own", "diagnosis", "intent", "reading", "rules", "regret") if name in marks]
     first = next((name for name in lost if not marks[name].passed), "")
     return f"{first}: {marks[first].why}"[:_LONGEST_WHY] if first else ""

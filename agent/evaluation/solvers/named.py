@@ -99,6 +99,12 @@ def _opener(spec: SolverSpec, place: Path) -> Solver:
     return Opener(_options(spec, reference=True))
 
 
+def _supposer(spec: SolverSpec, place: Path) -> Solver:
+    from .supposer import Supposer
+
+    return Supposer(_options(spec, reference=True))
+
+
 def _unconnected(spec: SolverSpec, place: Path) -> Solver:
     from .unconnected import Unconnected
 
@@ -146,6 +152,7 @@ _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
     "student": _student,
     "obedient": _obedient,
     "opener": _opener,
+    "supposer": _supposer,
     "unconnected": _unconnected,
     "scripted": _scripted,
     "cassette": _cassette,

@@ -34,8 +34,8 @@ def test_every_name_gives_a_solver_that_can_go_to_another_process(tmp_path: Path
         assert pickle.loads(pickle.dumps(made[name])) == made[name]
         assert pickle.loads(pickle.dumps(spec)) == spec
     assert [one.name for one in made.values()] == [
-        "builtin", "golden", "careless", "stubborn", "student", "obedient", "opener", "unconnected", "scripted:s.json",
-        "cassette:m", "live:m",
+        "builtin", "golden", "careless", "stubborn", "student", "obedient", "opener", "supposer", "unconnected",
+        "scripted:s.json", "cassette:m", "live:m",
     ]  # fmt: skip
     assert [name for name, one in made.items() if not one.is_deterministic] == ["live"]
 
