@@ -17,6 +17,8 @@ from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.language.said import Said
 from ...tools.plan.document import Plan
 from ..intent.intent import Intent
+from ..languages.of_text import language_of
+from ..languages.say import say, speaking
 from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult
@@ -25,6 +27,7 @@ from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
 from .heard import asked_in
 from .known_secrets import Keeper
+from .lead import led
 from .outcome import ChatAnswer, Outcome
 from .places import name_of
 from .reading import answer, spoken_command
@@ -156,22 +159,24 @@ class Chat:
         if self._log is not None:
             self._log.add("turn", {"text": text, **stated})
         writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
+        error: str | None = None
         try:
-            with within(self._time_limit_s):
-                outcome = self._outcome(text, writer, earlier, said)
-            writer.finish(outcome)
-        except ShardwrightError as error:
-            message = self.session.redacted(one_line(str(error)))
-            outcome = Outcome("refused", message + "\n")
-            writer.finish(outcome)
-            return self._answer(turn, outcome, writer.text, message)
+            with speaking(language_of(text, [one.text for one in self.record.turns[:-1]])):
+                try:
+                    with within(self._time_limit_s):
+                        outcome = led(self._outcome(text, writer, earlier, said))
+                    writer.finish(outcome)
+                except ShardwrightError as refused:
+                    error = self.session.redacted(one_line(str(refused)))
+                    outcome = led(Outcome("refused", f"{error}\n"))
+                    writer.finish(outcome)
         except KeyboardInterrupt:
             # What is in force is what is on the disk.
             self._load()
             self.session.add(("done", {"kind": "interrupted"}))
             self.record.turns[-1].ending = "interrupted"
             raise
-        return self._answer(turn, outcome, writer.text)
+        return self._answer(turn, outcome, writer.text, error)
 
     def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
         turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend, self._log)
@@ -179,11 +184,11 @@ class Chat:
         if said:
             return begin(work, text, said)
         if not text:
-            return Outcome(
-                "ask", 'Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.\n'
-            )
+            what = say('Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.')
+            return Outcome("ask", f"{what}\n")
         if len(text) > MAX_REQUEST_CHARACTERS:
-            raise InputError(f"the text has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read")
+            too_long = "the text has {length:,} characters; at most {most:,} are read"
+            raise InputError(say(too_long, length=len(text), most=MAX_REQUEST_CHARACTERS))
         talker = turn_budget if self._model_talks else None
         outcome = self._command(text, work)
         if outcome is not None and outcome.is_repeat:
@@ -207,20 +212,20 @@ class Chat:
                 return None
             name, rest = spoken, ""
         if not name:
-            return Outcome("ask", "/help lists the commands.\n")
+            return Outcome("ask", say("/help lists the commands.") + "\n")
         return run_command(name, Call(work, rest, self.spent, self.shown_before))
 
     def _again(self, earlier: Turn | None, writer: TurnWriter) -> Outcome:
         """The turn before this one, from where the chat stood then."""
         if earlier is None:
-            raise InputError("there is no turn to do again")
+            raise InputError(say("there is no turn to do again"))
         if earlier.text.startswith("/") and ALIASES.get(earlier.text[1:], earlier.text[1:]) == "again":
-            raise InputError("the last turn was /again itself: say it in words")
+            raise InputError(say("the last turn was /again itself: say it in words"))
         if self.state.at != earlier.at:
             self.session.add(("moved", {"at": earlier.at}))
             self.state.move(earlier.at)
         self.record.turns[-1].asked = earlier.asked
-        writer.note(f"Again: {earlier.text}")
+        writer.note(say("Again: {text}", text=earlier.text))
         return self._outcome(earlier.text, writer, None, earlier.said)
 
     def _modelled(self, text: str, work: Work, writer: TurnWriter, turn_budget: TurnBudget) -> Outcome:
@@ -236,13 +241,14 @@ class Chat:
         if done.failure is None:
             return self._left_to_tools(text, done) or Outcome("model", start)
         if writer.has_put:
-            return Outcome("model", f"{start}The model went no further: {one_line(done.failure)}\n")
-        writer.note(f"Answered without the model: {one_line(done.failure)}")
+            stopped = say("The model went no further: {why}", why=one_line(done.failure))
+            return Outcome("model", f"{start}{stopped}\n")
+        writer.note(say("Answered without the model: {why}", why=one_line(done.failure)))
         if done.has_no_tools:
             self._model_talks = False
         spoken = spoken_command(text)
         if spoken is not None and (spoken != "take" or self.state.aside is not None):
-            return Outcome("ask", f"Say /{spoken} if that is meant, or the change itself.\n")
+            return Outcome("ask", say("Say /{name} if that is meant, or the change itself.", name=spoken) + "\n")
         with within(self._time_limit_s):
             return answer(work if done.has_no_tools else self._unaided(), text)
 

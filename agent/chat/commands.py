@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...tools.errors import InputError
 from ...tools.files import file_place, write_file
+from ..languages.say import say
 from ..spent import Spent
 from .outcome import Outcome
 from .reading import answer
@@ -53,32 +54,45 @@ class Command:
 def _export(call: Call) -> Outcome:
     """The plan document, whole or not at all; a device or a pipe is written to."""
     if not call.rest:
-        raise InputError("/export needs a path, such as /export plan.json")
+        raise InputError(say("/export needs a path, such as /export plan.json"))
     if call.rest.lower() in _TARGETS:
         name = call.rest
-        raise InputError(f"/export writes the plan document: for a file say ./{name}, for what starts it ask for that")
+        writes = "/export writes the plan document: for a file say ./{name}, for what starts it ask for that"
+        raise InputError(say(writes, name=name))
     data = (call.work.plan.model_dump_json(indent=2) + "\n").encode()
     try:
         path = Path(call.rest).expanduser()
     except RuntimeError as error:  # "~name" of nobody
         raise InputError(f"{call.rest}: {error}") from None
     target = file_place(path)
-    replaced = " in place of the file that was there" if target.is_file() else ""
+    replaced = say(" in place of the file that was there") if target.is_file() else ""
     write_file(path, data)
-    return Outcome("show", f"The plan is in {target} ({len(data):,} bytes){replaced}.\n")
+    done = say("The plan is in {place} ({size:,} bytes){replaced}.", place=target, size=len(data), replaced=replaced)
+    return Outcome("show", f"{done}\n")
 
 
 def _cost(call: Call) -> Outcome:
     spent = call.spent
     if not spent.requests and not spent.turns:
-        return Outcome("show", "No language model was asked in this session: it cost nothing.\n")
-    estimated = " (estimated where the server counts none)" if spent.tokens_estimated else ""
-    cached = f", {spent.cached_input_tokens:,} of them cached" if spent.cached_input_tokens else ""
-    money = f"{spent.usd:.4f} USD" if spent.usd is not None else "not known: no prices were given"
+        return Outcome("show", say("No language model was asked in this session: it cost nothing.") + "\n")
+    estimated = say(" (estimated where the server counts none)") if spent.tokens_estimated else ""
+    cached = say(", {count:,} of them cached", count=spent.cached_input_tokens) if spent.cached_input_tokens else ""
+    money = f"{spent.usd:.4f} USD" if spent.usd is not None else say("not known: no prices were given")
     lines = (
-        f"Answers of the model: {spent.turns:,}, in {spent.requests:,} HTTP requests; tool calls {spent.tool_calls:,}",
-        f"Tokens: {spent.input_tokens:,} in{cached}, {spent.output_tokens:,} out{estimated}",
-        f"Money: {money}",
+        say(
+            "Answers of the model: {turns:,}, in {requests:,} HTTP requests; tool calls {calls:,}",
+            turns=spent.turns,
+            requests=spent.requests,
+            calls=spent.tool_calls,
+        ),
+        say(
+            "Tokens: {given:,} in{cached}, {made:,} out{estimated}",
+            given=spent.input_tokens,
+            cached=cached,
+            made=spent.output_tokens,
+            estimated=estimated,
+        ),
+        say("Money: {money}", money=money),
     )
     return Outcome("show", "\n".join(lines) + "\n")
 
@@ -87,7 +101,7 @@ def _steps(call: Call) -> int:
     if not call.rest:
         return 1
     if not re.fullmatch(r"[1-9][0-9]{0,5}", call.rest, re.ASCII):
-        raise InputError(f"{call.rest[:40]!r} is no number of steps: 1 or more, such as 2")
+        raise InputError(say("{said!r} is no number of steps: 1 or more, such as 2", said=call.rest[:40]))
     return int(call.rest)
 
 
@@ -100,20 +114,19 @@ def _why(call: Call) -> Outcome:
 def _what_if(call: Call) -> Outcome:
     found = what_if(call.work, call.rest)
     if found is None:
-        raise InputError("what if what? say a change, such as /whatif the prompts were 32k")
+        raise InputError(say("what if what? say a change, such as /whatif the prompts were 32k"))
     return found
 
 
 def _help(call: Call) -> Outcome:
     width = max(len(f"/{name} {one.takes}".rstrip()) for name, one in COMMANDS.items())
-    rows = [f"  {f'/{name} {one.takes}'.rstrip():<{width}}  {one.does}" for name, one in COMMANDS.items()]
-    said = (
-        "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on",
-        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003;",
-        "is this risky? what would change your mind? which vllm flags? 有风险吗；什么情况下会改变选择.",
-        "",
+    rows = [f"  {f'/{name} {one.takes}'.rstrip():<{width}}  {say(one.does)}" for name, one in COMMANDS.items()]
+    said = say(
+        "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on\n"
+        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003;\n"
+        "is this risky? what would change your mind? which vllm flags? 有风险吗；什么情况下会改变选择."
     )
-    return Outcome("show", "\n".join((*said, *rows)) + "\n", is_found=False)
+    return Outcome("show", "\n".join((said, "", *rows)) + "\n", is_found=False)
 
 
 COMMANDS: dict[str, Command] = {
@@ -142,7 +155,7 @@ COMMANDS: dict[str, Command] = {
     "export": Command(_export, "write the plan document", "PATH"),
     "cost": Command(_cost, "tokens, money and answers of the model"),
     "help": Command(_help, "this list"),
-    "quit": Command(lambda call: Outcome("quit", "The session is kept.\n"), "end the chat"),
+    "quit": Command(lambda call: Outcome("quit", say("The session is kept.") + "\n"), "end the chat"),
 }
 ALIASES = {
     "exit": "quit",
@@ -164,9 +177,9 @@ def run_command(name: str, call: Call) -> Outcome:
     known = ALIASES.get(name.lower(), name.lower())
     if known not in COMMANDS:
         near = difflib.get_close_matches(known[:40], [*COMMANDS, *ALIASES], n=1, cutoff=0.4)
-        meant = f"did you mean /{ALIASES.get(near[0], near[0])}? " if near else ""
-        raise InputError(f"there is no command /{name[:40]}; {meant}/help lists them")
+        meant = say("did you mean /{name}? ", name=ALIASES.get(near[0], near[0])) if near else ""
+        raise InputError(say("there is no command /{name}; {meant}/help lists them", name=name[:40], meant=meant))
     command = COMMANDS[known]
     if call.rest and not command.takes:
-        raise InputError(f"/{known} takes no argument: leave out {call.rest[:40]!r}")
+        raise InputError(say("/{name} takes no argument: leave out {rest!r}", name=known, rest=call.rest[:40]))
     return command.run(call)

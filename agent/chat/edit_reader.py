@@ -5,7 +5,6 @@ It guesses nothing: words that may mean several things are asked back, and what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,75 +14,20 @@ from ...tools.language.merge import merge_said
 from ...tools.language.quantities import normalise
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
-from ...tools.plan.document import Relaxation
+from ..languages.say import say
 from . import edit_words as words
+from .edit_page import TOGETHER, EditPage
 from .edits import Edit, Spoken, stated_fields
-from .figures import FIGURES, TITLES, WHOLE, example, last_changed, shown, sum_text, unlike
+from .figures import FIGURES, example, last_changed, shown, sum_text, title, unlike
 from .shift_words import GOES_ON, Shift, find_shift, still_relative
 
 # A change is a sentence or two.
 MAX_EDIT_CHARACTERS = 4_000
-# Fields of `Said` that say one thing together.
-_COUNTS = ("gpus", "nodes", "gpus_per_node", "gpus_open")
-_FORMATS = ("weights", "kv_cache", "activations", "precisions")
-_TOGETHER: dict[str, tuple[str, ...]] = {
-    "gpus": _COUNTS,
-    "nodes": _COUNTS,
-    "precision": _FORMATS,
-    "ttft_ms_max": ("ttft_ms_max", "ttft_statistic"),
-    "tpot_ms_max": ("tpot_ms_max", "tpot_statistic"),
-    "input_tokens": ("input_tokens", "input_tokens_range"),
-    "output_tokens": ("output_tokens", "output_tokens_range"),
-}
 # Clauses that are looked at for a relaxation to forbid.
 _MOST_FORBIDDEN = 8
 _ENDS = " ;,.!?。,!?"
 # Changes by an amount that one text may make.
 _MOST_SHIFTS = 8
-
-
-class _Reader:
-    """One follow-up while it is read: what is understood is taken out of the text."""
-
-    def __init__(self, text: str, spoken: Sequence[Spoken]) -> None:
-        self.text = text
-        self.spoken = spoken
-        self.now = spoken[-1] if spoken else None
-        self.stated: dict[str, Any] = {}
-        self.words: dict[str, str] = {}
-        self.dropped: list[str] = []
-        self.forbidden: list[Relaxation] = []
-        self.whole_attention = False
-        self.readings: list[str] = []
-        self.questions: list[str] = []
-
-    def take(self, match: re.Match[str]) -> str:
-        """Take the words of a match out of the text."""
-        self.text = f"{self.text[: match.start()]} ; {self.text[match.end() :]}"
-        return match.group().strip()
-
-    def state(self, name: str, value: float, said_as: str, how: str = "") -> None:
-        """State a figure; `how` is the sum that it came from."""
-        if name in WHOLE and value != int(value):
-            raise InputError(f"{said_as!r} makes {TITLES[name]} {value:g}, which is no whole number")
-        if how and value <= 0:
-            raise InputError(f"{said_as!r} makes {TITLES[name]} {how}: there must be something left")
-        self.stated[name] = int(value) if name in WHOLE else value
-        self.words[name] = said_as
-        self.readings.append(f"{said_as!r} read as {TITLES[name]} {how or f'{value:g}'}")
-
-    def value(self, name: str) -> float | None:
-        """What a figure is now, with what this text has changed of it; `None` where it is open."""
-        if name in self.stated:
-            return self.stated[name]
-        return FIGURES[name](self.now.intent) if self.now is not None and name in FIGURES else None
-
-    def drop(self, name: str, said_as: str) -> None:
-        """Take back what was said of a field."""
-        if name == "gpus":
-            self.stated["gpus_open"] = True
-            self.words["gpus_open"] = said_as
-        self.dropped += [one for one in _TOGETHER.get(name, (name,)) if one not in self.stated]
 
 
 def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
@@ -94,10 +38,13 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
     """
     if len(text) > MAX_EDIT_CHARACTERS:
         raise RequestError(
-            f"the text has {len(text):,} characters, a change at most {MAX_EDIT_CHARACTERS:,}; "
-            "/new begins with a longer request"
+            say(
+                "the text has {length:,} characters, a change at most {most:,}; /new begins with a longer request",
+                length=len(text),
+                most=MAX_EDIT_CHARACTERS,
+            )
         )
-    reader = _Reader(" ".join(normalise(text).split()), spoken)
+    reader = EditPage(" ".join(normalise(text).split()), spoken)
     if reader.now is not None:
         reader.text = words.MOVES.sub("", reader.text)
         for read in (_traffic, _back, _bare, _shifted, _scaled, _dropped, _forbidden, _directions, _left_relative):
@@ -119,15 +66,15 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
     )
 
 
-def _traffic(reader: _Reader) -> None:
+def _traffic(reader: EditPage) -> None:
     """ "traffic": what the load of the request is stated by."""
     if (match := words.TRAFFIC.search(reader.text)) is not None:
         called = "concurrency" if reader.value("request_rate") is None else "request rate"
         reader.text = " ".join(words.TRAFFIC.sub(f" {called} ", reader.text).split())
-        reader.readings.append(f"{match.group()!r} read as {called}, by which the load is stated")
+        reader.read_as(match.group(), say("{called}, by which the load is stated", called=say(called)))
 
 
-def _back(reader: _Reader) -> None:
+def _back(reader: EditPage) -> None:
     """ "back to 8": the figure that was 8 before. What names its field ("back to 8 GPUs") is read as any request."""
     match = words.BACK.search(reader.text)
     if match is None:
@@ -148,21 +95,21 @@ def _back(reader: _Reader) -> None:
         if ago is not None:
             found.append((ago, name, reader.spoken[-1 - ago]))
     if not found:
-        reader.questions.append(f"nothing was {value:g} before: say what is to be {value:g}, such as '{value:g} GPUs'")
+        reader.ask("nothing was {value:g} before: say what is to be {value:g}, such as '{value:g} GPUs'", value=value)
         reader.text = ""
         return
     _, name, then = min(found, key=lambda one: one[0])
     said_as = reader.take(match)
-    for one in _TOGETHER.get(name, (name,)):
+    for one in TOGETHER.get(name, (name,)):
         earlier = getattr(then.said, one)
         if earlier == getattr(Said(), one):
             reader.dropped.append(one)
         else:
             reader.stated[one], reader.words[one] = earlier, said_as
-    reader.readings.append(f"{said_as!r} read as {TITLES[name]} {value:g}, as it was before")
+    reader.read_as(said_as, say("{title} {value:g}, as it was before", title=title(name), value=value))
 
 
-def _bare(reader: _Reader) -> None:
+def _bare(reader: EditPage) -> None:
     """A figure and nothing else: the figure that was changed last."""
     match = words.BARE.search(reader.text)
     if match is None:
@@ -170,7 +117,7 @@ def _bare(reader: _Reader) -> None:
     value, changed = _figure(match["figure"]), last_changed(reader.spoken)
     said_as = reader.take(match)
     if changed is None:
-        reader.questions.append(f"{value:g} of what? say it with its name, such as '{value:g} GPUs'")
+        reader.ask("{value:g} of what? say it with its name, such as '{value:g} GPUs'", value=value)
     else:
         reader.state(changed, value, said_as)
 
@@ -180,7 +127,7 @@ def _figure(text: str) -> float:
     return float(plain[:-1]) * 1024 if plain[-1] in "kK" else float(plain)
 
 
-def _scaled(reader: _Reader) -> None:
+def _scaled(reader: EditPage) -> None:
     assert reader.now is not None
     for pattern in (words.SCALE, words.SCALE_AFTER):
         while (match := pattern.search(reader.text)) is not None:
@@ -191,12 +138,12 @@ def _scaled(reader: _Reader) -> None:
             said_as = reader.take(match)
             value = reader.value(name)
             if value is None:
-                reader.questions.append(f"{said_as!r}: there is no figure of it to multiply; say the figure itself")
+                reader.ask("{said!r}: there is no figure of it to multiply; say the figure itself", said=said_as)
             else:
                 reader.state(name, value * factor, said_as, sum_text(value, "×", factor, value * factor))
 
 
-def _shifted(reader: _Reader) -> None:
+def _shifted(reader: EditPage) -> None:
     """ "add 8 GPUs": what there is now and the amount."""
     for _ in range(_MOST_SHIFTS):
         shift = find_shift(reader.text)
@@ -208,23 +155,22 @@ def _shifted(reader: _Reader) -> None:
             after = f" {shift.verb} {after[goes_on.end() :]}"
         reader.text = f"{reader.text[: shift.start]} ;{after}"
         _shift(reader, shift, said_as)
-    reader.questions.append(f"more than {_MOST_SHIFTS} changes by an amount: say the new figures themselves")
+    reader.ask("more than {most} changes by an amount: say the new figures themselves", most=_MOST_SHIFTS)
 
 
-def _shift(reader: _Reader, shift: Shift, said_as: str) -> None:
+def _shift(reader: EditPage, shift: Shift, said_as: str) -> None:
     assert reader.now is not None
     name = shift.name or last_changed(reader.spoken)
     if name is None:
-        reader.questions.append(f"{said_as!r}: of what? say it with its name, such as '8 more GPUs'")
+        reader.ask("{said!r}: of what? say it with its name, such as '8 more GPUs'", said=said_as)
         return
     value, odd = reader.value(name), unlike(reader.now.intent.hardware, shift.card, shift.each)
     if odd is not None:
-        reader.questions.append(f"{said_as!r}: {odd}")
+        reader.ask("{said!r}: {odd}", said=said_as, odd=odd)
     elif value is None:
-        example = f"{TITLES[name]} {shown(abs(shift.amount) or 16)}"
-        reader.questions.append(
-            f"{said_as!r}: there is no figure of it yet to change; say the figure, such as {example!r}"
-        )
+        figure = f"{title(name)} {shown(abs(shift.amount) or 16)}"
+        no_figure = "{said!r}: there is no figure of it yet to change; say the figure, such as {example!r}"
+        reader.ask(no_figure, said=said_as, example=figure)
     elif shift.factor is not None:
         reader.state(name, value * shift.factor, said_as, sum_text(value, "×", shift.factor, value * shift.factor))
     else:
@@ -234,11 +180,11 @@ def _shift(reader: _Reader, shift: Shift, said_as: str) -> None:
         )
 
 
-def _left_relative(reader: _Reader) -> None:
+def _left_relative(reader: EditPage) -> None:
     """A figure beside words that compare is not taken for the new value."""
     left = still_relative(reader.text)
     if left is not None:
-        reader.questions.append(f"{left!r}: more or less of what, and from what? say the new figure with its name")
+        reader.ask("{said!r}: more or less of what, and from what? say the new figure with its name", said=left)
         reader.text = ""
 
 
@@ -246,7 +192,7 @@ def _named(groups: dict[str, Any]) -> str:
     return next(name for name in words.FIELD_NAMES if groups.get(name) or groups.get(f"zh_{name}"))
 
 
-def _dropped(reader: _Reader) -> None:
+def _dropped(reader: EditPage) -> None:
     while (match := words.DROP_ALL.search(reader.text)) is not None:
         said_as = reader.take(match)
         for name in words.LIMITS:
@@ -257,7 +203,7 @@ def _dropped(reader: _Reader) -> None:
             reader.drop(name, reader.take(match))
 
 
-def _forbidden(reader: _Reader) -> None:
+def _forbidden(reader: EditPage) -> None:
     """Relaxations that are allowed no more, by the words that would allow them."""
     assert reader.now is not None
     for match in list(words.FORBID.finditer(reader.text))[:_MOST_FORBIDDEN]:
@@ -270,7 +216,7 @@ def _forbidden(reader: _Reader) -> None:
             reader.forbidden.extend(name for name in named if name in reader.now.said.relaxations)
             if "attention_dp" in named and _states_attention_dp(reader.now.said):
                 reader.whole_attention = True
-            reader.readings.append(f"{match.group().strip()!r} read as: {', '.join(named)} not allowed")
+            reader.read_as(match.group().strip(), say("{names} not allowed", names=", ".join(named)))
             reader.text = reader.text.replace(match.group(), " ; ")
 
 
@@ -279,22 +225,23 @@ def _states_attention_dp(said: Said) -> bool:
     return strategy is not None and any((one.attention_dp or 1) > 1 for one in (strategy.prefill, strategy.decode))
 
 
-def _directions(reader: _Reader) -> None:
+def _directions(reader: EditPage) -> None:
     """ "more GPUs": a direction is no figure."""
     assert reader.now is not None
     while (match := words.DIRECTION.search(reader.text)) is not None:
         name = _named(match.groupdict())
         said_as = reader.take(match)
-        reader.questions.append(f"{said_as!r}: how many? say the figure, such as {example(reader.now.intent, name)!r}")
+        how_many = "{said!r}: how many? say the figure, such as {example!r}"
+        reader.ask(how_many, said=said_as, example=example(reader.now.intent, name))
     while (match := words.UNCLEAR.search(reader.text)) is not None:
         said_as = reader.take(match)
-        reader.questions.append(f"{said_as!r}: to that figure, or by it? say 'to' or 'by'")
+        reader.ask("{said!r}: to that figure, or by it? say 'to' or 'by'", said=said_as)
 
 
-def _objective(reader: _Reader) -> None:
+def _objective(reader: EditPage) -> None:
     match = words.OBJECTIVE.search(reader.text)
     if match is not None:
         objective = str(match.lastgroup)
         said_as = reader.take(match)
         reader.stated["objective"], reader.words["objective"] = objective, said_as
-        reader.readings.append(f"{said_as!r} read as the objective {objective}")
+        reader.read_as(said_as, say("the objective {objective}", objective=say(objective)))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError
 from ..intent.intent import HardwareChoice, Intent
+from ..languages.say import say
 from .edits import Spoken
 
 # The first that fits is meant where a text names none.
@@ -42,6 +43,11 @@ TITLES = {
 }
 
 
+def title(name: str) -> str:
+    """What a figure is called."""
+    return say(TITLES.get(name, name.replace("_", " ")))
+
+
 def shown(value: float) -> str:
     """A figure as a reading says it: whole where it is whole, thousands apart."""
     return f"{int(value):,}" if value == int(value) else f"{value:,g}"
@@ -68,20 +74,22 @@ def unlike(hardware: HardwareChoice | None, card: str | None, each: int | None) 
     if hardware is None:
         return None
     if each is not None and each != hardware.gpus_per_node:
-        return f"the nodes have {hardware.gpus_per_node} GPUs each, and a plan has nodes of one size; say all of them"
+        nodes = "the nodes have {each} GPUs each, and a plan has nodes of one size; say all of them"
+        return say(nodes, each=hardware.gpus_per_node)
     if card is None:
         return None
     try:
         named = find_accelerator(card)
     except InputError:
-        return f"{card} is no accelerator that is known; say the hardware as a whole"
+        return say("{card} is no accelerator that is known; say the hardware as a whole", card=card)
     present = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
     if named.id != present:
-        return f"the GPUs are {present}, and a plan has one kind; say all of them, such as '16 {card}'"
+        kinds = "the GPUs are {present}, and a plan has one kind; say all of them, such as '16 {card}'"
+        return say(kinds, present=present, card=card)
     return None
 
 
 def example(intent: Intent, name: str) -> str:
     """A field with a figure that might be said of it."""
     value = FIGURES[name](intent) if name in FIGURES else None
-    return f"{TITLES.get(name, name.replace('_', ' '))} {2 * value if value else 16:g}"
+    return f"{title(name)} {2 * value if value else 16:g}"

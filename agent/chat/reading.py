@@ -13,6 +13,7 @@ from dataclasses import replace
 from ...tools.errors import InputError
 from ...tools.language.quantities import normalise
 from ...tools.rules.registry import FAMILIES
+from ..languages.say import say
 from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
@@ -98,6 +99,9 @@ _EXAMPLES = (
     "is this risky?", "what would change your mind?", "what if traffic doubles?", "which vllm flags?",
     "concurrency 64", "use TP8", "without PP", "model Llama-3.1-8B",
 )  # fmt: skip
+
+# What is shown where nothing is near.
+_SHOWN_EXAMPLES = ("now with 16 GPUs", "why not TP16?", "what if the prompts were 32k")
 
 
 def spoken_command(text: str) -> str | None:
@@ -221,8 +225,7 @@ def _change(work: Work, text: str, plain: str) -> Outcome:
 def not_understood(text: str) -> Outcome:
     """What is said of a text that fits nothing: what can be done, the nearest first."""
     near = difflib.get_close_matches(text.lower()[:100], _EXAMPLES, n=3, cutoff=0.5)
-    shown = [f'"{one}"' for one in near or ("now with 16 GPUs", "why not TP16?", "what if the prompts were 32k")]
-    lead = "Did you mean" if near else "It can be changed or asked about, as in"
-    return Outcome(
-        "unknown", f"That was not understood, and nothing changed. {lead} {', '.join(shown)}; /help lists all.\n"
-    )
+    shown = [f'"{one}"' for one in near or map(say, _SHOWN_EXAMPLES)]
+    lead = say("Did you mean") if near else say("It can be changed or asked about, as in")
+    said = "That was not understood, and nothing changed. {lead} {examples}; /help lists all."
+    return Outcome("unknown", say(said, lead=lead, examples=", ".join(shown)) + "\n")

@@ -9,6 +9,7 @@ from ...tools.comparison.result import ComparedFigure, Comparison
 from ...tools.language.said import StatedDegrees, StatedStrategy
 from ...tools.plan.describe import describe, number, precision_name
 from ..intent.intent import Intent
+from ..languages.say import say
 from ..report.asked import hardware_text, left_out_lines
 from ..report.compare import shown_figure
 from ..report.plan import figures_text
@@ -27,7 +28,7 @@ def title_of(result: PlanResult) -> str:
     plan = result.plan
     if plan is None:
         rule = result.infeasible.rule if result.infeasible is not None else "no reason"
-        return f"no plan ({rule})"
+        return say("no plan ({rule})", rule=rule)
     return f"{describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, {plan.precision.weights}"
 
 
@@ -36,36 +37,43 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
     plan = result.plan
     if plan is None:
         return tuple(_no_plan(result))
-    state = "Valid plan" if result.valid else "Plan with violations"
+    state = say("Valid plan") if result.valid else say("Plan with violations")
     used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
     load = plan.workload
     lines = [
         f"{state}: {title_of(result)}",
-        f"{used} of {owned} GPUs; {load.input_tokens:,} tokens in, {load.output_tokens:,} out, "
-        f"{load.concurrency:,} at once, for {load.objective}",
+        say(
+            "{used} of {owned} GPUs; {given:,} tokens in, {made:,} out, {load:,} at once, for {objective}",
+            used=used,
+            owned=owned,
+            given=load.input_tokens,
+            made=load.output_tokens,
+            load=load.concurrency,
+            objective=say(load.objective),
+        ),
     ]
     if result.estimate is not None:
         lines.append(figures_text(result.estimate))
     if result.report is not None:
         lines += left_out_lines(result.report.left_out)
-        lines += [f"Limit: {line}" for line in result.report.limits]
+        lines += [say("Limit: {line}", line=line) for line in result.report.limits]
     return tuple(lines)
 
 
 def _no_plan(result: PlanResult) -> Iterator[str]:
     found = result.infeasible
     if found is None:
-        yield "There is no plan."
+        yield say("There is no plan.")
         return
-    yield f"There is no plan: {found.reason}"
-    yield f"What binds: {found.rule}"
+    yield say("There is no plan: {reason}", reason=found.reason)
+    yield say("What binds: {rule}", rule=found.rule)
     if result.report is not None:
         yield from left_out_lines(result.report.left_out)
     needs = found.needs
     least = f"{needs.gpus} GPUs" + (f" of {needs.accelerator}" if needs.accelerator else "") if needs.gpus else ""
     note = needs.note or ""
     if least or note:
-        yield f"Least that would do: {least}{f' ({note})' if least and note else note}"
+        yield say("Least that would do: {least}", least=f"{least}{f' ({note})' if least and note else note}")
 
 
 def request_facts(intent: Intent) -> dict[str, str]:
@@ -73,38 +81,44 @@ def request_facts(intent: Intent) -> dict[str, str]:
     load, hardware = intent.workload, intent.hardware
     facts: dict[str, Any] = {"model": intent.model.name}
     if hardware is None:
-        facts["hardware"] = "open"
+        facts["hardware"] = say("open")
     else:
         card = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
         facts |= {
             "accelerator": card,
-            "GPUs": "the fewest that do" if hardware.gpus is None else hardware.gpus,
-            "nodes": "open" if hardware.nodes is None else f"{hardware.nodes} of {hardware.gpus_per_node}",
+            "GPUs": say("the fewest that do") if hardware.gpus is None else hardware.gpus,
+            "nodes": say("open")
+            if hardware.nodes is None
+            else say("{nodes} of {each}", nodes=hardware.nodes, each=hardware.gpus_per_node),
             "bandwidth in a node (GB/s)": hardware.intra_node_bw_gb_s,
             "bandwidth between nodes (GB/s)": hardware.inter_node_bw_gb_s,
         }
-    formats = "to be chosen" if intent.precisions is not None else precision_name(intent.precision)
+    formats = say("to be chosen") if intent.precisions is not None else precision_name(intent.precision)
     facts |= {
         "input tokens": load.input_tokens,
         "output tokens": load.output_tokens,
-        "concurrency": "open" if intent.concurrency_open else load.concurrency,
+        "concurrency": say("open") if intent.concurrency_open else load.concurrency,
         "TTFT limit (ms)": _limit(load.ttft_ms_max, load.ttft_statistic),
         "TPOT limit (ms)": _limit(load.tpot_ms_max, load.tpot_statistic),
         "requests/s": load.request_rate,
         "least tokens/s": load.min_tokens_per_second,
         "prefix cache hit rate": load.prefix_cache_hit_rate,
         "load of the busiest experts over the mean": load.expert_imbalance,
-        "objective": load.objective,
+        "objective": say(load.objective),
         "number formats": formats,
         "relaxations": ", ".join(intent.relaxations) or None,
         "constraints": "; ".join(one.words for one in intent.constraints) or None,
         "share of memory": intent.memory_utilization,
-        "separate prefill and decode": {None: None, True: "asked for", False: "ruled out"}[intent.disaggregated],
+        "separate prefill and decode": _asked_for(intent.disaggregated),
         "engine": None if intent.serving is None else intent.serving.engine,
         "USD per GPU hour": intent.usd_per_gpu_hour,
         "strategy": None if intent.strategy is None else stated_text(intent.strategy),
     }
-    return {title: _plain(value) for title, value in facts.items() if value is not None}
+    return {say(title): _plain(value) for title, value in facts.items() if value is not None}
+
+
+def _asked_for(wanted: bool | None) -> str | None:
+    return None if wanted is None else say("asked for") if wanted else say("ruled out")
 
 
 def _limit(value: float | None, statistic: str) -> str | None:
@@ -134,7 +148,7 @@ def request_changes(before: Intent, after: Intent) -> tuple[str, ...]:
     old, new = request_facts(before), request_facts(after)
     titles = [*new, *(title for title in old if title not in new)]
     return tuple(
-        f"{title}: {old.get(title, 'not stated')} → {new.get(title, 'not stated')}"
+        f"{title}: {old.get(title, say('not stated'))} → {new.get(title, say('not stated'))}"
         for title in titles
         if old.get(title) != new.get(title)
     )
@@ -147,15 +161,15 @@ def comparison_sections(found: Comparison, names: tuple[str, str]) -> list[Secti
     )  # fmt: skip
     shown = [one for name in _SHOWN if (one := found.figure(name)) is not None]
     rows = tuple(
-        (one.title, shown_figure(one, one.a), shown_figure(one, one.b), _ratio(one))
+        (say(one.title), shown_figure(one, one.a), shown_figure(one, one.b), _ratio(one))
         for one in shown
         if one.a is not None or one.b is not None
     )
     layout = f"{found.a.summary} → {found.b.summary}"
-    same = f"The layout stays {found.b.summary}."
+    same = say("The layout stays {layout}.", layout=found.b.summary)
     return [
-        section("Layout", same if found.a.summary == found.b.summary else layout),
-        section("Figures", Table(columns, rows)),
+        section(say("Layout"), same if found.a.summary == found.b.summary else layout),
+        section(say("Figures"), Table(columns, rows)),
     ]
 
 
@@ -163,11 +177,11 @@ def _ratio(one: ComparedFigure) -> str:
     if one.ratio is None:
         return NONE
     if abs(one.ratio - 1) < _SAME:
-        return "same"
+        return say("same")
     return f"{one.ratio - 1:+.1%}" if one.ratio < 2 else f"× {one.ratio:.3g}"
 
 
 def read_section(readings: tuple[str, ...], unread: tuple[str, ...]) -> Section:
     """How words were read, and which were not."""
-    left = ("Not acted on:", Bullets(unread)) if unread else ()
-    return section("How it was read", Bullets(readings), *left)
+    left = (say("Not acted on:"), Bullets(unread)) if unread else ()
+    return section(say("How it was read"), Bullets(readings), *left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..languages.say import say
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
 if TYPE_CHECKING:
@@ -77,13 +78,14 @@ def assumption_section(report: Understanding, words: dict[str, str]) -> Section:
         for name, text in words.items():
             fields.setdefault(text, []).append(name)
         said = tuple((", ".join(names), f"“{value_text(text, 160)}”") for text, names in fields.items())
-        blocks.append(Table((Column("read", wraps=True), Column("from the words", wraps=True)), said))
+        blocks.append(Table((Column(say("read"), wraps=True), Column(say("from the words"), wraps=True)), said))
     if report.readings:
         blocks.append(Bullets(report.readings))
     if report.assumptions:
         assumed = tuple((item.field, _assumed_text(item.value), item.reason) for item in report.assumptions)
-        blocks.append(Table((Column("assumed"), Column("value", wraps=True), Column("because", wraps=True)), assumed))
-    return section("What was read, and what was assumed", *blocks)
+        columns = Column(say("assumed")), Column(say("value"), wraps=True), Column(say("because"), wraps=True)
+        blocks.append(Table(columns, assumed))
+    return section(say("What was read, and what was assumed"), *blocks)
 
 
 def _assumed_text(value: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..languages.say import say
 from .asked import (
     assumption_section,
     constraint_lines,
@@ -207,9 +208,10 @@ def flip_text(flip: Flip) -> str:
     """`With 2x the input tokens (4,096): TP8 → PP2 × TP8, TPOT 12 → 15 ms`."""
     before, after = flip.before, flip.after
     if before is None or after is None:
-        there = "nothing holds the limits" if after is None else f"{strategy_text(after)} holds them"
-        return f"With {flip.change}: {there}"
-    text = f"With {flip.change}: {strategy_text(before)} → {strategy_text(after)}"
+        none = say("nothing holds the limits")
+        there = none if after is None else say("{layout} holds them", layout=strategy_text(after))
+        return say("With {change}: {there}", change=flip.change, there=there)
+    text = say("With {change}: {there}", change=flip.change, there=f"{strategy_text(before)} → {strategy_text(after)}")
     text += f", TTFT {ms_of(before.ttft_ms)} → {ms_of(after.ttft_ms)}"
     text += f", TPOT {ms_of(before.tpot_ms)} → {ms_of(after.tpot_ms)}"
     text += f", {figure_of(before.output_tokens_per_s)} → {figure_of(after.output_tokens_per_s)} tokens/s"
@@ -219,7 +221,7 @@ def flip_text(flip: Flip) -> str:
         f"TTFT {ms_of(flip.kept.ttft_ms)}, TPOT {ms_of(flip.kept.tpot_ms)}, "
         f"{figure_of(flip.kept.output_tokens_per_s)} tokens/s"
     )
-    return f"{text} (kept, {strategy_text(before)} has {kept})"
+    return text + say(" (kept, {layout} has {figures})", layout=strategy_text(before), figures=kept)
 
 
 def _next(answer: SearchAnswer, plotted: Path | None) -> Section:

@@ -9,6 +9,7 @@ from ....tools.errors import InputError
 from ....tools.language.errors import RequestError
 from ....tools.language.merge import merge_said
 from ....tools.language.said import Said
+from ...languages.say import say
 from ...reading.merged import AmbiguousError
 from ...report.asked import assumption_section
 from ...report.text import render, section
@@ -38,7 +39,7 @@ def begin(work: Work, text: str, said: Sequence[Said] = (), read: Callable[[], S
     try:
         words = [work.read(text) if read is None else read()] if text.strip() else []
     except AmbiguousError as error:
-        return Outcome("ask", f"{error.reason}; write the request with that one.\n")
+        return Outcome("ask", say("{reason}; write the request with that one.", reason=error.reason) + "\n")
     # A brief comes first and options last: later statements win.
     merged = merge_said([*said[:-1], *words, *said[-1:]] if said else words or [Said()])
     intent = work.intent([merged])
@@ -47,9 +48,9 @@ def begin(work: Work, text: str, said: Sequence[Said] = (), read: Callable[[], S
     sections = [section("", *plan_lines(planned.result))]
     if report is not None:
         if planned.result.plan is not None:
-            sections.append(section("Why this one", report.explanation))
+            sections.append(section(say("Why this one"), report.explanation))
         sections.append(assumption_section(report, dict(intent.words)))
-    sections.append(section("", "A follow-up in words changes it; why? and what if … ask; /help lists more."))
+    sections.append(section("", say("A follow-up in words changes it; why? and what if … ask; /help lists more.")))
     return Outcome(
         kind="plan",
         text=render(sections, width=work.width),
@@ -75,8 +76,10 @@ def change(work: Work, text: str) -> Outcome | None:
         return None
     if _is_whole(text, edit):
         started = begin(work, text)
-        note = "Read as a request of its own: nothing that was said before holds.\n\n"
-        return Outcome("plan", note + started.text, started.planned, readings=started.readings, told=started.told)
+        note = say("Read as a request of its own: nothing that was said before holds.")
+        return Outcome(
+            "plan", f"{note}\n\n{started.text}", started.planned, readings=started.readings, told=started.told
+        )
     said = apply_edit(before.said, edit)
     intent = work.intent([said])
     changes = request_changes(before.intent, intent)
@@ -92,12 +95,12 @@ def _is_whole(text: str, edit: Edit) -> bool:
 
 
 def _already(edit: Edit) -> str:
-    said = ", ".join(dict.fromkeys(edit.said.words.values())) or "that"
-    return f"That is so already ({said}): the request is as it was.\n"
+    said = ", ".join(dict.fromkeys(edit.said.words.values())) or say("that")
+    return say("That is so already ({said}): the request is as it was.", said=said) + "\n"
 
 
 def require_model(error: InputError) -> InputError:
     """A refusal for want of a model, with what to say instead; any other as it is."""
     if isinstance(error, RequestError) and "no model" in error.reason:
-        return InputError(f'{error}; say it as in "Llama-3.1-70B on 8 H100, 2k in, 256 out"')
+        return InputError(say('{error}; say it as in "Llama-3.1-70B on 8 H100, 2k in, 256 out"', error=error))
     return error

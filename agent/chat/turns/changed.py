@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....tools.compare import compare
+from ...languages.say import say
 from ...report.text import Bullets, Section, render, section
 from ...results import PlanResult
 from ..edits import Edit
@@ -28,13 +29,14 @@ def changed_outcome(work: Work, changed: Changed, *, is_aside: bool = False) -> 
     """The outcome of a change that is in force from now on, or that was only looked at (`is_aside`)."""
     planned, changes, readings = changed.planned, changed.changes, changed.edit.readings
     if is_aside:
-        lead = section("", "On the side; the current plan stays as it is. /take makes this the current one.")
-        text = render([lead, *_sections(work, changed, ("current", "what if"))], width=work.width)
+        lead = section("", say("On the side; the current plan stays as it is. /take makes this the current one."))
+        text = render([lead, *_sections(work, changed, (say("current"), say("what if")))], width=work.width)
         told = {"on_the_side": list(changes), **told_of(planned)}
         return Outcome("what_if", text, aside=planned, readings=readings, changes=changes, told=told)
-    sections = _sections(work, changed, ("before", "now"))
+    sections = _sections(work, changed, (say("before"), say("now")))
     if planned.result.plan is None:
-        sections.append(section("", "The request stays as it is now; change it further, or /undo goes back."))
+        stays = say("The request stays as it is now; change it further, or /undo goes back.")
+        sections.append(section("", stays))
     text, told = render(sections, width=work.width), {"request": list(changes), **told_of(planned)}
     return Outcome("plan", text, planned, readings=readings, changes=changes, told=told)
 
@@ -44,12 +46,12 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
     planned, edit = changed.planned, changed.edit
     sections = [
         section("", *plan_lines(planned.result)),
-        section("The request", Bullets(changed.changes)),
+        section(say("The request"), Bullets(changed.changes)),
     ]
     before, plan = work.state.last_planned, planned.result.plan
     now = work.state.now
     if before is not None and now is not None and now.result.plan is None:
-        names = ("last plan", names[1])
+        names = (say("last plan"), names[1])
     if before is not None and before.result.plan is not None and plan is not None:
         found = compare(
             before.result.plan,
@@ -62,7 +64,7 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
         sections.append(section("", _other_proposer(before.result, planned.result)))
     report = planned.result.report
     if plan is not None and report is not None:
-        sections.append(section("Why this one", report.explanation))
+        sections.append(section(say("Why this one"), report.explanation))
     sections.append(_newly_assumed(work, planned))
     sections.append(read_section(edit.readings, edit.unread))
     return sections
@@ -72,7 +74,13 @@ def _other_proposer(before: PlanResult, after: PlanResult) -> str:
     """That two plans are not the same proposer's, where that is so."""
     one, other = (_PROPOSERS.get(found.report.proposer, "") if found.report else "" for found in (before, after))
     same = (
-        "" if one == other else f"Compared is {one} plan with {other}: a part of the difference may be the proposer's."
+        ""
+        if one == other
+        else say(
+            "Compared is {one} plan with {other}: a part of the difference may be the proposer's.",
+            one=say(one),
+            other=say(other),
+        )
     )
     return same if one and other else ""
 
@@ -86,7 +94,7 @@ def _newly_assumed(work: Work, planned: Planned) -> Section:
     report = planned.result.report
     made = () if report is None else report.assumptions
     new = tuple(f"{one.field}: {one.reason}" for one in made if f"{one.field} {one.value} {one.reason}" not in told)
-    return section("Assumed", Bullets(new))
+    return section(say("Assumed"), Bullets(new))
 
 
 def told_of(planned: Planned) -> dict[str, object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
 from ...compare import Words, compare, is_words
+from ...languages.say import say
 from ...report.compare import render_comparison
 from ..outcome import Outcome
 from .work import Work
@@ -19,13 +20,13 @@ def compare_with(work: Work, text: str, *, may_read_files: bool) -> Outcome:
         InputError: there is no plan, or `text` is neither.
     """
     if not text.strip():
-        raise InputError('compare with what? Say a strategy, such as "compare TP4 PP2", or the path of a plan')
+        raise InputError(say('compare with what? Say a strategy, such as "compare TP4 PP2", or the path of a plan'))
     now = work.now
     other = Words(text) if is_words(text) or not may_read_files else Path(text)
     found = compare(
         work.plan,
         other if isinstance(other, Words) else str(other),
-        titles=("the current plan", text),
+        titles=(say("the current plan"), text),
         calibration=now.intent.calibration,
         usd_per_gpu_hour=now.intent.usd_per_gpu_hour,
     )

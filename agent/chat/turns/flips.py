@@ -10,6 +10,7 @@ from ....tools.checkpoint import leaves_out
 from ....tools.errors import InputError
 from ....tools.plan.describe import describe
 from ....tools.plan.document import Objective
+from ...languages.say import say
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.search import flip_text
 from ...report.text import Bullets, render, section
@@ -37,16 +38,16 @@ def flips(work: Work) -> Outcome:
     found = search_intent(intent, sensitivity=True)
     changes = found.sensitivity
     best = None if found.best is None else found.best.strategy
-    own = "" if best == plan.strategy else (
-        f"The current plan is {describe(plan.strategy)}; of the search's own, "
-        f"{'none holds all' if best is None else describe(best)} is the best."
+    own = "" if best == plan.strategy else say(
+        "The current plan is {layout}; of the search's own, {best} is the best.",
+        layout=describe(plan.strategy), best=say("none that holds all") if best is None else describe(best),
     )  # fmt: skip
     flipped = tuple(flip_text(one) for one in changes.flips) if changes is not None else ()
-    nothing = () if flipped else ("nothing that was tried",)
+    nothing = () if flipped else (say("nothing that was tried"),)
     same = changes.unchanged if changes is not None else ()
     runners = tuple(_runners(work))
     objectives = tuple(_objectives(work, found))
-    price = (
+    price = say(
         "the price of a GPU hour multiplies the cost of every layout on this hardware alike: it flips none; "
         "other hardware has a price of its own (/whatif H200)"
     )
@@ -54,12 +55,17 @@ def flips(work: Work) -> Outcome:
         [
             section("", own),
             section(
-                "What flips the choice (searched again under each change, simulated runs)", Bullets(flipped or nothing)
+                say("What flips the choice (searched again under each change, simulated runs)"),
+                Bullets(flipped or nothing),
             ),
-            section("", f"It stays with: {'; '.join(same)}." if same else "", f"Price: {price}."),
-            section("Planned for another objective (search)", Bullets(objectives)),
-            section("Runners-up, and how far they are behind (search)", Bullets(runners)),
-            section("Not looked at, for the time was over", Bullets(found.left_out)),
+            section(
+                "",
+                say("It stays with: {changes}.", changes="; ".join(same)) if same else "",
+                say("Price: {price}.", price=price),
+            ),
+            section(say("Planned for another objective (search)"), Bullets(objectives)),
+            section(say("Runners-up, and how far they are behind (search)"), Bullets(runners)),
+            section(say("Not looked at, for the time was over"), Bullets(found.left_out)),
         ],
         width=work.width,
     )
@@ -83,12 +89,18 @@ def _objectives(work: Work, found: SearchAnswer) -> Iterator[str]:
         try:
             best = search_intent(other, top=1).best
         except InputError as error:
-            yield f"{objective}: not searched ({error})"
+            yield say("{objective}: not searched ({error})", objective=say(objective), error=error)
             continue
         if best is None or found.best is None:
-            yield f"{objective}: nothing holds the limits"
+            yield say("{objective}: nothing holds the limits", objective=say(objective))
         elif best.strategy == found.best.strategy:
-            yield f"{objective}: the same"
+            yield say("{objective}: the same", objective=say(objective))
         else:
             per_gpu = "" if best.output_tokens_per_s is None else f", {best.output_tokens_per_s:,.0f} tokens/s"
-            yield f"{objective}: {best.summary} on {best.strategy.gpu_count} GPUs{per_gpu}"
+            yield say(
+                "{objective}: {layout} on {gpus} GPUs{rate}",
+                objective=say(objective),
+                layout=best.summary,
+                gpus=best.strategy.gpu_count,
+                rate=per_gpu,
+            )

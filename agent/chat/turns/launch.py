@@ -8,6 +8,7 @@ from dataclasses import replace
 from ....tools.engines.names import engine_or_usual
 from ....tools.export.export import export
 from ....tools.plan.document import Plan, ServingBlock
+from ...languages.say import say
 from ...report.export import render_export
 from ..outcome import Outcome
 from .explain import explain_words
@@ -71,14 +72,14 @@ def launch(work: Work, text: str) -> Outcome:
     plan = None if planned is None else planned.result.plan
     if plan is None:
         explained = explain_words(work, _SECTION)
-        return replace(explained, text=f"{_NO_PLAN}\n\n{explained.text}")
+        return replace(explained, text=f"{say(_NO_PLAN)}\n\n{explained.text}")
     return Outcome("show", launch_text(plan, text, work.width))
 
 
 def launch_text(plan: Plan, text: str, width: int) -> str:
     """What starts `plan` on the engine and in the form that `text` names, or why that cannot be."""
     front = _NO_EXPORTER.search(text)
-    unwritten = f"For {front[0]} nothing is written yet; its containers run this:\n" if front else ""
+    unwritten = say("For {front} nothing is written yet; its containers run this:", front=front[0]) if front else ""
     serving = None if plan.serving is None else plan.serving.engine
     engine = engine_or_usual(text, serving)
     target = next((form for names, form in _FORMS if names.search(text)), None)
@@ -87,4 +88,5 @@ def launch_text(plan: Plan, text: str, width: int) -> str:
             update={"serving": (plan.serving or ServingBlock()).model_copy(update={"engine": engine})}
         )
     found = export(plan, target or engine)
-    return unwritten + (found.text or render_export(found, title="this plan", width=width))
+    lines = found.text or render_export(found, title=say("this plan"), width=width)
+    return f"{unwritten}\n{lines}" if unwritten else lines

@@ -12,6 +12,7 @@ from ....tools.plan.describe import describe, number
 from ....tools.plan.document import PHASES, Plan, Strategy
 from ....tools.plan.performance import PerformanceEstimate
 from ...compare import plan_of_words
+from ...languages.say import say
 from ...report.text import Bullets, render, section
 from ..outcome import Outcome
 from ..words import title_of
@@ -34,6 +35,11 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(r"(?<![a-z])if(?![a-z])|如果|要是|假如", re.IGNORECASE)
+# A server of one phase, of several and alone.
+_SERVERS = {
+    "prefill": ("one prefill server", "the prefill server"),
+    "decode": ("one decode server", "the decode server"),
+}
 # Below this share of its usable memory a GPU has little left for what nobody counted.
 _TIGHT = 0.05
 
@@ -58,14 +64,16 @@ def risk(work: Work) -> Outcome:
     """
     plan, now = work.plan, work.now
     found = now.result.estimate or estimate(plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
-    limits = tuple(_limits(plan, found)) or ("no limit is stated, so none can be missed",)
+    limits = tuple(_limits(plan, found)) or (say("no limit is stated, so none can be missed"),)
     memory, loss = tuple(_memory(plan, found)), tuple(_losses(work, plan))
     text = render(
         [
-            section("", title_of(now.result)),
-            section("Limits, and how sure the estimate is (ranges: 90% of measurements like these)", Bullets(limits)),
-            section("Memory that is left (estimate, rule ME001)", Bullets(memory)),
-            section("If one replica fails (estimate of what is left, under the whole load)", Bullets(loss)),
+            section("", say("What is risky in {title}", title=title_of(now.result))),
+            section(
+                say("Limits, and how sure the estimate is (ranges: 90% of measurements like these)"), Bullets(limits)
+            ),
+            section(say("Memory that is left (estimate, rule ME001)"), Bullets(memory)),
+            section(say("If one replica fails (estimate of what is left, under the whole load)"), Bullets(loss)),
         ],
         width=work.width,
     )
@@ -77,61 +85,86 @@ def _limits(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
     for limit in stated_limits(plan.workload):
         figure = figures.of(limit)
         if limit.field == "request_rate":
-            yield f"request rate: {'the queue grows' if found.load.saturated else 'the queue does not grow'}"
+            grows = say("request rate: the queue grows")
+            yield grows if found.load.saturated else say("request rate: the queue does not grow")
             continue
-        bound = f"{'at most' if limit.unit == 'ms' else 'at least'} {number(limit.bound)} {limit.unit}"
-        lead = f"{limit.name} ({limit.statistic}) {number(figure)} {limit.unit} of {bound}"
-        yield f"{lead}: {_sureness(limit, figure, figures.excess(limit) > 0, found)}"
+        end = say("at most") if limit.unit == "ms" else say("at least")
+        yield say(
+            "{limit} ({statistic}) {figure} {unit} of {end} {bound} {unit}: {sureness}",
+            limit=limit.name,
+            statistic=limit.statistic,
+            figure=number(figure),
+            unit=limit.unit,
+            end=end,
+            bound=number(limit.bound),
+            sureness=_sureness(limit, figure, figures.excess(limit) > 0, found),
+        )
 
 
 def _sureness(limit: Limit, figure: float, is_missed: bool, found: PerformanceEstimate) -> str:
     """How a limit stands at the far end of the figure's range."""
     if is_missed:
-        return "missed as estimated"
+        return say("missed as estimated")
     is_time = limit.unit == "ms"
     field = f"{limit.name.lower()}_ms" if is_time else "dp_scaled_tokens_per_s"
     span = getattr(found.ranges, field)
     if span is None:
-        return "held as estimated; too few measurements are like it to say how sure that is"
+        return say("held as estimated; too few measurements are like it to say how sure that is")
     mean = getattr(found.latency, field) if is_time else found.throughput.dp_scaled_tokens_per_s
     far = span[1 if is_time else 0] * figure / mean if mean else figure
-    of = "" if limit.statistic == "mean" else ", the mean's range carried over"
-    end = f"the far end of its range is {number(far)} {limit.unit}{of}"
+    of = "" if limit.statistic == "mean" else say(", the mean's range carried over")
+    end = say("the far end of its range is {figure} {unit}{of}", figure=number(far), unit=limit.unit, of=of)
     is_held = far <= limit.bound if is_time else far >= limit.bound
-    return f"held even there: {end}" if is_held else f"may be missed: {end}"
+    return say("held even there: {end}", end=end) if is_held else say("may be missed: {end}", end=end)
 
 
 def _memory(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
     fullest = max(found.memory.per_device, key=lambda one: one.total_bytes / max(one.usable_bytes, 1))
     free = fullest.usable_bytes - fullest.total_bytes
     share = free / max(fullest.usable_bytes, 1)
-    tight = ": little for what no estimate counts" if share < _TIGHT else ""
-    yield (
-        f"the fullest GPU uses {fullest.total_bytes / 1e9:.1f} of {fullest.usable_bytes / 1e9:.1f} GB, "
-        f"{free / 1e9:.1f} GB ({share:.0%}) stay free{tight}"
+    tight = say(": little for what no estimate counts") if share < _TIGHT else ""
+    yield say(
+        "the fullest GPU uses {used:.1f} of {usable:.1f} GB, {free:.1f} GB ({share:.0%}) stay free{tight}",
+        used=fullest.total_bytes / 1e9,
+        usable=fullest.usable_bytes / 1e9,
+        free=free / 1e9,
+        share=share,
+        tight=tight,
     )
     most, load = found.memory.max_concurrency, plan.workload.concurrency
-    yield f"the cache holds {most:,} requests at once, the load has {load:,} ({most / max(load, 1):.1f} times)"
+    yield say(
+        "the cache holds {most:,} requests at once, the load has {load:,} ({times:.1f} times)",
+        most=most,
+        load=load,
+        times=most / max(load, 1),
+    )
 
 
 def _losses(work: Work, plan: Plan) -> Iterator[str]:
     """What is left of the plan when one replica of it, or one of each phase, is gone."""
     for gone, left in _with_one_less(plan.strategy):
         if left is None:
-            yield f"{gone} is the only one: while it is down nothing is served"
+            yield say("{gone} is the only one: while it is down nothing is served", gone=say(gone))
             continue
         try:
             other = plan_of_words(describe(left), plan)
             found = estimate(other, None, work.now.intent.calibration)
         except InputError as error:
-            yield f"without {gone}: not timed ({error})"
+            yield say("without {gone}: not timed ({error})", gone=say(gone), error=error)
             continue
         figures = figures_of_estimate(found)
         missed = [one.name for one in stated_limits(plan.workload) if figures.excess(one) > 0]
-        held = f"misses {', '.join(missed)}" if missed else "holds every limit that is stated"
+        held = say("misses {limits}", limits=", ".join(missed)) if missed else say("holds every limit that is stated")
         full = found.memory.max_concurrency < plan.workload.concurrency
-        room = ", and its cache does not hold the load" if full else ""
-        yield f"without {gone}, {describe(left)}: {found.one_line()}; {held}{room}"
+        room = say(", and its cache does not hold the load") if full else ""
+        yield say(
+            "without {gone}, {layout}: {figures}; {held}{room}",
+            gone=say(gone),
+            layout=describe(left),
+            figures=found.one_line(),
+            held=held,
+            room=room,
+        )
 
 
 def _with_one_less(strategy: Strategy) -> Iterator[tuple[str, Strategy | None]]:
@@ -145,4 +178,4 @@ def _with_one_less(strategy: Strategy) -> Iterator[tuple[str, Strategy | None]]:
         own = getattr(strategy, phase)
         fewer = own.model_copy(update={"replicas": own.replicas - 1})
         left = strategy.model_copy(update={phase: fewer}) if own.replicas > 1 else None
-        yield f"one {phase} server" if left else f"the {phase} server", left
+        yield _SERVERS[phase][0 if left else 1], left

@@ -6,6 +6,7 @@ from ....tools.compare import compare
 from ....tools.errors import InputError
 from ....tools.performance.estimate import estimate
 from ....tools.validate import validate
+from ...languages.say import say
 from ...report.compare import render_comparison
 from ...report.estimate import render_estimate
 from ...report.plan import render_plan
@@ -27,7 +28,7 @@ def show_request(work: Work) -> Outcome:
     """What is asked for now."""
     facts = tuple(f"{title}: {value}" for title, value in request_facts(work.now.intent).items())
     return Outcome(
-        "show", render([section("Asked for now", Bullets(facts))], width=work.width), told={"request": facts}
+        "show", render([section(say("Asked for now"), Bullets(facts))], width=work.width), told={"request": facts}
     )
 
 
@@ -62,16 +63,16 @@ def show_difference(work: Work) -> Outcome:
             found = compare(
                 before.result.plan,
                 plan,
-                titles=("before", "now"),
+                titles=(say("before"), say("now")),
                 calibration=work.now.intent.calibration,
                 usd_per_gpu_hour=work.now.intent.usd_per_gpu_hour,
             )
             changes = request_changes(before.intent, work.now.intent)
-            text = render([section("The request", Bullets(changes))], width=work.width)
+            text = render([section(say("The request"), Bullets(changes))], width=work.width)
             return Outcome(
                 "compare", f"{text}\n{render_comparison(found, width=work.width)}", comparison=found, changes=changes
             )
-    raise InputError("there is no plan before this one")
+    raise InputError(say("there is no plan before this one"))
 
 
 def undo(work: Work, steps: int = 1) -> Outcome:
@@ -81,8 +82,8 @@ def undo(work: Work, steps: int = 1) -> Outcome:
         InputError: there is none.
     """
     if not work.state.at > 0:
-        raise InputError("nothing to undo: this is the first request")
-    few = f"requests before this one: {work.state.at}; /undo {work.state.at} goes back to the first"
+        raise InputError(say("nothing to undo: this is the first request"))
+    few = say("requests before this one: {count}; /undo {count} goes back to the first", count=work.state.at)
     return moved(work.state, work.state.at - steps, few)
 
 
@@ -94,8 +95,8 @@ def redo(work: Work, steps: int = 1) -> Outcome:
     """
     left = len(work.state.versions) - 1 - work.state.at
     if left <= 0:
-        raise InputError("nothing to redo: this is the last request")
-    few = f"requests after this one: {left}; /redo {left} goes to the last"
+        raise InputError(say("nothing to redo: this is the last request"))
+    few = say("requests after this one: {count}; /redo {count} goes to the last", count=left)
     return moved(work.state, work.state.at + steps, few)
 
 
@@ -109,7 +110,7 @@ def moved(state: State, place: int, otherwise: str) -> Outcome:
         raise InputError(otherwise)
     version, now = state.versions[place], state.current
     changes = () if now is None else request_changes(now.intent, version.intent)
-    lines = [f"Current again: {version.title}", *changes]
+    lines = [say("Current again: {title}", title=version.title), *changes]
     return Outcome("moved", "\n".join(lines) + "\n", moved_to=place, changes=changes, told={"plan": version.title})
 
 
@@ -117,11 +118,11 @@ def history(work: Work) -> Outcome:
     """The requests of the chat, the current one marked."""
     state = work.state
     if not state.versions:
-        return Outcome("show", "Nothing was asked for yet.\n")
+        return Outcome("show", say("Nothing was asked for yet.") + "\n")
     lines: list[str] = []
     for place, version in enumerate(state.versions):
         before = state.versions[place - 1].intent if place else None
-        changed = "; ".join(request_changes(before, version.intent)) if before is not None else "the first request"
+        changed = "; ".join(request_changes(before, version.intent)) if before is not None else say("the first request")
         lines.append(f"{'→' if place == state.at else ' '} {place + 1:>3}  {version.title}  [{changed}]")
     return Outcome("show", "\n".join(lines) + "\n")
 
@@ -134,8 +135,8 @@ def take(work: Work) -> Outcome:
     """
     aside = work.state.aside
     if aside is None:
-        raise InputError('nothing was looked at on the side: ask "what if …" first')
+        raise InputError(say('nothing was looked at on the side: ask "what if …" first'))
     planned = work.state.planned(aside)
     changes = () if work.state.current is None else request_changes(work.state.current.intent, aside.intent)
-    text = "\n".join((f"Current now: {aside.title}", *changes)) + "\n"
+    text = "\n".join((say("Current now: {title}", title=aside.title), *changes)) + "\n"
     return Outcome("plan", text, planned=planned, changes=changes, told={"plan": aside.title})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...languages.say import say
 from ..edit_reader import read_edit
 from ..edits import apply_edit
 from ..outcome import Outcome
@@ -28,5 +29,6 @@ def what_if(work: Work, text: str) -> Outcome | None:
     said = apply_edit(now.said, edit)
     changes = request_changes(now.intent, work.intent([said]))
     if not changes:
-        return Outcome("ask", "That is so already: the current plan answers it.\n", readings=edit.readings)
+        so = say("That is so already: the current plan answers it.")
+        return Outcome("ask", f"{so}\n", readings=edit.readings)
     return changed_outcome(work, Changed(work.beside(said, text), changes, edit), is_aside=True)

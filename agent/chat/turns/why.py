@@ -17,6 +17,7 @@ from ....tools.plan.placement import gpu_count
 from ...compare import plan_of_stated, plan_of_words, strategy_of_words
 from ...intent.intent import Intent
 from ...keeping import keeps
+from ...languages.say import say
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
 from ...report.validation import violation_blocks
@@ -55,9 +56,9 @@ def why(work: Work) -> Outcome:
     if report is not None:
         runners = tuple(f"{one.summary}: {one.reason}" for one in report.alternatives[:ALTERNATIVES_SHOWN])
         sections += [
-            section("Why this one", report.explanation),
-            section("Runners-up, and what they lost by", Bullets(runners)),
-            section("It rests on", Bullets(report.citations)),
+            section(say("Why this one"), report.explanation),
+            section(say("Runners-up, and what they lost by"), Bullets(runners)),
+            section(say("It rests on"), Bullets(report.citations)),
         ]
     return Outcome(
         "why",
@@ -102,16 +103,18 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
     if _wants_experts(stated) and not _has_experts(plan):
         return _no_experts(plan, text)
     if keeps(plan.strategy, stated):
-        return Outcome("why", f"The current plan has it: {describe(plan.strategy)}.\n\n{why(work).text}")
+        has = say("The current plan has it: {layout}.", layout=describe(plan.strategy))
+        return Outcome("why", f"{has}\n\n{why(work).text}")
     try:
         other = plan_of_stated(stated, plan)
     except InputError as error:
-        return Outcome("why", f"No document can be built of it: {error}\n", told={"asked": text, "refused": str(error)})
+        refused = say("No document can be built of it: {error}", error=error)
+        return Outcome("why", f"{refused}\n", told={"asked": text, "refused": str(error)})
     intent = work.now.intent
     found = compare(
         plan,
         other,
-        titles=("current", "instead"),
+        titles=(say("current"), say("instead")),
         calibration=intent.calibration,
         usd_per_gpu_hour=intent.usd_per_gpu_hour,
     )
@@ -120,9 +123,9 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
     needed = [name for name in other.policy.relaxations if name not in plan.policy.relaxations]
     sections = [
         section("", _in_short(found, needed)),
-        section("Rules that it breaks or is warned by", *violation_blocks(found.b.violations)),
-        section("Compared", Bullets(_verdict(found))),
-        *comparison_sections(found, ("current", "instead")),
+        section(say("Rules that it breaks or is warned by"), *violation_blocks(found.b.violations)),
+        section(say("Compared"), Bullets(_verdict(found))),
+        *comparison_sections(found, (say("current"), say("instead"))),
     ]
     return Outcome(
         "why", render(sections, width=work.width), comparison=found, told={"asked": text, **told_of_comparison(found)}
@@ -138,8 +141,10 @@ def _has_experts(plan: Plan) -> bool:
 
 
 def _no_experts(plan: Plan, text: str) -> Outcome:
-    line = f"{plan.model.name} has no experts, so EP does not apply to it (EP001): all its layers are dense."
-    now = f"The current plan is {describe(plan.strategy)}."
+    line = say(
+        "{model} has no experts, so EP does not apply to it (EP001): all its layers are dense.", model=plan.model.name
+    )
+    now = say("The current plan is {layout}.", layout=describe(plan.strategy))
     return Outcome("why", f"{line}\n{now}\n", told={"asked": text, "reasons": [line]})
 
 
@@ -147,10 +152,14 @@ def _too_large(work: Work, other: Plan, found: Comparison, text: str) -> Outcome
     """A strategy that needs more GPUs than there are: one line, for each missing device would be a finding of its own;
     what else it breaks stays to be said.
     """
-    line = f"{describe(other.strategy)} is not legal here: it needs {gpu_count(other.strategy):,} GPUs, "
-    line += f"you have {_gpus(other):,} (GP004)."
+    line = say(
+        "{layout} is not legal here: it needs {needed:,} GPUs, you have {there:,} (GP004).",
+        layout=describe(other.strategy),
+        needed=gpu_count(other.strategy),
+        there=_gpus(other),
+    )
     others = [one for one in found.b.violations if one.rule != "GP004" and one.severity == "error"]
-    title = "More GPUs alone would not make it legal; it breaks besides"
+    title = say("More GPUs alone would not make it legal; it breaks besides")
     sections = [section("", line), *([section(title, *violation_blocks(others))] if others else [])]
     return Outcome(
         "why",
@@ -168,15 +177,23 @@ def _in_short(found: Comparison, needed: list[str]) -> str:
     summary = found.b.summary
     if not found.b.valid:
         rules = ", ".join(dict.fromkeys(one.rule for one in found.b.violations if one.severity == "error"))
-        return f"{summary} is not legal here: it breaks {rules}."
+        return say("{layout} is not legal here: it breaks {rules}.", layout=summary, rules=rules)
     missed = [one.name for one in found.b.limits if one.holds is False]
     if needed:
-        return f'{summary} needs {", ".join(needed)}, which was not allowed; say "allow {needed[0]}" to let it in.'
+        return say(
+            '{layout} needs {needed}, which was not allowed; say "allow {first}" to let it in.',
+            layout=summary,
+            needed=", ".join(needed),
+            first=needed[0],
+        )
     if missed:
-        return f"{summary} is legal, but misses a limit: {', '.join(missed)}."
+        return say("{layout} is legal, but misses a limit: {limits}.", layout=summary, limits=", ".join(missed))
     warned = ", ".join(dict.fromkeys(one.rule for one in found.b.violations))
-    legal = f"{summary} is legal, but warned of {warned}" if warned else f"{summary} is legal"
-    return f"{legal}. {'By its figures it is better.' if found.better == 'b' else 'The figures decide:'}"
+    if warned:
+        legal = say("{layout} is legal, but warned of {rules}.", layout=summary, rules=warned)
+    else:
+        legal = say("{layout} is legal.", layout=summary)
+    return f"{legal} {say('By its figures it is better.') if found.better == 'b' else say('The figures decide:')}"
 
 
 def _verdict(found: Comparison) -> tuple[str, ...]:
@@ -193,19 +210,25 @@ def _why_no_family(work: Work, family: str) -> Outcome:
         return _no_experts(plan, family)
     shown = describe(plan.strategy)
     if family != "DP" and re.search(rf"(?<![A-Za-z-]){family}\d", shown):
-        return Outcome("why", f"The current plan has {family}: {shown}.\n\n{why(work).text}")
+        has = say("The current plan has {family}: {layout}.", family=say(family), layout=shown)
+        return Outcome("why", f"{has}\n\n{why(work).text}")
     answer = search_intent(work.now.intent, top=1)
     ruled_out = [one for one in answer.excluded if _is_of(one.family, family)]
     lines = [f"{one.family}: {one.reason}{_by(one.rule)}" for one in ruled_out]
     lost = [one for one in answer.families if family in one.family.split(" × ")]
     lines += [f"{one.summary}: {one.reason}{_by(one.rule)}" for one in lost]
     if not lines:
-        lines = [f"no strategy with {family} is among the {answer.evaluated} that were evaluated"]
-    lead = f"The best with {family}, and what they lost by:" if lost else f"None with {family} was considered:"
+        none = "no strategy with {family} is among the {count} that were evaluated"
+        lines = [say(none, family=say(family), count=answer.evaluated)]
+    lead = (
+        say("The best with {family}, and what they lost by:", family=say(family))
+        if lost
+        else say("None with {family} was considered:", family=say(family))
+    )
     beside = _beside(plan, lost[0].summary, work.now.intent) if lost else None
     sections = [
-        section("", f"The current plan is {shown}. {lead}", Bullets(tuple(lines))),
-        section("The first of them beside the current plan (estimates of both)", Bullets(tuple(beside or ()))),
+        section("", f"{say('The current plan is {layout}.', layout=shown)} {lead}", Bullets(tuple(lines))),
+        section(say("The first of them beside the current plan (estimates of both)"), Bullets(tuple(beside or ()))),
     ]
     told = {"asked": family, "reasons": lines, "beside": beside}
     return Outcome("why", render(sections, width=work.width), told=told)
@@ -225,8 +248,14 @@ def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:
 def _times(found: PerformanceEstimate) -> str:
     named = (("prefill pass", found.latency.prefill), ("decode step", found.latency.decode_step))
     return "; ".join(
-        f"{phase} {number(one.compute_ms)} ms compute, {number(one.memory_ms)} memory, "
-        f"{number(one.communication_ms)} communication, {number(one.bubble_ms)} bubble"
+        say(
+            "{phase} {compute} ms compute, {memory} memory, {communication} communication, {bubble} bubble",
+            phase=say(phase),
+            compute=number(one.compute_ms),
+            memory=number(one.memory_ms),
+            communication=number(one.communication_ms),
+            bubble=number(one.bubble_ms),
+        )
         for phase, one in named
     )
 

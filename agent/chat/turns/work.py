@@ -12,6 +12,7 @@ from ....tools.language.said import Said
 from ....tools.plan.document import Plan
 from ...intent.complete import complete
 from ...intent.intent import Intent
+from ...languages.say import say
 from ...pipeline import plan_intent
 from ...reading.reader import ModelReader
 from ...reading.source import Source
@@ -68,7 +69,7 @@ class Work:
         """
         now = self.state.now
         if now is None:
-            raise InputError('nothing was asked for yet: say what to plan, such as "Llama-3.1-70B on 8 H100"')
+            raise InputError(say('nothing was asked for yet: say what to plan, such as "Llama-3.1-70B on 8 H100"'))
         return now
 
     @property
@@ -80,5 +81,5 @@ class Work:
         """
         plan = self.now.result.plan
         if plan is None:
-            raise InputError("the current request has no plan: change it, or /undo goes back to the last")
+            raise InputError(say("the current request has no plan: change it, or /undo goes back to the last"))
         return plan

@@ -1,0 +1,39 @@
+"""Which language a person writes: Chinese or English, told by the words that make sentences of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+# Names, figures and field words are the same in both; these make a sentence English.
+_ENGLISH = re.compile(
+    r"(?<![a-z])(?:the|an?|is|are|was|be|what|which|why|how|when|if|not|no|with|without|on|in|for|to|of|and|or|it|this|"
+    r"that|we|you|i|our|my|now|use|serve|deploy|plan|make|show|explain|compare|does|do|can|could|would|should)(?![a-z])",
+    re.IGNORECASE,
+)
+# A Chinese sentence has this many characters for each such word, if it quotes one at all.
+_LEAST_CHARACTERS = 3
+
+
+def language_of(text: str, earlier: Iterable[str] = ()) -> Language:
+    """The language of `text`; what has no sentence in it ("/undo", "TP16?") is of the language of what was said before.
+
+    `earlier` is what the person said before, oldest first.
+    """
+    for said in (text, *reversed([*earlier])):
+        if (found := _told(said)) is not None:
+            return found
+    return "en"
+
+
+def _told(text: str) -> Language | None:
+    if text.startswith("/"):
+        text = text.partition(" ")[2]
+    characters, words = len(HAN.findall(text)), len(_ENGLISH.findall(text))
+    if characters and characters >= words * _LEAST_CHARACTERS:
+        return "zh"
+    return "en" if words else None
