@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...tools.calibration.custom import CustomCalibration, own_calibration
+from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError, ShardwrightError
 from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.language.said import Said
@@ -170,7 +171,7 @@ class Chat:
                     error = self.session.redacted(one_line(str(refused)))
                     outcome = led(Outcome("refused", f"{error}\n"))
                     writer.finish(outcome)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StoppedError):
             # What is in force is what is on the disk.
             self._load()
             self.session.add(("done", {"kind": "interrupted"}))

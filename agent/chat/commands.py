@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...tools.errors import InputError
-from ...tools.files import file_place, write_file
+from ...tools.files import check_open, file_place, write_file
 from ..languages.say import say
 from ..spent import Spent
 from .outcome import Outcome
@@ -59,6 +59,7 @@ def _export(call: Call) -> Outcome:
         name = call.rest
         writes = "/export writes the plan document: for a file say ./{name}, for what starts it ask for that"
         raise InputError(say(writes, name=name))
+    check_open(call.rest)
     data = (call.work.plan.model_dump_json(indent=2) + "\n").encode()
     try:
         path = Path(call.rest).expanduser()

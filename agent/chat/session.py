@@ -60,20 +60,24 @@ class Document:
 
 
 class Session:
-    """The events and documents of one chat.
+    """The events and documents of one chat, of at most `most_bytes`. It is used by one thread at a time.
 
     Raises:
         InputError: the file cannot be opened, is no session, is of an unknown version, or another process has it.
     """
 
-    def __init__(self, path: Path | None, redact: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, path: Path | None, redact: Callable[[str], str] = str, most_bytes: int = MAX_SESSION_BYTES
+    ) -> None:
         self.path = path
+        self._most_bytes = most_bytes
         self._redact = redact
         self._name = "the session" if path is None else str(path)
         if path is not None:
             _make_private(path)
         try:
-            self._db = sqlite3.connect(":memory:" if path is None else path, timeout=0.2, isolation_level=None)
+            where = ":memory:" if path is None else path
+            self._db = sqlite3.connect(where, timeout=0.2, isolation_level=None, check_same_thread=False)
             self._prepare()
         except sqlite3.Error as error:
             self.close()
@@ -95,7 +99,7 @@ class Session:
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute(f"PRAGMA max_page_count = {MAX_SESSION_BYTES // _PAGE_BYTES}")
+        self._db.execute(f"PRAGMA max_page_count = {self._most_bytes // _PAGE_BYTES}")
         # The first write takes the lock, which is held until the process ends, however it ends.
         self._db.execute("BEGIN EXCLUSIVE")
         (owner,) = self._db.execute("PRAGMA application_id").fetchone()
@@ -189,6 +193,11 @@ class Session:
         if unpacker.unconsumed_tail or document_hash(data) != name:
             raise InputError(f"{self._name}: damaged: a plan is not the one that was kept")
         return data
+
+    def size_bytes(self) -> int:
+        """How large it is by now."""
+        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+        return pages * _PAGE_BYTES
 
     def close(self) -> None:
         """Give the file back."""

@@ -33,6 +33,7 @@ from .planning import plan_command
 from .process import interrupts, unwritten
 from .replay import replay_command
 from .search import search_command
+from .serving import serve_command
 from .showing import show_command
 from .sweep import sweep_command
 
@@ -85,6 +86,7 @@ for _command in (
     compare_command,
     export_command,
     import_command,
+    serve_command,
     sweep_command,
     eval_command,
     fidelity_command,

@@ -74,10 +74,10 @@ class Operation(Generic[Asked, Answered]):
         try:
             return self.asked.model_validate(fields)
         except ValidationError as error:
-            raise InputError(f"{self.name}: {'; '.join(_faults(error))}") from None
+            raise InputError(f"{self.name}: {'; '.join(faults_of(error))}") from None
 
 
-def _faults(error: ValidationError) -> Iterator[str]:
+def faults_of(error: ValidationError) -> Iterator[str]:
     """What is wrong, fields that there are not first: one that is missing may stand under such a name."""
     found = error.errors(include_url=False, include_input=False)
     for one in sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")[:MOST_FAULTS]:

@@ -24,10 +24,7 @@ _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2
 def page(read: ReadDocument, phase: Phase | None = None) -> str:
     """The page of a document, of one phase alone where `phase` names it; broken documents are shown too."""
     data = page_data(read, phase)
-    style, script = (
-        f"{_part('page.css')}{_colours(0)}@media(prefers-color-scheme:dark){{{_colours(1)}}}",
-        _part("page.js"),
-    )
+    style, script = _style(), _part("page.js")
     # Widths and heights are set on elements by the script, which a policy without styles of elements allows.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
@@ -40,6 +37,15 @@ def page(read: ReadDocument, phase: Phase | None = None) -> str:
         script=script,
         data=data.model_dump_json(exclude_defaults=False).translate(_IN_SCRIPT),
     )
+
+
+def page_hashes() -> tuple[str, str]:
+    """Style and script of every page, as a policy names them: for a page that shows one in a frame."""
+    return _hash(_style()), _hash(_part("page.js"))
+
+
+def _style() -> str:
+    return f"{_part('page.css')}{_colours(0)}@media(prefers-color-scheme:dark){{{_colours(1)}}}"
 
 
 def _colours(place: int) -> str:

@@ -1,0 +1,187 @@
+"""Answers of work: one JSON object, or events for whoever accepts `text/event-stream`; none for who has gone away.
+
+Work is called with `tell`, which it may give events (a name and an object) as it goes on, and returns the JSON of its
+answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ...tools.checkpoint import watched
+from ...tools.errors import ShardwrightError
+from ..report.safe import one_line
+from .jobs import Gate
+from .refusals import RefusalError, broken, refusal_of
+
+T = TypeVar("T")
+Tell = Callable[[str, dict[str, Any]], None]
+Work = Callable[[Tell], bytes]
+# What is sent for an event of a name; the last ones are `answer` or `error`.
+Frame = Callable[[str, bytes], bytes]
+
+NO_STORE = {"Cache-Control": "no-store"}
+EVENTS = "text/event-stream"
+# Words on what is being done come at most so often.
+_BETWEEN_WORDS_S = 0.1
+# So often something is sent, so that nothing between us and the client takes the silence for the end.
+_SIGN_OF_LIFE_S = 10.0
+_CLIENT_GONE = 499
+
+
+def _nothing() -> None:
+    pass
+
+
+def accepts_events(request: Request) -> bool:
+    """Whether who asks wants events."""
+    return EVENTS in request.headers.get("accept", "").lower()
+
+
+def framed(name: str, data: bytes) -> bytes:
+    """An event as it goes over the wire; `data` is JSON on one line."""
+    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def packed(value: Any) -> bytes:
+    """`value` as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+async def answered(request: Request, gate: Gate, work: Work, then: Callable[[], None] = _nothing) -> Response:
+    """What `work` comes to, in the form that the request accepts; `then` is called when nothing of it runs any more.
+
+    Raises:
+        RefusalError: it comes to nothing.
+    """
+    if accepts_events(request):
+        return EventResponse(gate, work, framed, then)
+    return await in_one(request, gate, work, then)
+
+
+async def in_one(request: Request, gate: Gate, work: Work, then: Callable[[], None] = _nothing) -> Response:
+    """As `answered`, as one object.
+
+    Raises:
+        RefusalError: it comes to nothing.
+    """
+    body = await while_there(request.receive, gate.run(lambda: done(work, _unheard), then))
+    return Response(body, headers=NO_STORE, media_type="application/json")
+
+
+def done(work: Work, tell: Tell) -> bytes:
+    """The answer of `work`, in its thread.
+
+    Raises:
+        RefusalError: the library refuses it.
+    """
+    last = 0.0
+
+    def show(what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _BETWEEN_WORDS_S:
+            last = now
+            tell("progress", {"doing": one_line(what)})
+
+    try:
+        with watched(show):
+            return work(tell)
+    except ShardwrightError as error:
+        raise refusal_of(error) from error
+
+
+async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` comes to; it is cancelled where the client goes away before.
+
+    Raises:
+        RefusalError: nobody is there to answer, or what `work` raises.
+    """
+    doing, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({doing, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise RefusalError(_CLIENT_GONE, "timeout", "the client went away")
+        return doing.result()
+    finally:
+        doing.cancel()
+        gone.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _unheard(name: str, data: dict[str, Any]) -> None:
+    del name, data
+
+
+class EventResponse(Response):
+    """Events of work, the last of which is its answer or why there is none. A full gate is refused before the first."""
+
+    def __init__(self, gate: Gate, work: Work, frame: Frame, then: Callable[[], None] = _nothing) -> None:
+        super().__init__(headers={**NO_STORE, "X-Accel-Buffering": "no"}, media_type=EVENTS)
+        del self.headers["content-length"]
+        self._gate, self._work, self._frame, self._then = gate, work, frame, then
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await while_there(receive, self._stream(send))
+
+    async def _stream(self, send: Send) -> None:
+        events: asyncio.Queue[bytes] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def tell(name: str, data: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, self._frame(name, packed(data)))
+
+        async with self._gate.place(self._then) as begin:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            end = asyncio.ensure_future(self._end(begin(lambda: done(self._work, tell))))
+            try:
+                while not (end.done() and events.empty()):
+                    await _send_piece(send, await _next(events, end))
+                await _send_piece(send, end.result())
+            finally:
+                end.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _end(self, future: asyncio.Future[bytes]) -> bytes:
+        try:
+            return self._frame("answer", await self._gate.result(future))
+        except RefusalError as refusal:
+            return self._frame("error", packed({"message": refusal.message, "kind": refusal.kind}))
+        except Exception as fault:  # noqa: BLE001 - the stream has begun: it is told, and logged by who reads `fault`
+            return self._frame("error", packed({"message": broken_message(fault), "kind": "service"}))
+
+
+def broken_message(fault: BaseException) -> str:
+    """What is told of a fault of ours, which is written to the log."""
+    from .observed import log_fault
+
+    log_fault(fault)
+    return broken().message
+
+
+async def _next(events: asyncio.Queue[bytes], end: asyncio.Future[bytes]) -> bytes:
+    """The next event; nothing where the end came first, a comment after a long silence."""
+    coming = asyncio.ensure_future(events.get())
+    await asyncio.wait({coming, end}, timeout=_SIGN_OF_LIFE_S, return_when=asyncio.FIRST_COMPLETED)
+    if coming.done():
+        return coming.result()
+    coming.cancel()
+    return b"" if end.done() else b": working\n\n"
+
+
+async def _send_piece(send: Send, piece: bytes) -> None:
+    if piece:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})

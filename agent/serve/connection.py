@@ -1,0 +1,63 @@
+"""A connection that gives a client only so long to say what it wants, and to be done with saying it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from .settings import Limits
+
+_HALF_SAID = (h11.IDLE, h11.SEND_BODY)
+
+
+def timed_protocol(limits: Limits) -> type[H11Protocol]:
+    """The protocol of connections under `limits`.
+
+    Uvicorn closes a connection that is idle between two requests. One that never says its first, says a head letter by
+    letter, or goes on sending a body that was refused, is closed here.
+    """
+
+    class TimedProtocol(H11Protocol):
+        """A connection with a limit on how long each request may take to arrive."""
+
+        _clock: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._restart(limits.header_s)
+
+        def handle_events(self) -> None:
+            super().handle_events()
+            state = self.conn.their_state
+            if state is h11.SEND_BODY and self._clock is None:
+                self._restart(limits.header_s + limits.body_s)
+            elif state not in _HALF_SAID:
+                self._stop()
+
+        def data_received(self, data: bytes) -> None:
+            if self.conn.their_state is h11.IDLE and self._clock is None:
+                self._restart(limits.header_s)
+            super().data_received(data)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def _restart(self, seconds: float) -> None:
+            self._stop()
+            self._clock = self.loop.call_later(seconds, self._late)
+
+        def _late(self) -> None:
+            self._clock = None
+            if not self.transport.is_closing():
+                self.transport.close()
+
+        def _stop(self, *_: Any) -> None:
+            if self._clock is not None:
+                self._clock.cancel()
+                self._clock = None
+
+    return TimedProtocol

@@ -1,0 +1,213 @@
+"""Work in threads: so much at once, so much waiting, each for so long, and none for nobody.
+
+A job is stopped at its next checkpoint (`tools/checkpoint.py`) when its time is over, when who waited for it has gone
+away, or when the server ends. It keeps its place until its thread has really ended, so that work which is slow to stop
+is never joined by more than the gate lets run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+from ...tools.checkpoint import StoppedError, stoppable
+from .refusals import RefusalError
+
+# Begins work in a thread, whose result is JSON.
+Begin: TypeAlias = Callable[[Callable[[], bytes]], "asyncio.Future[bytes]"]
+_AGAIN_AFTER_S = 5
+
+
+def _nothing() -> None:
+    pass
+
+
+class Job:
+    """One piece of work, and whether it is still wanted."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._is_over = threading.Event()
+        self._end = time.monotonic() + seconds
+        self.why: RefusalError | None = None
+
+    def stop(self, why: RefusalError | None = None) -> None:
+        """Nobody wants it any more; `why` is told to who still waits."""
+        self.why = self.why or why
+        self._is_over.set()
+
+    def is_stopped(self) -> bool:
+        """Whether it is to end at its next checkpoint."""
+        return self._is_over.is_set() or time.monotonic() >= self._end
+
+    @property
+    def refusal(self) -> RefusalError:
+        """What is told of a job that was stopped."""
+        return self.why or RefusalError(
+            504, "timeout", f"stopped after {self.seconds:g} seconds; ask for less, or set a lower time_limit_s"
+        )
+
+
+class Gate:
+    """Lets `running` jobs run and `waiting` wait; what comes beyond is refused."""
+
+    def __init__(self, running: int, waiting: int, seconds: float, wait_s: float) -> None:
+        self.running, self.waiting = 0, 0
+        self._most_running, self._most_waiting = running, waiting
+        self._seconds, self._wait_s = seconds, wait_s
+        self._places = asyncio.Semaphore(running)
+        self._jobs: set[Job] = set()
+        self._stopping: RefusalError | None = None
+        self._is_stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """The server ends: what runs is stopped, what waits is refused."""
+        self._stopping = RefusalError(503, "busy", "the server is stopping", retry_after_s=_AGAIN_AFTER_S)
+        self._is_stopping.set()
+        for job in self._jobs:
+            job.stop(self._stopping)
+
+    async def idle(self, seconds: float) -> bool:
+        """Wait until no job runs, at most so long; whether that is so."""
+        end = time.monotonic() + seconds
+        while self.running and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        return not self.running
+
+    @asynccontextmanager
+    async def place(self, then: Callable[[], None] = _nothing) -> AsyncIterator[Begin]:
+        """A place at work, after waiting for it; what is yielded begins one job in it.
+
+        Whoever leaves before the job is done stops it; the place is free when its thread has ended. `then` is called
+        at that moment, or when it is certain that there will be no job.
+
+        Raises:
+            RefusalError: too many wait already, or it took too long.
+        """
+        try:
+            await self._enter()
+        except BaseException:  # whoever waited may have gone away
+            then()
+            raise
+        self.running += 1
+        job, begun = Job(self._seconds), list[asyncio.Future[bytes]]()
+
+        def leave() -> None:
+            self._jobs.discard(job)
+            self.running -= 1
+            self._places.release()
+            then()
+
+        def begin(work: Callable[[], bytes]) -> asyncio.Future[bytes]:
+            self._jobs.add(job)
+            begun.append(_in_thread(lambda: _stoppable(job, work), leave))
+            return begun[0]
+
+        try:
+            yield begin
+        finally:
+            job.stop()
+            if not begun:
+                leave()
+
+    async def run(self, work: Callable[[], bytes], then: Callable[[], None] = _nothing) -> bytes:
+        """The result of `work`; `then` as for `place`.
+
+        Raises:
+            RefusalError: as `place`, or it took too long.
+        """
+        async with self.place(then) as begin:
+            return await self.result(begin(work))
+
+    async def result(self, future: asyncio.Future[bytes]) -> bytes:
+        """What a job comes to. Its thread may end later than its time.
+
+        Raises:
+            RefusalError: it took too long, or the server ends.
+        """
+        done, _ = await asyncio.wait({future}, timeout=self._seconds + 1.0)
+        if not done:
+            raise Job(self._seconds).refusal
+        return future.result()
+
+    async def _enter(self) -> None:
+        if self._stopping is not None:
+            raise self._stopping
+        if self._places.locked() and self.waiting >= self._most_waiting:
+            raise RefusalError(
+                429, "busy", f"{self.running} jobs run and {self.waiting} wait; ask again later",
+                retry_after_s=_AGAIN_AFTER_S,
+            )  # fmt: skip
+        self.waiting += 1
+        try:
+            await self._place_or_end()
+        finally:
+            self.waiting -= 1
+
+    async def _place_or_end(self) -> None:
+        """Wait for a place.
+
+        Raises:
+            RefusalError: there was none in time, or the server ends.
+        """
+        place = asyncio.ensure_future(self._places.acquire())
+        end = asyncio.ensure_future(self._is_stopping.wait())
+        try:
+            await asyncio.wait({place, end}, timeout=self._wait_s, return_when=asyncio.FIRST_COMPLETED)
+            if self._stopping is not None:
+                raise self._stopping
+            if not place.done():
+                message = f"no place at work became free in {self._wait_s:g} seconds"
+                raise RefusalError(503, "busy", message, retry_after_s=_AGAIN_AFTER_S)
+        except BaseException:  # whoever waited may have gone away with the place in hand
+            if place.done() and not place.cancelled():
+                self._places.release()
+            place.cancel()
+            raise
+        finally:
+            end.cancel()
+
+
+def _stoppable(job: Job, work: Callable[[], bytes]) -> bytes:
+    try:
+        with stoppable(job.is_stopped):
+            return work()
+    except StoppedError:
+        raise job.refusal from None
+
+
+def _in_thread(work: Callable[[], bytes], then: Callable[[], None]) -> asyncio.Future[bytes]:
+    """`work` in a thread of its own with this context, and `then` here when the thread is done.
+
+    No pool: its threads are waited for when the process ends, and one that never comes to a checkpoint would hold it.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[bytes] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def finish(result: bytes, error: BaseException | None) -> None:
+        then()
+        if future.done():  # cancelled
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+            future.exception()  # whoever waited may have gone away
+
+    def run() -> None:
+        result, error = b"", None
+        try:
+            result = context.run(work)
+        except BaseException as fault:  # noqa: BLE001 - raised again where it is waited for
+            error = fault
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(finish, result, error)
+
+    threading.Thread(target=run, name="shardwright-job", daemon=True).start()
+    return future
