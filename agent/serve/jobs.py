@@ -13,18 +13,26 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from functools import partial
+from typing import Protocol, TypeVar
 
 from ...tools.checkpoint import StoppedError, stoppable
 from .refusals import RefusalError
 
-# Begins work in a thread, whose result is JSON.
-Begin: TypeAlias = Callable[[Callable[[], bytes]], "asyncio.Future[bytes]"]
+T = TypeVar("T")
 _AGAIN_AFTER_S = 5
 
 
 def _nothing() -> None:
     pass
+
+
+class Begin(Protocol):
+    """Begins the one job of a place."""
+
+    def __call__(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """What `work` will come to."""
+        ...
 
 
 class Job:
@@ -95,7 +103,7 @@ class Gate:
             then()
             raise
         self.running += 1
-        job, begun = Job(self._seconds), list[asyncio.Future[bytes]]()
+        job, begun = Job(self._seconds), list[bool]()
 
         def leave() -> None:
             self._jobs.discard(job)
@@ -103,10 +111,10 @@ class Gate:
             self._places.release()
             then()
 
-        def begin(work: Callable[[], bytes]) -> asyncio.Future[bytes]:
+        def begin(work: Callable[[], T]) -> asyncio.Future[T]:
             self._jobs.add(job)
-            begun.append(_in_thread(lambda: _stoppable(job, work), leave))
-            return begun[0]
+            begun.append(True)
+            return _in_thread(lambda: _stoppable(job, work), leave)
 
         try:
             yield begin
@@ -115,7 +123,7 @@ class Gate:
             if not begun:
                 leave()
 
-    async def run(self, work: Callable[[], bytes], then: Callable[[], None] = _nothing) -> bytes:
+    async def run(self, work: Callable[[], T], then: Callable[[], None] = _nothing) -> T:
         """The result of `work`; `then` as for `place`.
 
         Raises:
@@ -124,7 +132,7 @@ class Gate:
         async with self.place(then) as begin:
             return await self.result(begin(work))
 
-    async def result(self, future: asyncio.Future[bytes]) -> bytes:
+    async def result(self, future: asyncio.Future[T]) -> T:
         """What a job comes to. Its thread may end later than its time.
 
         Raises:
@@ -173,7 +181,7 @@ class Gate:
             end.cancel()
 
 
-def _stoppable(job: Job, work: Callable[[], bytes]) -> bytes:
+def _stoppable(job: Job, work: Callable[[], T]) -> T:
     try:
         with stoppable(job.is_stopped):
             return work()
@@ -181,33 +189,31 @@ def _stoppable(job: Job, work: Callable[[], bytes]) -> bytes:
         raise job.refusal from None
 
 
-def _in_thread(work: Callable[[], bytes], then: Callable[[], None]) -> asyncio.Future[bytes]:
+def _in_thread(work: Callable[[], T], then: Callable[[], None]) -> asyncio.Future[T]:
     """`work` in a thread of its own with this context, and `then` here when the thread is done.
 
     No pool: its threads are waited for when the process ends, and one that never comes to a checkpoint would hold it.
     """
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[bytes] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
 
-    def finish(result: bytes, error: BaseException | None) -> None:
+    def finish(settle: Callable[[], None]) -> None:
         then()
-        if future.done():  # cancelled
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-            future.exception()  # whoever waited may have gone away
+        if not future.done():  # cancelled
+            settle()
+
+    def fail(fault: BaseException) -> None:
+        future.set_exception(fault)
+        future.exception()  # whoever waited may have gone away
 
     def run() -> None:
-        result, error = b"", None
         try:
-            result = context.run(work)
+            settle = partial(future.set_result, context.run(work))
         except BaseException as fault:  # noqa: BLE001 - raised again where it is waited for
-            error = fault
+            settle = partial(fail, fault)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(finish, result, error)
+            loop.call_soon_threadsafe(finish, settle)
 
     threading.Thread(target=run, name="shardwright-job", daemon=True).start()
     return future

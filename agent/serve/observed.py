@@ -92,7 +92,7 @@ class Observed:
             self._count(scope, status, time.monotonic() - begin)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None) or _NOWHERE
+        route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or _NOWHERE
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
         self._counts.add(method, route, status, seconds)
         if self._log is not None:

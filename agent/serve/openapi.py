@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import repeat
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -22,6 +23,7 @@ from .refusals import Kind
 from .session_routes import SESSIONS, Deleted, SessionBegun, SessionList, SessionWhole, TurnAnswer, TurnQuestion
 from .talk_messages import COMPLETIONS, MODELS, Completion, CompletionQuestion, ModelsAnswer
 
+Mode = Literal["validation", "serialization"]
 _REF = "#/components/schemas/{model}"
 _STATUSES = {
     "400": "What was asked is wrong.", "401": "The token is missing or wrong.", "403": "Who asks may not.",
@@ -62,7 +64,8 @@ _OTHERS: dict[tuple[str, str], tuple[type[BaseModel] | None, type[BaseModel]]] =
     (MODELS, "get"): (None, ModelsAnswer),
 }
 
-Mode = Literal["validation", "serialization"]
+_ASKED: Mode = "validation"
+_ANSWERED: Mode = "serialization"
 
 
 def openapi_of(app: FastAPI) -> dict[str, Any]:
@@ -70,9 +73,7 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
     asked = [*(one.asked for one in OPERATIONS), *(one for one, _ in _OTHERS.values() if one is not None)]
     answered = [one for operation in OPERATIONS for one in operation.answers]
     answered += [Refused, *(one for _, one in _OTHERS.values())]
-    models: list[tuple[type[BaseModel], Mode]] = []
-    models += [(one, "validation") for one in asked]
-    models += [(one, "serialization") for one in answered]
+    models = [*zip(asked, repeat(_ASKED)), *zip(answered, repeat(_ANSWERED))]
     refs, definitions = models_json_schema(list(dict.fromkeys(models)), ref_template=_REF)
     document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     document["components"] = {
@@ -86,17 +87,17 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
     for (path, method), (question, answer) in _OTHERS.items():
         route = paths[path][method]
         if question is not None:
-            route["requestBody"] = _body(refs[question, "validation"])
-        route["responses"]["200"] = _answer(refs[answer, "serialization"])
+            route["requestBody"] = _body(refs[question, _ASKED])
+        route["responses"]["200"] = _answer(refs[answer, _ANSWERED])
     for path, routes in paths.items():
         for route in routes.values():
-            _describe_refusals(route, refs[Refused, "serialization"])
+            _describe_refusals(route, refs[Refused, _ANSWERED])
             _describe_path(path, route)
     return document
 
 
 def _describe_operation(routes: dict[str, Any], operation: Operation[Any, Any], refs: Mapping[Any, Any]) -> None:
-    answers = [refs[one, "serialization"] for one in operation.answers]
+    answers = [refs[one, _ANSWERED] for one in operation.answers]
     answer = answers[0] if len(answers) == 1 else {"anyOf": answers}
     told = {
         "type": "object",
@@ -107,7 +108,7 @@ def _describe_operation(routes: dict[str, Any], operation: Operation[Any, Any], 
         "name": TEXT, "in": "query", "schema": {"type": "string", "enum": ["0", "1"]},
         "description": "1: the report for people beside the answer.",
     }  # fmt: skip
-    routes["post"]["requestBody"] = _body(refs[operation.asked, "validation"])
+    routes["post"]["requestBody"] = _body(refs[operation.asked, _ASKED])
     for route in routes.values():
         route["parameters"] = [wants_text]
         route["responses"]["200"] = _answer({"anyOf": [answer, told]})

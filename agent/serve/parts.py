@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from ...tools.errors import ServiceError
 from .jobs import Gate
 from .observed import Counts
+from .refusals import RefusalError
 from .sessions import Sessions
 from .settings import Settings
 
 if TYPE_CHECKING:
     from ..agent import Agent
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -37,6 +41,17 @@ class Parts:
         self.short = Gate(limits.short_running, limits.short_waiting, limits.job_s, limits.wait_s)
         half = replace(limits, all_session_bytes=limits.all_session_bytes // 2)
         self.sessions, self.talks = Sessions(half, self.agent), Sessions(half, self.agent)
+
+    async def run(self, work: Callable[[], T], *, is_long: bool) -> T:
+        """What `work` comes to, for applications that are mounted beside the routes.
+
+        Raises:
+            ServiceError: it was not taken on, or took too long.
+        """
+        try:
+            return await (self.long if is_long else self.short).run(work)
+        except RefusalError as refusal:
+            raise ServiceError(refusal.message) from None
 
     def stop(self) -> None:
         """The server ends: what still runs is stopped."""
