@@ -146,7 +146,8 @@ class Session:
                 self._db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", kept)
                 self._db.executemany("INSERT INTO events (kind, data) VALUES (?, ?)", rows)
             except BaseException:  # an interrupt, too, must leave no transaction open
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a full one was rolled back already
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
         except (sqlite3.Error, UnicodeEncodeError) as error:

@@ -101,7 +101,7 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
     from ..serve.app import make_app
     from ..serve.observed import log_line
     from ..serve.parts import Parts
-    from ..serve.server import serve, url_of
+    from ..serve.server import server_of, url_of
 
     agent, _ = agent_of(options)
     parts = Parts(settings, agent, None if options["quiet"] else log_line)
@@ -115,4 +115,6 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
             # A browser on a terminal would hold the server.
             threading.Thread(target=webbrowser.open, args=(url_of(found),), daemon=True).start()
 
-    return 0 if serve(make_app(parts), parts, found, started) else EXIT_INTERRUPTED
+    server = server_of(make_app(parts), parts, started)
+    server.run(sockets=[found])
+    return EXIT_INTERRUPTED if server.force_exit else 0

@@ -12,6 +12,9 @@ from .refusals import RefusalError
 from .settings import MIB, Limits
 
 _AGAIN_AFTER_S = 5
+# Of a body that is too large: what is read and dropped, and the longest pause in it.
+_MOST_DROPPED_BYTES = 256 * MIB
+_PAUSE_S = 1.0
 
 
 class BodyBounds:
@@ -86,8 +89,23 @@ class _Body:
             raise RefusalError(408, "timeout", message) from None
         count = len(message.get("body", b""))
         if self.bytes + count > self._most_bytes:
+            await self._drop_rest(message)
             raise self._too_large()
         self._bounds.hold(count)
         self.bytes += count
-        self._is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+        self._is_whole = not _goes_on(message)
         return message
+
+    async def _drop_rest(self, message: Message) -> None:
+        """Read on for a while, and keep nothing: who is sending reads no answer before, and none if it is cut off."""
+        left = _MOST_DROPPED_BYTES
+        while left > 0 and _goes_on(message):
+            try:
+                message = await asyncio.wait_for(self._receive(), _PAUSE_S)
+            except TimeoutError:
+                return
+            left -= len(message.get("body", b""))
+
+
+def _goes_on(message: Message) -> bool:
+    return message["type"] == "http.request" and message.get("more_body", False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -24,6 +23,7 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
         """A connection with a limit on how long each request may take to arrive."""
 
         _clock: asyncio.TimerHandle | None = None
+        _is_of_head = True
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -32,8 +32,8 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
         def handle_events(self) -> None:
             super().handle_events()
             state = self.conn.their_state
-            if state is h11.SEND_BODY and self._clock is None:
-                self._restart(limits.header_s + limits.body_s)
+            if state is h11.SEND_BODY and (self._clock is None or self._is_of_head):
+                self._restart(limits.header_s + limits.body_s, is_of_head=False)
             elif state not in _HALF_SAID:
                 self._stop()
 
@@ -46,8 +46,9 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
             self._stop()
             super().connection_lost(exc)
 
-        def _restart(self, seconds: float) -> None:
+        def _restart(self, seconds: float, *, is_of_head: bool = True) -> None:
             self._stop()
+            self._is_of_head = is_of_head
             self._clock = self.loop.call_later(seconds, self._late)
 
         def _late(self) -> None:
@@ -55,7 +56,7 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
             if not self.transport.is_closing():
                 self.transport.close()
 
-        def _stop(self, *_: Any) -> None:
+        def _stop(self) -> None:
             if self._clock is not None:
                 self._clock.cancel()
                 self._clock = None

@@ -49,8 +49,12 @@ class Guard:
         if scope["type"] != "http":
             raise RefusalError(400, "input", "only HTTP is spoken here")
 
+        is_begun = False
+
         async def guarded(message: Message) -> None:
+            nonlocal is_begun
             if message["type"] == "http.response.start":
+                is_begun = True
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
@@ -59,10 +63,11 @@ class Guard:
 
         try:
             self._check(scope)
+            await self._app(scope, receive, guarded)
         except RefusalError as refusal:
+            if is_begun:
+                raise
             await refusal.response(scope["path"])(scope, receive, guarded)
-            return
-        await self._app(scope, receive, guarded)
 
     def _check(self, scope: Scope) -> None:
         """See that this request may be answered.

@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import signal
 import socket
+import threading
 from collections.abc import Callable, Generator
 from types import FrameType
 
@@ -67,11 +68,14 @@ def url_of(found: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def serve(app: ASGIApp, parts: Parts, found: socket.socket, on_start: Callable[[], None]) -> bool:
-    """Serve until a signal comes; whether it ended in order, and not at once by a second one."""
+def server_of(app: ASGIApp, parts: Parts, on_start: Callable[[], None]) -> uvicorn.Server:
+    """A server of `app`; its `run` serves on sockets until a signal comes, or `should_exit` is set.
+
+    Signals are heard in the main thread alone. `force_exit` is set where a second one ended it at once.
+    """
     limits = parts.settings.limits
     config = uvicorn.Config(
-        app,
+        app=app,
         http=timed_protocol(limits),
         ws="none",
         lifespan="on",
@@ -84,9 +88,7 @@ def serve(app: ASGIApp, parts: Parts, found: socket.socket, on_start: Callable[[
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=int(limits.stop_s + _LAST_WORDS_S),
     )
-    server = _Server(config, parts, on_start)
-    server.run(sockets=[found])
-    return not server.force_exit
+    return _Server(config, parts, on_start)
 
 
 class _Server(uvicorn.Server):
@@ -109,6 +111,9 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """Signals end the server and nothing else; the first in order, a second one at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
         try:
             yield

@@ -1,0 +1,31 @@
+"""One server for all tests that need no other, and one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from shardwright.agent.operations.all_operations import OPERATIONS
+
+from .served import SMALL, Server, in_thread
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Server]:
+    with in_thread() as server:
+        yield server
+
+
+@pytest.fixture
+def client(served: Server) -> Iterator[httpx2.Client]:
+    with served.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def plan() -> dict[str, Any]:
+    operation = next(one for one in OPERATIONS if one.name == "plan")
+    return operation.answer(operation.question(SMALL)).plan.model_dump(mode="json")

@@ -1,0 +1,149 @@
+"""Servers for tests: in a thread of the test, or as the process that a person starts; both on a real socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from shardwright.agent.serve.app import make_app
+from shardwright.agent.serve.parts import Parts
+from shardwright.agent.serve.server import bound_socket, server_of, url_of
+from shardwright.agent.serve.settings import Limits, Settings
+
+SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
+REQUEST = "Llama-3.1-8B on 2 H100, 512 in, 64 out"
+# A question that is searched for minutes.
+LONG = {
+    "model": "DeepSeek-V3", "hardware": "64x8:h100-sxm", "input_tokens": 4096, "output_tokens": 512,
+    "concurrency": 512, "sensitivity": True, "time_limit_s": 100,
+}  # fmt: skip
+
+
+@dataclass
+class Server:
+    """A server that runs in this process."""
+
+    url: str
+    parts: Parts
+    log: list[str]
+
+    def client(self, **settings: Any) -> httpx2.Client:
+        """Somebody who asks it."""
+        return httpx2.Client(base_url=self.url, timeout=60, **settings)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where its socket listens."""
+        host, port = self.url.removeprefix("http://").rstrip("/").split(":")
+        return host, int(port)
+
+
+@contextmanager
+def in_thread(settings: Settings | None = None, agent: Any = None, **limits: Any) -> Iterator[Server]:
+    """A server in a thread, with `limits` other than the usual ones."""
+    log: list[str] = []
+    parts = Parts(settings or Settings(limits=Limits(**limits)), agent, log.append)
+    found = bound_socket("127.0.0.1", 0)
+    url = url_of(found)
+    is_up = threading.Event()
+    server = server_of(make_app(parts), parts, is_up.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [found]})
+    thread.start()
+    assert is_up.wait(30)
+    try:
+        yield Server(url, parts, log)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@dataclass
+class Process:
+    """A server that was started as a command; `errors` is what it has written to standard error so far."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    errors: Path
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal, and wait for the end; the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def cpu_s(self) -> float:
+        """Seconds of work so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def as_process(folder: Path, *flags: str, **environment: str) -> Iterator[Process]:
+    """`shardwright serve --port 0` with further flags."""
+    errors = folder / "stderr.txt"
+    with errors.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "shardwright", "serve", "--port", "0", *flags],
+            stderr=file,
+            env={**os.environ, **environment},
+        )
+    try:
+        yield Process(_url(process, errors), process, errors)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _url(process: subprocess.Popen[bytes], errors: Path) -> str:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        found = re.search(r"http://\S+", errors.read_text())
+        if found:
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError(errors.read_text())
+
+
+def events_of(text: str) -> list[tuple[str, Any]]:
+    """The events of a stream, each with its data."""
+    blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in text.split("\n\n") if block]
+    return [(one["event"], json.loads(one["data"])) for one in blocks if "event" in one]
+
+
+def raw(address: tuple[str, int], *pieces: bytes, pause_s: float = 0.0, wait_s: float = 10.0) -> bytes:
+    """What comes back for bytes that no client library would send, a pause between them."""
+    with socket.create_connection(address, timeout=wait_s) as stream:
+        answer = b""
+        try:
+            for piece in pieces:
+                stream.sendall(piece)
+                time.sleep(pause_s)
+            while found := stream.recv(1 << 16):
+                answer += found
+        except (ConnectionError, TimeoutError):
+            pass
+        return answer
+
+
+def until(holds: Any, seconds: float = 10.0) -> bool:
+    """Whether `holds()` becomes true in time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True

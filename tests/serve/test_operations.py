@@ -1,0 +1,101 @@
+"""Each operation is asked at its route, and answers as the library does: in one object, with a text, in events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from shardwright.agent.operations.all_operations import OPERATIONS
+from shardwright.agent.operations.operation import Operation
+from shardwright.agent.serve.operation_routes import is_short
+
+from .served import REQUEST, SMALL, events_of
+
+COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
+BY_NAME: dict[str, Operation[Any, Any]] = {one.name: one for one in OPERATIONS}
+# Differs from run to run.
+CLOCK = ("seconds",)
+
+
+def _questions(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        "plan": {"request": REQUEST},
+        "search": {**SMALL, "top": 3},
+        "validate": {"plan": plan},
+        "fix": {"proposal": "TP2", "request": REQUEST},
+        "estimate": {"plan": json.dumps(plan)},
+        "compare": {"a": plan, "b": COMMAND},
+        "export": {"plan": plan, "to": "vllm"},
+        "import": {"source": COMMAND, "hardware": "1x2:h100-sxm"},
+        "show": {"plan": plan, "form": "svg"},
+        "rules": {"id": "pp003"},
+        "models": {"name": "qwen3-32b"},
+        "hardware": {"name": "h100-sxm"},
+        "explain": {"question": "pipeline bubble", "limit": 2},
+    }
+
+
+def _steady(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _steady(one) for name, one in value.items() if name not in CLOCK}
+    return [_steady(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_answer_over_the_wire_is_that_of_the_library(
+    name: str, client: httpx2.Client, plan: dict[str, Any]
+) -> None:
+    operation, fields = BY_NAME[name], _questions(plan)[name]
+    here = operation.answer(operation.question(fields))
+    answer = client.post(f"/api/v1/{name}", json=fields, params={"text": "1"})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["cache-control"] == "no-store"
+    assert _steady(answer.json()["answer"]) == _steady(json.loads(here.model_dump_json()))
+    assert answer.json()["text"].strip()
+
+
+def test_an_answer_of_no_is_an_answer(client: httpx2.Client, plan: dict[str, Any]) -> None:
+    broken = {**plan, "strategy": {**plan["strategy"], "tp": 3}}
+    verdict = client.post("/api/v1/validate", json={"plan": broken})
+    assert (verdict.status_code, verdict.json()["valid"]) == (200, False)
+    none = client.post("/api/v1/plan", json={"request": "Llama-3.1-70B in bf16 on 1 RTX 4090"})
+    assert (none.status_code, none.json()["valid"]) == (200, False)
+
+
+def test_events_say_what_is_done_and_then_the_answer(client: httpx2.Client) -> None:
+    accept = {"Accept": "text/event-stream"}
+    answer = client.post("/api/v1/search", json={**SMALL, "top": 1}, headers=accept)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = events_of(answer.text)
+    assert [name for name, _ in events][-1] == "answer"
+    assert all(name == "progress" and data["doing"] for name, data in events[:-1])
+    assert len(events) > 1
+    assert events[-1][1]["candidates"]
+
+
+def test_events_end_in_the_error_where_there_is_one(client: httpx2.Client) -> None:
+    accept = {"Accept": "text/event-stream"}
+    events = events_of(client.post("/api/v1/plan", json={"request": "LLama-9"}, headers=accept).text)
+    assert events[-1][0] == "error"
+    assert events[-1][1]["kind"] == "input"
+    assert "\n" not in events[-1][1]["message"]
+
+
+@pytest.mark.parametrize("name", [one.name for one in OPERATIONS if is_short(one)])
+def test_what_is_short_is_asked_in_a_query_too(name: str, client: httpx2.Client, plan: dict[str, Any]) -> None:
+    fields = _questions(plan)[name]
+    assert client.get(f"/api/v1/{name}", params=fields).json() == client.post(f"/api/v1/{name}", json=fields).json()
+
+
+def test_only_what_is_short_is_asked_in_a_query(client: httpx2.Client) -> None:
+    assert {one.name for one in OPERATIONS if is_short(one)} == {"rules", "models", "hardware", "explain"}
+    assert client.get("/api/v1/plan", params={"request": REQUEST}).status_code == 405
+
+
+def test_catalogues_without_a_name_are_whole(client: httpx2.Client) -> None:
+    assert len(client.get("/api/v1/rules").json()["rules"]) > 80
+    assert client.get("/api/v1/models").json()["models"]
+    assert client.get("/api/v1/hardware").json()["accelerators"]
