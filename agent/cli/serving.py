@@ -56,7 +56,7 @@ def serve_command(host: str, port: int, token: str | None, opens: bool, **option
       curl -s localhost:8765/api/v1/plan -H 'content-type: application/json' \\
         -d '{"request": "Llama-3.1-70B on 8 H100, 2k in / 256 out"}'
     """
-    from ..serve.server import bound_socket, is_loopback
+    from ..serve.listening import bound_socket, is_loopback
 
     token = _checked_token(token if token is not None else os.environ.get(TOKEN_VARIABLE) or None)
     found = bound_socket(host, port)
@@ -99,9 +99,10 @@ def _settings(host: str, token: str | None, *, is_loopback: bool, options: dict[
 
 def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: bool) -> int:
     from ..serve.app import make_app
+    from ..serve.listening import url_of
     from ..serve.observed import log_line
     from ..serve.parts import Parts
-    from ..serve.server import server_of, url_of
+    from ..serve.server import server_of
 
     agent, _ = agent_of(options)
     parts = Parts(settings, agent, None if options["quiet"] else log_line)

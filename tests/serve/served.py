@@ -20,8 +20,9 @@ from typing import Any
 import httpx2
 
 from shardwright.agent.serve.app import make_app
+from shardwright.agent.serve.listening import bound_socket, url_of
 from shardwright.agent.serve.parts import Parts
-from shardwright.agent.serve.server import bound_socket, server_of, url_of
+from shardwright.agent.serve.server import server_of
 from shardwright.agent.serve.settings import Limits, Settings
 
 SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
