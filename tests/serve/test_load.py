@@ -1,0 +1,20 @@
+"""Many at once: two hundred documents are checked and twenty deployments planned, and memory stays what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shardwright.benchmarks.serve_load import load
+
+from .served import as_process
+
+MIB = 1 << 20
+
+
+def test_many_at_once_are_all_answered_in_steady_memory(tmp_path: Path) -> None:
+    with as_process(tmp_path, "--quiet") as server:
+        first, second = load(server.url, validates=200, plans=20, rounds=2)
+        assert not first.failed + second.failed
+        assert second.memory_bytes - first.memory_bytes < 60 * MIB
+        assert server.end() == 0
+    assert server.errors.read_text().count("\n") == 1
