@@ -2,9 +2,9 @@
 
     python benchmarks/serve_load.py [--validates 200] [--plans 20] [--rounds 3] [--url URL]
 
-Without --url a server is started for it. All requests of a round are sent at the same moment. A table says for each round
-how many requests failed, the median and the 99th percentile of their seconds, and what memory the server holds after it.
-The exit status is 1 where a request failed.
+Without --url a server is started for it. All requests of a round are sent at the same moment. A table says for each
+round how many requests failed, the median and the 99th percentile of their seconds, and what memory the server holds
+after it. The exit status is 1 where a request failed.
 """
 
 from __future__ import annotations
@@ -102,10 +102,8 @@ def main() -> int:
     for place, one in enumerate(found, 1):
         for name, times in one.seconds.items():
             failed = sum(line.startswith(name) for line in one.failed)
-            print(
-                f"{place:>5} {name:<9} {len(times):>5} {failed:>6} {one.at(name, 0.5):>7.2f} {one.at(name, 0.99):>7.2f} "
-                f"{one.memory_bytes / 2**20:>10.0f}"
-            )
+            figures = f"{one.at(name, 0.5):>7.2f} {one.at(name, 0.99):>7.2f} {one.memory_bytes / 2**20:>10.0f}"
+            print(f"{place:>5} {name:<9} {len(times):>5} {failed:>6} {figures}")
     for line in sorted({line for one in found for line in one.failed})[:10]:
         print(line)
     return int(any(one.failed for one in found))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "SHARDWRIGHT_SERVE_TOKEN"
 _LEAST_TOKEN_LETTERS = 16
 DEFAULT_PORT = 8765
+_AFTER_A_RUN_S = 60.0
 
 
 @click.command("serve", short_help="A web page and an HTTP API, on this machine alone by default.")
@@ -105,6 +106,10 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
     from ..serve.server import server_of
 
     agent, _ = agent_of(options)
+    if agent is not None:
+        # A run with a model ends by its own limit, and with the best that it has.
+        seconds = max(settings.limits.job_s, agent.options.limits.seconds + _AFTER_A_RUN_S)
+        settings = replace(settings, limits=replace(settings.limits, job_s=seconds))
     parts = Parts(settings, agent, None if options["quiet"] else log_line)
 
     def started() -> None:

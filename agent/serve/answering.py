@@ -73,7 +73,15 @@ async def in_one(request: Request, gate: Gate, work: Work, then: Callable[[], No
     Raises:
         RefusalError: it comes to nothing.
     """
-    body = await while_there(request.receive, gate.run(lambda: done(work, _unheard), then))
+    handed = _Handed(then)
+
+    async def run() -> bytes:
+        return await gate.run(lambda: done(work, _unheard), handed.taken())
+
+    try:
+        body = await while_there(request.receive, run())
+    finally:
+        handed.unless_taken()
     return Response(body, headers=NO_STORE, media_type="application/json")
 
 
@@ -126,16 +134,21 @@ def _unheard(name: str, data: dict[str, Any]) -> None:
 
 
 class EventResponse(Response):
-    """Events of work, the last of which is its answer or why there is none. A full gate is refused before the first."""
+    """Events of work, the last of which is its answer or why there is none. A full line is refused before the first."""
 
     def __init__(self, gate: Gate, work: Work, frame: Frame, then: Callable[[], None] = _nothing) -> None:
         super().__init__(headers={**NO_STORE, "X-Accel-Buffering": "no"}, media_type=EVENTS)
         del self.headers["content-length"]
-        self._gate, self._work, self._frame, self._then = gate, work, frame, then
+        self._gate, self._work, self._frame = gate, work, frame
+        self._then = _Handed(then)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await while_there(receive, self._stream(send))
+        try:
+            self._gate.check()
+            await while_there(receive, self._stream(send))
+        finally:
+            self._then.unless_taken()
 
     async def _stream(self, send: Send) -> None:
         events: asyncio.Queue[bytes] = asyncio.Queue()
@@ -144,24 +157,43 @@ class EventResponse(Response):
         def tell(name: str, data: dict[str, Any]) -> None:
             loop.call_soon_threadsafe(events.put_nowait, self._frame(name, packed(data)))
 
-        async with self._gate.place(self._then) as begin:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            end = asyncio.ensure_future(self._end(begin(lambda: done(self._work, tell))))
-            try:
-                while not (end.done() and events.empty()):
-                    await _send_piece(send, await _next(events, end))
-                await _send_piece(send, end.result())
-            finally:
-                end.cancel()
+        if self._gate.is_full:
+            tell("progress", {"doing": f"waiting for a place, {self._gate.waiting} before this"})
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        end = asyncio.ensure_future(self._end(tell))
+        try:
+            while not (end.done() and events.empty()):
+                await _send_piece(send, await _next(events, end))
+            await _send_piece(send, end.result())
+        finally:
+            end.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _end(self, future: asyncio.Future[bytes]) -> bytes:
+    async def _end(self, tell: Tell) -> bytes:
+        """The last event."""
         try:
-            return self._frame("answer", await self._gate.result(future))
+            return self._frame("answer", await self._gate.run(lambda: done(self._work, tell), self._then.taken()))
         except RefusalError as refusal:
             return self._frame("error", packed({"message": refusal.message, "kind": refusal.kind}))
-        except Exception as fault:  # noqa: BLE001 - the stream has begun: it is told, and logged by who reads `fault`
+        except Exception as fault:  # noqa: BLE001 - the stream has begun: it is told there, and in the log
             return self._frame("error", packed({"message": broken_message(fault), "kind": "service"}))
+
+
+class _Handed:
+    """What is to be called once work is over: by the gate that was given it, or, where it came to none, by us."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then, self._is_taken = then, False
+
+    def taken(self) -> Callable[[], None]:
+        """Give it to a gate."""
+        self._is_taken = True
+        return self._then
+
+    def unless_taken(self) -> None:
+        """Call it, unless a gate has it."""
+        if not self._is_taken:
+            self._then()
 
 
 def broken_message(fault: BaseException) -> str:

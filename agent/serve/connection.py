@@ -16,7 +16,7 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
     """The protocol of connections under `limits`.
 
     Uvicorn closes a connection that is idle between two requests. One that never says its first, says a head letter by
-    letter, or goes on sending a body that was refused, is closed here.
+    letter, or goes on sending a body that was refused, is closed here; so is one beyond the most that there may be.
     """
 
     class TimedProtocol(H11Protocol):
@@ -27,6 +27,8 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                transport.abort()
             self._restart(limits.header_s)
 
         def handle_events(self) -> None:

@@ -143,14 +143,25 @@ class Gate:
             raise Job(self._seconds).refusal
         return future.result()
 
-    async def _enter(self) -> None:
+    @property
+    def is_full(self) -> bool:
+        """Whether who comes has to wait."""
+        return self._places.locked()
+
+    def check(self) -> None:
+        """See that who comes may at least wait.
+
+        Raises:
+            RefusalError: too many wait already, or the server ends.
+        """
         if self._stopping is not None:
             raise self._stopping
-        if self._places.locked() and self.waiting >= self._most_waiting:
-            raise RefusalError(
-                429, "busy", f"{self.running} jobs run and {self.waiting} wait; ask again later",
-                retry_after_s=_AGAIN_AFTER_S,
-            )  # fmt: skip
+        if self.is_full and self.waiting >= self._most_waiting:
+            message = f"{self.running} jobs run and {self.waiting} wait; ask again later"
+            raise RefusalError(429, "busy", message, retry_after_s=_AGAIN_AFTER_S)
+
+    async def _enter(self) -> None:
+        self.check()
         self.waiting += 1
         try:
             await self._place_or_end()

@@ -38,7 +38,6 @@ def server_of(app: ASGIApp, parts: Parts, on_start: Callable[[], None]) -> uvico
         proxy_headers=False,
         server_header=False,
         h11_max_incomplete_event_size=limits.header_bytes,
-        limit_concurrency=limits.connections,
         timeout_graceful_shutdown=int(limits.stop_s + _LAST_WORDS_S),
     )
     return _Server(config, parts, on_start)

@@ -112,9 +112,8 @@ def add_sessions(app: FastAPI, parts: Parts) -> None:
 
     async def turn(request: Request) -> Response:
         body = await request.body()
-        held = sessions.find(request.path_params["id"])
         said = valid(TurnQuestion, body)
-        held.take()
+        held = sessions.taken(request.path_params["id"])
         return await answered(
             request,
             parts.long,

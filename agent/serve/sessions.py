@@ -112,13 +112,15 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._held)
 
-    def open(self) -> Held:
-        """A new conversation.
+    def open(self, *, is_taken: bool = False) -> Held:
+        """A new conversation, its first turn taken where that is wanted.
 
         Raises:
             RefusalError: there are too many, and turns are being taken in all of them.
         """
         new = Held(self._limits, self._agent)
+        if is_taken:
+            new.take()
         with self._lock:
             while not self._has_room():
                 idle = [held for held in self._held.values() if not held.is_busy]
@@ -136,13 +138,18 @@ class Sessions:
             RefusalError: there is none, or none any more.
         """
         with self._lock:
-            self._drop_old()
-            held = self._held.get(name)
-        if held is None:
-            raise RefusalError(
-                404, "not_found", "there is no such session; it may have been too old: begin another one"
-            )
-        return held
+            return self._found(name)
+
+    def taken(self, name: str) -> Held:
+        """As `find`, and its next turn is taken (`Held.take`) before it could give way to others.
+
+        Raises:
+            RefusalError: as `find` and `Held.take`.
+        """
+        with self._lock:
+            held = self._found(name)
+            held.take()
+            return held
 
     def delete(self, name: str) -> None:
         """End a conversation.
@@ -150,12 +157,18 @@ class Sessions:
         Raises:
             RefusalError: there is none, or a turn of it is under way.
         """
-        held = self.find(name)
         with self._lock:
+            held = self._found(name)
             if held.is_busy:
                 raise RefusalError(409, "busy", "a turn of this session is under way", retry_after_s=1)
-            if name in self._held:
-                self._drop(held)
+            self._drop(held)
+
+    def _found(self, name: str) -> Held:
+        self._drop_old()
+        held = self._held.get(name)
+        if held is None:
+            raise RefusalError(404, "not_found", "there is no such session, or it was too old; begin another one")
+        return held
 
     def listed(self) -> list[dict[str, Any]]:
         """All of them, the last used first."""

@@ -18,12 +18,12 @@ class Limits:
     """
 
     running: int = field(default_factory=lambda: max(1, os.cpu_count() or 1))
-    waiting: int = 64
-    short_running: int = 8
+    waiting: int = 100
+    short_running: int = 4
     short_waiting: int = 512
     job_s: float = 180.0
     wait_s: float = 120.0
-    document_bytes: int = 32 * MIB
+    document_bytes: int = 16 * MIB
     brief_bytes: int = 4 * MIB
     text_bytes: int = MIB
     # All bodies that are being read or wait for their work.
@@ -32,7 +32,7 @@ class Limits:
     send_s: float = 60.0
     header_s: float = 20.0
     header_bytes: int = 32 << 10
-    connections: int = 1000
+    connections: int = 500
     stop_s: float = 5.0
     sessions: int = 64
     # Of one turn's searches, which then end with the best that they have.

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Literal
 
 from fastapi import FastAPI
@@ -85,21 +86,15 @@ class _Known:
         with self._lock:
             name = self._ids.pop(_digest(said), None)
         if name is not None:
-            try:
-                held = self._talks.find(name)
-                held.take()
-            except RefusalError:  # it gave way to others, or is full
-                pass
-            else:
-                return held
+            with suppress(RefusalError):  # it gave way to others, or is full
+                return self._talks.taken(name)
         again = [message.text for message in said if message.role == "user"]
         if len(again) > self._most_replayed:
             raise RefusalError(
                 400, "input", f"this conversation of {len(again)} turns is not in memory any more; at most "
                 f"{self._most_replayed} are said again: begin a new one",
             )  # fmt: skip
-        held = self._talks.open()
-        held.take()
+        held = self._talks.open(is_taken=True)
         try:
             for place, text in enumerate(again, 1):
                 doing(f"saying turn {place} of {len(again)} again")

@@ -90,3 +90,13 @@ def test_one_who_waits_and_goes_away_leaves_the_line() -> None:
         assert until(lambda: not server.parts.long.waiting, 3)
         first.result()
         assert until(lambda: not server.parts.long.running, 5)
+
+
+def test_who_waits_for_events_is_told_so() -> None:
+    with in_thread(running=1) as server, ThreadPoolExecutor() as pool, server.client() as client:
+        first = pool.submit(_left, server, 1.5)
+        assert until(lambda: server.parts.long.running)
+        events = events_of(client.post("/api/v1/plan", json={"request": REQUEST}, headers=EVENTS).text)
+        assert events[0] == ("progress", {"doing": "waiting for a place, 0 before this"})
+        assert events[-1][0] == "answer"
+        first.result()

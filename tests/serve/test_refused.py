@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,13 @@ def test_all_bodies_together_are_bounded() -> None:
         assert int(answer.headers["retry-after"]) > 0
         for _ in range(3):
             assert client.post("/api/v1/plan", json={"request": "x" * 900}).status_code == 400
+
+
+def test_connections_are_bounded_and_those_that_there_are_go_on() -> None:
+    with in_thread(connections=3) as server, server.client() as client:
+        assert client.get("/api/v1/health").status_code == 200
+        with socket.create_connection(server.address), socket.create_connection(server.address):
+            for _ in range(3):
+                assert raw(server.address, b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n", wait_s=2) == b""
+            assert client.get("/api/v1/health").status_code == 200
+        assert until(lambda: client.get("/api/v1/health").status_code == 200)
