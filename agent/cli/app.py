@@ -29,6 +29,7 @@ from .exporting import export_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .importing import import_command
+from .mcp import mcp_command
 from .planning import plan_command
 from .process import interrupts, unwritten
 from .replay import replay_command
@@ -97,6 +98,7 @@ for _command in (
     rules_command,
     explain_command,
     schema_command,
+    mcp_command,
     replay_command,
     doctor_command,
     completion_command,

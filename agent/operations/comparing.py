@@ -10,14 +10,14 @@ from ...tools.comparison.result import Comparison
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES, is_json_text
 from ..agent import Agent
 from ..compare import Words, compare
-from .operation import WIDTH, Document, Operation, Question, plan_text
+from .operation import WIDTH, Document, Operation, Question, TakesPlan, plan_text
 
 
 class CompareQuestion(Question):
     """Two deployments."""
 
     a: Document
-    b: dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)] = Field(
+    b: Annotated[dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)], TakesPlan()] = Field(
         description="A plan document, a strategy in words ('PP2 of TP4'), or launch commands ('vllm serve … -tp 8')."
     )
     usd_per_gpu_hour: float | None = Field(None, gt=0, description="Price, for the cost per million tokens.")

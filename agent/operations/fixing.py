@@ -13,13 +13,13 @@ from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES
 from ..agent import Agent
 from ..fix_api import fixed
-from .operation import WIDTH, Operation, Question
+from .operation import WIDTH, Operation, Question, TakesPlan
 
 
 class FixQuestion(Question):
     """A proposal, and how far it may be changed."""
 
-    proposal: dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)] = Field(
+    proposal: Annotated[dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)], TakesPlan()] = Field(
         description="A plan document, or any text with a proposal in it (prose, sloppy JSON, a layout in words)."
     )
     request: Annotated[str, Field(max_length=MAX_REQUEST_CHARACTERS)] | None = Field(

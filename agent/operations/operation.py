@@ -30,8 +30,14 @@ class Question(BaseModel):
 Asked = TypeVar("Asked", bound=Question)
 Answered = TypeVar("Answered", bound=BaseModel)
 
+
+class TakesPlan:
+    """In the type of a field: what is given there may be a plan document."""
+
+
 Document = Annotated[
     dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)],
+    TakesPlan(),
     Field(description="The plan document: the object itself, or its JSON text. Never a path."),
 ]
 
@@ -55,6 +61,12 @@ class Operation(Generic[Asked, Answered]):
     text: Callable[[Answered], str]
     is_long: bool = False
     takes_agent: bool = False
+
+    @property
+    def plan_fields(self) -> tuple[str, ...]:
+        """The fields of the question in which a plan document may be given."""
+        fields = self.asked.model_fields.items()
+        return tuple(name for name, field in fields if any(isinstance(one, TakesPlan) for one in field.metadata))
 
     def answer(self, question: Asked, agent: Agent | None = None) -> Answered:
         """The answer to `question`; no file is opened for it.

@@ -1,0 +1,35 @@
+"""The protocol over streamable HTTP, as an application that `serve` mounts behind its guard."""
+
+from __future__ import annotations
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from ..agent import Agent
+from .server import mcp_server
+from .shelf import Shelf
+from .tools import Bench
+from .wire import MOST_MESSAGE_BYTES
+from .work import Run
+
+# Clients of the older protocol that are remembered at once, and for how many seconds of silence.
+_MOST_SESSIONS = 256
+_SESSION_IDLE_S = 1800.0
+
+
+def mcp_app(run: Run, agent: Agent | None = None, most_bytes: int = MOST_MESSAGE_BYTES) -> Starlette:
+    """The application at `/` and at the path that it is mounted at; `run` works off its calls.
+
+    It decides nothing about who may ask: what stands in front of it looks at hosts, origins and tokens. Its lifespan
+    has to be entered once, which Starlette does for no application that is mounted.
+    """
+    server = mcp_server(run, Bench(Shelf(), agent), is_shared=True)
+    manager = StreamableHTTPSessionManager(
+        server,
+        max_request_body_size=most_bytes,
+        session_idle_timeout=_SESSION_IDLE_S,
+        max_sessions=_MOST_SESSIONS,
+    )
+    endpoint = StreamableHTTPASGIApp(manager)
+    return Starlette(routes=[Route("/", endpoint), Route("", endpoint)], lifespan=lambda app: manager.run())

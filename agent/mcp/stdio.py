@@ -1,0 +1,63 @@
+"""The protocol over standard input and output, until the input ends or a signal ends the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import anyio
+
+from ..agent import Agent
+from .server import mcp_server
+from .shelf import Shelf
+from .tools import Bench
+from .wire import Wire
+from .work import Threads
+
+_SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def serve_stdio(agent: Agent | None = None) -> int:
+    """Serve the one client at the other end until it closes standard input; the signal that ended it, 0 for none."""
+    with _wire() as wire:
+        return anyio.run(_serve, wire, agent)
+
+
+async def _serve(wire: tuple[int, int], agent: Agent | None) -> int:
+    server = mcp_server(Threads().run, Bench(Shelf(), agent))
+    # Who started this process may have it ignore some.
+    signals = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    ended_by = 0
+    with anyio.open_signal_receiver(*signals) as received:
+        async with anyio.create_task_group() as tasks:
+
+            async def end_at_signal() -> None:
+                nonlocal ended_by
+                async for number in received:
+                    ended_by = int(number)
+                    tasks.cancel_scope.cancel()
+
+            tasks.start_soon(end_at_signal)
+            async with Wire(*wire).streams() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+    return ended_by
+
+
+@contextmanager
+def _wire() -> Generator[tuple[int, int]]:
+    """Standard input and output for the protocol alone: whatever else reads them finds nothing, or prints to stderr."""
+    sys.stdout.flush()
+    source, sink, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
+    try:
+        os.dup2(nothing, 0)
+        os.dup2(2, 1)
+        yield source, sink
+    finally:
+        sys.stdout.flush()
+        os.dup2(source, 0)
+        os.dup2(sink, 1)
+        os.close(nothing)

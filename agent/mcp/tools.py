@@ -1,0 +1,132 @@
+"""A tool of each operation: how it is listed, and what a call of it gives. No operation is known by name."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+
+from ...tools.checkpoint import watched
+from ...tools.errors import InputError, ShardwrightError
+from ..agent import Agent
+from ..operations.all_operations import OPERATIONS
+from ..operations.operation import Operation
+from ..report.safe import one_line
+from .brief_answer import Brief, brief_answer, is_plan, short_report, whole_answer
+from .schemas import WHOLE, input_schema, output_schema
+from .shelf import Shelf, is_plan_handle
+
+Show = Callable[[str], None]
+# Letters of a refusal; what is longer quotes what it refuses.
+MOST_REFUSAL_CHARACTERS = 2000
+# Words on what is being done come at most so often.
+_BETWEEN_WORDS_S = 0.1
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class OperationTool:
+    """An operation as a tool."""
+
+    operation: Operation[Any, Any]
+
+    @cached_property
+    def listed(self) -> Tool:
+        """How clients see it."""
+        operation = self.operation
+        return Tool(
+            name=operation.name,
+            title=operation.summary.rstrip("."),
+            description=operation.description,
+            input_schema=input_schema(operation),
+            output_schema=output_schema(operation),
+            annotations=ToolAnnotations(
+                read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=operation.takes_agent
+            ),
+        )
+
+    def call(self, arguments: dict[str, Any], bench: Bench) -> CallToolResult:
+        """The answer to a call, or in one line why there is none; in the thread that does the work."""
+        try:
+            return self._answered(dict(arguments), bench)
+        except ShardwrightError as error:
+            return refused(str(error))
+        except Exception:  # noqa: BLE001 - the last place where a fault of ours can be told
+            _LOG.exception("%s", self.operation.name)
+            return refused(f"{self.operation.name}: a fault of shardwright itself; the log of the server says where")
+
+    def _answered(self, fields: dict[str, Any], bench: Bench) -> CallToolResult:
+        whole = fields.pop(WHOLE, False)
+        if not isinstance(whole, bool):
+            raise InputError(f"{WHOLE}: true or false is expected")
+        kept = self._take_off_the_shelf(fields, bench.shelf)
+        answer = self.operation.answer(self.operation.question(fields), bench.agent)
+        cut = (whole_answer if whole else brief_answer)(answer.model_dump(mode="json"), bench.shelf)
+        cut.kept.update(kept)
+        text = short_report(self.operation.text(answer), bench.shelf) + _of_kept(cut)
+        return CallToolResult(content=[TextContent(text=text)], structured_content=cut.structured())
+
+    def _take_off_the_shelf(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, str]:
+        """Put documents in the place of their handles; handles of those that were sent, by the fields' names.
+
+        Raises:
+            InputError: nothing is kept under a handle.
+        """
+        kept: dict[str, str] = {}
+        for name in self.operation.plan_fields:
+            value: Any = fields.get(name)
+            if isinstance(value, str) and is_plan_handle(value.strip()):
+                fields[name] = shelf.text(value.strip())
+            elif is_plan(value) and (handle := shelf.keep("plan", value)) is not None:
+                kept[name] = handle
+        return kept
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What tools work with: the shelf of plans, and whom to ask where a language model is wanted."""
+
+    shelf: Shelf
+    agent: Agent | None = None
+
+
+TOOLS = {operation.name: OperationTool(operation) for operation in OPERATIONS}
+
+
+def refusal_line(message: str) -> str:
+    """Why something is refused, on one line of bounded length."""
+    line = one_line(message)
+    if len(line) <= MOST_REFUSAL_CHARACTERS:
+        return line
+    return f"{line[: MOST_REFUSAL_CHARACTERS // 2]} … {line[-MOST_REFUSAL_CHARACTERS // 2 :]}"
+
+
+def refused(message: str) -> CallToolResult:
+    """The answer that says why there is none."""
+    return CallToolResult(content=[TextContent(text=refusal_line(message))], is_error=True)
+
+
+def _of_kept(cut: Brief) -> str:
+    """The handles for whoever reads only the text."""
+    lines = [f"{place} is kept as {handle}" for place, handle in cut.kept.items()]
+    return "\n\n" + "\n".join([*lines, "A handle stands for its plan in any call."]) if lines else ""
+
+
+def told_now_and_then(show: Show, work: Callable[[], CallToolResult]) -> CallToolResult:
+    """`work`, with `show` told what it does, not more often than anybody reads."""
+    last = 0.0
+
+    def tell(what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _BETWEEN_WORDS_S:
+            last = now
+            show(one_line(what))
+
+    with watched(tell):
+        return work()

@@ -1,0 +1,138 @@
+"""Messages over two open files, a line each: bounded, in threads that never hold up the end of the process."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+from mcp.shared._context_streams import ContextReceiveStream, ContextSendStream, create_context_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from .work import apart
+
+MOST_MESSAGE_BYTES = 32 << 20
+_PIECE_BYTES = 1 << 16
+# Of a message that is refused the id is looked for among its first fields.
+_HEAD_BYTES = 1000
+_ID = re.compile(rb'\s*\{[^{}\[\]]{0,300}?"id"\s*:\s*(?:(?P<number>-?\d{1,18})\b|"(?P<name>[^"\\]{0,200})")')
+
+ReadStream = ContextReceiveStream[SessionMessage | Exception]
+WriteStream = ContextSendStream[SessionMessage]
+
+
+class Lines:
+    """The lines of an open file."""
+
+    def __init__(self, source: int, most_bytes: int = MOST_MESSAGE_BYTES) -> None:
+        self._source, self._most_bytes = source, most_bytes
+        self._held = bytearray()
+
+    def next(self) -> bytes | None:
+        """The next line with its end, or what is left before the end of the file; `None` where that is nothing.
+
+        Of a line that is too long its head is given, without an end.
+        """
+        head, seen = b"", 0
+        while (end := self._held.find(b"\n", seen)) < 0:
+            seen = len(self._held)
+            if seen > self._most_bytes:
+                head, seen = head or bytes(self._held[:_HEAD_BYTES]), 0
+                self._held.clear()
+            piece = self._piece()
+            if not piece:
+                rest = bytes(self._held)
+                self._held.clear()
+                return head or (rest + b"\n" if rest else None)
+            self._held += piece
+        line = bytes(self._held[: end + 1])
+        del self._held[: end + 1]
+        return head or line
+
+    def _piece(self) -> bytes:
+        try:
+            return os.read(self._source, _PIECE_BYTES)
+        except OSError:  # a terminal that is gone
+            return b""
+
+
+class Wire:
+    """The two ends of a connection, as the server reads and writes them."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._lines, self._sink = Lines(source), sink
+        self._one_at_a_time = anyio.Lock()
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
+        """What comes in and what goes out; all ends where nobody reads any more what goes out."""
+        come_in, incoming = create_context_streams[SessionMessage | Exception](0)
+        outgoing, go_out = create_context_streams[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+
+            async def read() -> None:
+                async with come_in:
+                    while (found := await apart(self._next)) is not None:
+                        if isinstance(found, JSONRPCError):
+                            await self._write(found)
+                        else:
+                            await come_in.send(SessionMessage(found))
+
+            async def write() -> None:
+                async with go_out:
+                    async for one in go_out:
+                        await self._write(one.message)
+
+            async def until_broken(work: Callable[[], Awaitable[None]]) -> None:
+                try:
+                    await work()
+                except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    tasks.cancel_scope.cancel()
+
+            tasks.start_soon(until_broken, read)
+            tasks.start_soon(until_broken, write)
+            yield incoming, outgoing
+
+    def _next(self) -> JSONRPCMessage | None:
+        """The next message, or the error that answers what is none; `None` at the end."""
+        while (line := self._lines.next()) is not None:
+            if not line.endswith(b"\n"):
+                return _refusal(line, f"a message is longer than {MOST_MESSAGE_BYTES >> 20} MiB")
+            if line.strip():
+                return _message(line)
+        return None
+
+    async def _write(self, message: JSONRPCMessage) -> None:
+        async with self._one_at_a_time:
+            await apart(partial(_write_all, self._sink, message))
+
+
+def _message(line: bytes) -> JSONRPCMessage:
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return _refusal(line, "not one JSON-RPC message on one line")
+
+
+def _refusal(line: bytes, why: str) -> JSONRPCError:
+    found = _ID.match(line[:_HEAD_BYTES])
+    asked = None
+    if found is not None:
+        asked = int(found["number"]) if found["number"] else found["name"].decode(errors="replace")
+    return JSONRPCError(jsonrpc="2.0", id=asked, error=ErrorData(code=PARSE_ERROR, message=why))
+
+
+def _write_all(sink: int, message: JSONRPCMessage) -> None:
+    """Write one line.
+
+    Raises:
+        OSError: nobody reads it.
+    """
+    left = memoryview(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+    while left:
+        left = left[os.write(sink, left) :]
