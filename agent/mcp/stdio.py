@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 
-from ..agent import Agent
 from .server import mcp_server
 from .shelf import Shelf
 from .tools import Bench
 from .wire import Wire
 from .work import Threads
 
+if TYPE_CHECKING:
+    from ..agent import Agent
+
 _SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def serve_stdio(agent: Agent | None = None) -> int:
-    """Serve the one client at the other end until it closes standard input; the signal that ended it, 0 for none."""
-    with _wire() as wire:
-        return anyio.run(_serve, wire, agent)
+    """Serve the one client at the other end until it closes standard input; the signal that ended it, 0 for none.
+
+    It takes the standard streams of the process and gives them back never: the process has nothing to do after it.
+    """
+    return anyio.run(_serve, _wire(), agent)
 
 
 async def _serve(wire: tuple[int, int], agent: Agent | None) -> int:
@@ -47,17 +50,12 @@ async def _serve(wire: tuple[int, int], agent: Agent | None) -> int:
     return ended_by
 
 
-@contextmanager
-def _wire() -> Generator[tuple[int, int]]:
-    """Standard input and output for the protocol alone: whatever else reads them finds nothing, or prints to stderr."""
+def _wire() -> tuple[int, int]:
+    """Standard input and output for the protocol alone, for good: whatever else reads finds nothing, or prints to
+    standard error."""
     sys.stdout.flush()
     source, sink, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
-    try:
-        os.dup2(nothing, 0)
-        os.dup2(2, 1)
-        yield source, sink
-    finally:
-        sys.stdout.flush()
-        os.dup2(source, 0)
-        os.dup2(sink, 1)
-        os.close(nothing)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return source, sink

@@ -7,19 +7,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from ...tools.checkpoint import watched
 from ...tools.errors import InputError, ShardwrightError
-from ..agent import Agent
 from ..operations.all_operations import OPERATIONS
 from ..operations.operation import Operation
 from ..report.safe import one_line
 from .brief_answer import Brief, brief_answer, is_plan, short_report, whole_answer
 from .schemas import WHOLE, input_schema, output_schema
 from .shelf import Shelf, is_plan_handle
+
+if TYPE_CHECKING:
+    from ..agent import Agent
 
 Show = Callable[[str], None]
 # Letters of a refusal; what is longer quotes what it refuses.

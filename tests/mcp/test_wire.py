@@ -1,0 +1,183 @@
+"""Standard streams: only messages go out, whatever comes in; the process ends with its input or by a signal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.mcp.wire import MOST_MESSAGE_BYTES
+
+from .talk import INITIALIZE, LONG, Line, line
+
+CALL = {"name": "rules", "arguments": {"id": "PP003"}}
+
+
+def _within(seconds: float, is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _threads(found: Line) -> int:
+    return len(list(Path(f"/proc/{found.process.pid}/task").iterdir()))
+
+
+def _begin_long_work(found: Line, number: int) -> None:
+    params = {"name": "search", "arguments": LONG, "_meta": {"progressToken": "p"}}
+    found.send(id=number, method="tools/call", params=params)
+    assert found.receive()["params"]["progressToken"] == "p"
+
+
+def _next_answer(found: Line) -> dict[str, object]:
+    while "id" not in (message := found.receive()):
+        pass
+    return message
+
+
+def _end(found: Line) -> tuple[int, bytes]:
+    rest, errors = found.process.communicate(timeout=20)
+    for text in rest.splitlines():
+        assert json.loads(text)["jsonrpc"] == "2.0"
+    return found.process.returncode, errors
+
+
+HOSTILE = {
+    "no JSON": (b"hello\n", None),
+    "half of a message": (b'{"jsonrpc": "2.0", "id": 7, "method": "pi\n', 7),
+    "no message": (b'{"id": "a"}\n', "a"),
+    "a batch": (b'[{"jsonrpc": "2.0", "id": 3, "method": "ping"}]\n', None),
+    "no UTF-8": (b'{"jsonrpc": "2.0", "id": 8, "method": "\xff\xfe"}\n', 8),
+    "half of a surrogate": (b'{"jsonrpc": "2.0", "id": 9, "method": "\\ud800"}\n', 9),
+    "deep": (b'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": ' + b'{"a":' * 100_000 + b"\n", 5),
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> Line:
+    with line() as one:
+        yield one
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_is_no_message_is_refused_under_its_id_and_the_next_one_is_answered(case: str, found: Line) -> None:
+    data, number = HOSTILE[case]
+    found.write(data)
+    refusal = found.receive()
+    assert (refusal["id"], refusal["error"]["code"]) == (number, -32700)
+    found.is_alive(100)
+
+
+def test_a_message_that_is_too_long_is_thrown_away_and_refused_under_its_id(found: Line) -> None:
+    found.write(b'{"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": {"name": "')
+    for _ in range(MOST_MESSAGE_BYTES // (1 << 20) + 2):
+        found.write(b"x" * (1 << 20))
+    found.write(b'"}}\n')
+    refusal = found.receive()
+    assert refusal["id"] == 11 and "longer than 32 MiB" in refusal["error"]["message"]
+    found.is_alive(101)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        {"name": 5},
+        {"name": "plan", "arguments": "x"},
+        {"name": "plan", "arguments": ["x"]},
+        {"name": "x" * 100_000},
+        {"name": "validate", "arguments": {"plan": {"nodes": [[]] * 1000, "model": None}}},
+        {"name": "validate", "arguments": {"plan": json.loads('{"a":' * 100 + "1" + "}" * 100)}},
+        {"name": "estimate", "arguments": {"plan": '{"nodes": [NaN, 1e999], "model": 3}'}},
+    ],
+)
+def test_a_call_of_wrong_types_is_answered_and_harms_nothing(params: object, found: Line) -> None:
+    message = {"id": 20, "method": "tools/call", **({} if params is None else {"params": params})}
+    found.send(**message)
+    answer = found.receive()
+    assert answer["id"] == 20
+    assert len(json.dumps(answer)) < 100_000
+    assert "Traceback" not in json.dumps(answer)
+    found.is_alive(102)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_work_that_is_cancelled_really_ends_and_is_not_answered() -> None:
+    with line() as found:
+        found.send(id=9, method="tools/call", params=CALL)
+        assert found.receive()["id"] == 9
+        assert _within(5, lambda: _threads(found) == 2)  # its own, and the one that reads
+        _begin_long_work(found, 2)
+        assert _threads(found) > 2
+        found.send(method="notifications/cancelled", params={"requestId": 2})
+        assert _within(10, lambda: _threads(found) == 2)
+        found.send(id=3, method="ping")
+        assert _next_answer(found)["id"] == 3
+
+
+def test_calls_are_worked_off_side_by_side_and_the_process_ends_well_with_its_input_while_one_is_under_way() -> None:
+    with line() as found:
+        _begin_long_work(found, 2)
+        found.send(id=3, method="tools/call", params=CALL)
+        assert _next_answer(found)["id"] == 3
+        begin = time.monotonic()
+        status, errors = _end(found)
+        assert (status, errors) == (0, b"")
+        assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_process_though_its_input_stays_open(number: signal.Signals, status: int) -> None:
+    with line() as found:
+        found.process.send_signal(number)
+        assert (found.process.wait(timeout=20), found.process.stderr.read()) == (status, b"")
+
+
+def test_the_process_ends_when_nobody_reads_its_answers() -> None:
+    with line() as found:
+        found.process.stdout.close()
+        found.send(id=2, method="tools/call", params=CALL)
+        assert found.process.wait(timeout=20) == 0
+        found.process.stdout = None
+
+
+PRINTS = """
+import os, sys, threading, time
+from shardwright.agent.mcp.stdio import serve_stdio
+
+def prints():
+    while not os.path.sameopenfile(1, 2):
+        time.sleep(0.001)
+    while True:
+        print("stray", flush=True)
+        os.write(1, b"stray\\n")
+        os.system("echo stray")
+        time.sleep(0.01)
+
+threading.Thread(target=prints, daemon=True).start()
+sys.exit(serve_stdio())
+"""
+
+
+def test_what_anything_else_prints_goes_to_standard_error() -> None:
+    with line(sys.executable, "-c", PRINTS) as found:
+        found.send(id=2, method="tools/call", params=CALL)
+        assert found.receive()["id"] == 2
+        status, errors = _end(found)
+        assert status == 0
+        assert errors.count(b"stray") > 3
+
+
+def test_the_version_of_the_protocol_is_agreed_on() -> None:
+    with line() as found:
+        found.send(id=4, method="initialize", params={**INITIALIZE, "protocolVersion": "1999-01-01"})
+        assert found.receive()["id"] == 4
