@@ -64,6 +64,15 @@ CACHE_BYTES = Bounds(2**10, 10**12)
 WATTS = Bounds(1.0, 1e6)
 FLOP_PER_BYTE = Bounds(1e-3, 1e9)
 USD = Bounds(1e-6, 1e6)
+# Of requests, by length; how much of them is in a bin of a histogram.
+PERCENT = Bounds(0.0, 100.0)
+WEIGHT = Bounds(0.0, 1e15)
+# The deviation of the logarithm of lengths: at the most, one in a hundred is ten thousand times the median.
+SIGMA = Bounds(0.0, 4.0)
+# The shape of gaps between requests: a hundredth comes in clumps of a hundred, a hundred like a clock.
+BURSTINESS = Bounds(0.01, 100.0)
+# A millisecond; a day.
+THINK_S = Bounds(1e-3, 86_400.0)
 EDGE_BYTES = Bounds(0, 10**18)
 # What a plan may claim of itself: more than any figure that the bounds above allow.
 CLAIM = Bounds(0, 1e36)

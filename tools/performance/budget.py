@@ -79,7 +79,8 @@ class StageTerms:
 class DeviceTerms:
     """What the memory of a device depends on, less the number of requests: equal terms, equal memory.
 
-    Of many devices that are in stages of the same phases, arrays.
+    Of many devices that are in stages of the same phases, arrays. A request is one of mean lengths: the cache is a pool
+    that all in flight share. `longest` is the cache of the longest one by itself, 0 where all are alike.
     """
 
     weights: Number
@@ -87,25 +88,29 @@ class DeviceTerms:
     decode_request: Number
     prefill_request: Number
     stages: tuple[StageTerms, ...]
+    longest: Number = 0.0
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for two devices of one replica that need equal memory."""
         where = tuple((term.phase.phase, term.bytes_per_token, term.has_head) for term in self.stages)
-        return self.weights, self.communication, self.decode_request, self.prefill_request, where
+        return self.weights, self.communication, self.decode_request, self.prefill_request, self.longest, where
 
     def cache_bytes(self, load: Load) -> Number:
-        """KV cache on the device.
+        """KV cache on the device: of all requests, or of the longest one where that alone takes more.
 
         While one request is in prefill its cache lies where prefill put it, that of the others where decode keeps it.
         """
+        return ceil(larger(self._shared_bytes(load), self.longest))
+
+    def _shared_bytes(self, load: Load) -> Number:
         decode = next((term.phase for term in self.stages if term.phase.phase == "decode"), None)
         prefill = next((term.phase for term in self.stages if term.phase.phase == "prefill"), None)
         if decode is None:
-            return 0 if prefill is None else ceil(load.per_group(prefill) * self.prefill_request)
+            return 0.0 if prefill is None else load.per_group(prefill) * self.prefill_request
         requests = load.per_group(decode)
         full = requests * self.decode_request
-        return ceil(larger(full, (requests - 1) * self.decode_request + self.prefill_request))
+        return larger(full, (requests - 1) * self.decode_request + self.prefill_request)
 
     def activation_bytes(self, setting: Setting, load: Load) -> Number:
         """Activations and logits on the device: the larger of its phases."""
@@ -131,7 +136,7 @@ def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
     """The memory terms of `device`, which is in the stages `held`."""
     stages: list[StageTerms] = []
     cache = {"prefill": 0.0, "decode": 0.0}
-    ranks = 1
+    alone, ranks = {"prefill": 0.0, "decode": 0.0}, 1
     for phase, stage in held:
         tokens = setting.prompt_tokens if phase.phase == "prefill" else setting.request_tokens
         per_token = activation_bytes_per_token(setting, phase, stage)
@@ -139,7 +144,11 @@ def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
         stages.append(StageTerms(phase, stage, layers, per_token, device in stage.head_places))
         ranks = max(ranks, len(phase.devices))
         if device in stage.attention_places:
-            cache[phase.phase] += request_bytes(setting, stage.layers, tokens, phase.degrees.tp, phase.token_parts)
+            cut = phase.degrees.tp, phase.token_parts
+            cache[phase.phase] += request_bytes(setting, stage.layers, tokens, *cut)
+            longest = setting.longest_tokens(phase.phase)
+            if longest is not None:
+                alone[phase.phase] += request_bytes(setting, stage.layers, longest, *cut)
     holdings = tuple(dict.fromkeys(stage_holding(term.phase, term.stage, device) for term in stages))
     return DeviceTerms(
         weights=math.ceil(weights_bytes(setting, holdings)),
@@ -147,6 +156,7 @@ def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
         decode_request=cache["decode"],
         prefill_request=cache["prefill"],
         stages=tuple(stages),
+        longest=max(alone.values()),
     )
 
 

@@ -2,6 +2,7 @@
 
 Without a stated rate as many users as the plan's concurrency each send the next request when the last is answered, ten
 requests a user, as the engines' benchmarks do: their start at the same time counts. With one, requests come at random.
+Each request has its own lengths where the workload says how they spread (`plan/load`).
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from ..errors import InputError
 from ..kept import Cache
+from ..plan.load import burstiness_of, think_seconds
 from .layout import LoadedLayout
 from .schedule import prefill_loads
+from .serving.inputs import MOST_REQUESTS
 from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_loop
 from .serving_estimate import serve
 
@@ -22,6 +26,8 @@ _MOST_PASSES = 20_000
 # An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.
 _LIVES, _WARMUP_SHARE = 10, 0.4
 _FEWEST_OPEN, _MOST_OPEN = 500, 10_000
+# Requests that are not alike: so many on each replica at least, that their mean and their longest are those of the load.
+_FEWEST_UNLIKE = 1000
 # How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
 # does not show whether they pile up.
 _LONGER, _FACTOR = 2, 4
@@ -59,36 +65,53 @@ def _planned(layout: LoadedLayout) -> PlannedRun:
 
 
 def run_alone(layout: LoadedLayout) -> ServingTimes:
-    """What the user of a single request sees who has `layout` to himself.
+    """What the user of a single request of mean lengths sees who has `layout` to himself.
 
     Raises:
         InputError: a fact that the arithmetic needs is not known, or the request cannot be served at all.
     """
-    return _TIMES.get(layout.caches, "alone", lambda: serve(layout, ClosedLoop(1, 1), lengths_of(layout)))
+    return _TIMES.get(layout.caches, "alone", lambda: serve(layout, ClosedLoop(1, 1), _mean_lengths(layout)))
 
 
 def lengths_of(layout: LoadedLayout) -> Lengths:
-    """The lengths of a request of the plan, at most what the model can attend to."""
+    """The lengths of the requests of the plan, at most what the model can attend to."""
+    setting = layout.setting
+    means = _mean_lengths(layout)
+    if setting.spread is None:
+        return means
+    return replace(means, stated=setting.spread, most_tokens=setting.architecture.max_position_embeddings)
+
+
+def _mean_lengths(layout: LoadedLayout) -> Lengths:
     setting = layout.setting
     return Lengths(setting.prompt_tokens, max(1, setting.request_tokens - setting.prompt_tokens))
 
 
 def _users(layout: LoadedLayout) -> PlannedRun:
-    users = layout.setting.workload.concurrency
+    users, think_s = layout.setting.workload.concurrency, think_seconds(layout.setting.workload)
     replicas = max(1, len(layout.decode_replicas))
     simulated = min(users, MOST_USERS * replicas)
+    if simulated < users and think_s > 0.0:
+        raise InputError(
+            f"workload.concurrency: {users:,} users who think are more than are simulated on {replicas} replicas "
+            f"({simulated:,}); state the request_rate that they make"
+        )
     times = serve(layout, _closed(layout, simulated), lengths_of(layout))
     if simulated < users:
         times = _with_line(times, users - simulated, layout.setting.workload.output_tokens)
-    return PlannedRun(times, f"closed loop, {users:,} users", _closed(layout, simulated).requests)
+    thinking = f" who think {think_s:g} s" if think_s > 0.0 else ""
+    return PlannedRun(times, f"closed loop, {users:,} users{thinking}", _closed(layout, simulated).requests)
 
 
 def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     # Of replicas that are alike one is simulated; those of apart phases all are.
     replicas = 1 if layout.is_disaggregated else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
-    each = max(1, min(whole.requests // users, _most_requests(layout) // users))
-    return replace(whole, requests=each * users)
+    each = whole.requests // users
+    if layout.setting.spread is not None:
+        each = max(each, math.ceil(_FEWEST_UNLIKE * replicas / users))
+    each = max(1, min(each, _most_requests(layout) // users))
+    return replace(whole, requests=each * users, think_s=think_seconds(layout.setting.workload))
 
 
 def _most_requests(layout: LoadedLayout) -> int:
@@ -106,26 +129,31 @@ def _with_line(times: ServingTimes, others: int, output_tokens: int) -> ServingT
 def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
     """A run that lasts several times as long as a request does in it, and until it shows whether requests pile up."""
     lengths = lengths_of(layout)
-    most = max(_FEWEST_OPEN // 10, min(_MOST_OPEN, _most_requests(layout)))
-    count = _count(rate_per_s, run_alone(layout).end_to_end.mean, most)
-    times = serve(layout, _arrivals(rate_per_s, count), lengths)
+    unlike = _FEWEST_UNLIKE * max(1, len(layout.decode_replicas)) if layout.setting.spread is not None else 0
+    fewest = max(_FEWEST_OPEN, min(unlike, MOST_REQUESTS))
+    most = max(_FEWEST_OPEN // 10, min(max(_MOST_OPEN, fewest), _most_requests(layout)))
+    burstiness = burstiness_of(layout.setting.workload)
+
+    def served(count: int) -> ServingTimes:
+        warmup = round(_WARMUP_SHARE * count)
+        return serve(layout, OpenLoop(rate_per_s, count, warmup=warmup, burstiness=burstiness), lengths)
+
+    def wanted_of(request_seconds: float) -> int:
+        return min(most, max(fewest, math.ceil(_LIVES * rate_per_s * request_seconds)))
+
+    count = wanted_of(run_alone(layout).end_to_end.mean)
+    times = served(count)
     asked = rate_per_s * lengths.output_tokens
     for _ in range(_LONGER):
         if times.saturated and times.output_tokens_per_s < _FAR_BEHIND * asked:
             break
-        wanted = _count(rate_per_s, times.end_to_end.mean, most)
+        wanted = wanted_of(times.end_to_end.mean)
         if not times.is_settled:
             wanted = max(wanted, min(most, _FACTOR * count))
         if wanted <= 1.5 * count:
             break
         count = wanted
-        times = serve(layout, _arrivals(rate_per_s, count), lengths)
-    return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s", count)
+        times = served(count)
+    bursts = f" of burstiness {burstiness:g}" if burstiness != 1.0 else ""
+    return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s{bursts}", count)
 
-
-def _arrivals(rate_per_s: float, count: int) -> OpenLoop:
-    return OpenLoop(rate_per_s, count, warmup=round(_WARMUP_SHARE * count))
-
-
-def _count(rate_per_s: float, request_seconds: float, most: int) -> int:
-    return min(most, max(_FEWEST_OPEN, math.ceil(_LIVES * rate_per_s * request_seconds)))

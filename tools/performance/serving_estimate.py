@@ -67,14 +67,14 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
     users = max(1, math.ceil(_requests(arrivals) / copies))
     running = max(1, min(users, most))
     if scheduler.mode == "whole":
-        budget = max(budget, lengths.input_tokens + running)
-    request = lengths.input_tokens + lengths.output_tokens
+        budget = max(budget, lengths.longest_input + running)
+    request = lengths.longest_request
     reach = Range(
-        tokens=min(budget, users * lengths.input_tokens) + running,
+        tokens=min(budget, users * lengths.longest_input) + running,
         sequences=running,
-        chunk=min(budget, lengths.input_tokens),
+        chunk=min(budget, lengths.longest_input),
         prompt=lengths.input_tokens,
-        request=request,
+        request=lengths.input_tokens + lengths.output_tokens,
     )
     cache = max(request, cache_tokens(layout))
     if isinstance(arrivals, StaticBatch):
@@ -147,7 +147,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
     receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups * batches
     policy, reach = _policy(layout, arrivals, lengths, receivers // batches)
     # What prefill is given at once is bounded by its budget alone.
-    budget = max(policy.token_budget, lengths.input_tokens)
+    budget = max(policy.token_budget, lengths.longest_input)
     # Of more servers than are simulated an even part stands for all; those that are left over stay idle.
     copies = math.ceil(max(senders, receivers) / MOST_SERVERS)
     first = replace(
@@ -160,7 +160,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
         policy,
         mode="mixed",
         reserve="full",
-        kv_tokens=max(lengths.input_tokens + lengths.output_tokens, policy.kv_tokens // batches),
+        kv_tokens=max(lengths.longest_request, policy.kv_tokens // batches),
         max_sequences=max(1, policy.max_sequences // batches),
     )
     times = simulate_disaggregated(

@@ -27,7 +27,9 @@ from ..engines.names import ENGINES, engine_name
 from ..errors import InputError
 from ..kept import Cache, Caches
 from ..plan.constraints import free_bytes
-from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ..plan.document import HardwareBlock, Phase, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ..plan.load import spread_of
+from ..plan.quantiles import Spread
 from ..plan.view import PlanView
 from .clock import Clock
 
@@ -164,15 +166,30 @@ class Setting:
 
     @property
     def request_tokens(self) -> int:
-        """Tokens of a request at its end, input and output, at most what the model can attend to (rule ME001)."""
+        """Tokens of a mean request at its end, input and output, at most what the model can attend to."""
         return min(
             self.workload.input_tokens + self.workload.output_tokens, self.architecture.max_position_embeddings
         )  # fmt: skip
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens of a prompt, at most what the model can attend to."""
+        """Tokens of a mean prompt, at most what the model can attend to."""
         return min(self.workload.input_tokens, self.architecture.max_position_embeddings)
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """How the lengths of requests spread; `None` where all are alike."""
+        return spread_of(self.workload)
+
+    def longest_tokens(self, phase: Phase) -> int | None:
+        """Tokens of the longest prompt, or in decode of the longest request; `None` where all are alike (rule ME001).
+
+        At most what the model can attend to.
+        """
+        if self.spread is None:
+            return None
+        tokens = self.spread.longest[0] if phase == "prefill" else self.spread.longest_request
+        return min(tokens, self.architecture.max_position_embeddings)
 
     @property
     def mean_decode_context(self) -> int:

@@ -7,13 +7,14 @@ degrees that do not apply are 1. The compact form (`repeat`, `like`) is expanded
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import FailFast, Field
+from pydantic import FailFast, Field, ValidationInfo, field_validator
 
 from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
 from .constraints import Constraint
+from .lengths import Arrivals, RequestLengths, check_arrivals, check_means
 from .performance import Frozen, PerformanceClaim, Sparse
 
 FORMAT = "shardwright/plan"
@@ -78,7 +79,26 @@ class WorkloadBlock(Sparse):
     expert_imbalance: Annotated[float, bounds.IMBALANCE.real()] | None = None
     input_tokens_range: tuple[Tokens, Tokens] | None = None
     output_tokens_range: tuple[Tokens, Tokens] | None = None
+    lengths: RequestLengths | None = None
+    arrivals: Arrivals | None = None
     objective: Objective = "latency"
+
+    @field_validator("lengths")
+    @classmethod
+    def _agrees_with_means(cls, lengths: RequestLengths | None, info: ValidationInfo) -> RequestLengths | None:
+        """Refuse lengths of other means than stated, and a range of what they spread over."""
+        stated = info.data
+        if lengths is not None and "input_tokens" in stated and "output_tokens" in stated:
+            check_means(lengths, stated)
+        return lengths
+
+    @field_validator("arrivals")
+    @classmethod
+    def _agrees_with_rate(cls, arrivals: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
+        """Refuse a burstiness where no rate is stated, and a time to think where one is."""
+        if arrivals is not None and "request_rate" in info.data:
+            check_arrivals(arrivals, info.data["request_rate"])
+        return arrivals
 
 
 class PrecisionBlock(Frozen):

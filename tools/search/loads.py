@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..calibration.forms.elementary import Number
+from ..plan.load import think_seconds
 from .candidate import SearchRequest
 from .phase_times import Batches
 
@@ -25,18 +26,21 @@ MOST_SEQUENCES = 4096
 def at_once(
     request: SearchRequest, share: IntArray, part: FloatArray, most: IntArray, seconds: Callable[[IntArray], Number]
 ) -> IntArray:
-    """Requests that replicas have at once [E]: their `share`, or at a stated rate what comes while one is answered.
+    """Requests that replicas have at once [E]: their `share`, or of a stated rate what comes while one is answered.
 
-    The fewest in whose time no more of them come, by halving, or `most`. `part`: of all requests, on each. `seconds`:
-    of a request where so many are there, which grow by less than their number.
+    The fewest in whose time no more of them come, by halving, or `most`; where users think, no more than do not think.
+    `part`: of all requests, on each. `seconds`: of a request where so many are there, which grow by less than their
+    number.
     """
-    rate = request.workload.request_rate
-    if rate is None or not request.comes_at_rate:
+    rate, think_s = request.workload.request_rate, think_seconds(request.workload)
+    if think_s == 0.0 and (rate is None or not request.comes_at_rate):
         return share
-    fewest, enough = np.ones_like(share), np.maximum(most, 1).astype(np.int64)
+    fewest, enough = np.ones_like(share), np.maximum(share if think_s else most, 1).astype(np.int64)
     for _ in range(int(enough.max(initial=1)).bit_length()):
         middle = (fewest + enough) // 2
-        does = middle >= rate * part * seconds(middle)
+        took_s = seconds(middle)
+        come = rate * part * took_s if rate is not None else share * took_s / (took_s + think_s)
+        does = middle >= come
         enough = np.where(does, middle, enough)
         fewest = np.where(does, fewest, np.minimum(middle + 1, enough))
     return enough

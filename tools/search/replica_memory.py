@@ -30,7 +30,7 @@ from ..performance.capacity import tokens_of_device
 from ..performance.kv_cache import layer_request_bytes
 from ..performance.setting import LayerRun, Setting
 from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
-from ..plan.document import Phase
+from ..plan.document import PHASES, Phase
 from ..plan.layout import PhaseLayout
 from .pipelines import Pipelines
 
@@ -130,6 +130,7 @@ class ReplicaMemory:
                     decode_request=self._cache(device, "decode", kinds)[kind],
                     prefill_request=self._cache(device, "prefill", kinds)[kind],
                     stages=stages,
+                    longest=self._longest(device, kinds)[kind],
                 )
 
     def _activations(self, number: int, kinds: list[_StageKind]) -> FloatArray:
@@ -149,12 +150,25 @@ class ReplicaMemory:
             for runs, is_first in column.kinds
         ]
 
+    def _longest(self, device: _Device, kinds: list[_StageKind]) -> FloatArray:
+        """Bytes of the cache of the longest request by itself, in stages of each kind [kinds]; 0 where all are alike."""
+        found: FloatArray = np.zeros(len(kinds))
+        for phase in PHASES:
+            tokens = self._setting.longest_tokens(phase)
+            if tokens is not None:
+                found = np.maximum(found, self._cache_of(device, phase, kinds, tokens))
+        return found
+
     def _cache(self, device: _Device, name: Phase, kinds: list[_StageKind]) -> FloatArray:
-        """Bytes of the cache of a request on a GPU, in stages of each kind [kinds]."""
+        """Bytes of the cache of a mean request on a GPU, in stages of each kind [kinds]."""
+        tokens = self._setting.prompt_tokens if name == "prefill" else self._setting.request_tokens
+        return self._cache_of(device, name, kinds, tokens)
+
+    def _cache_of(self, device: _Device, name: Phase, kinds: list[_StageKind], tokens: int) -> FloatArray:
+        """Bytes of the cache of a request of `tokens` on a GPU, in stages of each kind [kinds]."""
         held = next(((phase, stage) for phase, stage in device.stages if phase.phase == name), None)
         if held is None or device.name not in held[1].attention_places:
             return np.zeros(len(kinds))
-        tokens = self._setting.prompt_tokens if name == "prefill" else self._setting.request_tokens
         tp, parts = held[0].degrees.tp, held[0].token_parts
 
         def layer(spec: LayerSpec) -> float:

@@ -109,7 +109,8 @@ _RUNS = Cache[tuple[object, ...], PlannedRun]("runs by strategy and load")
 def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
     """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
     load = layout.setting.workload
-    key = strategy, load.input_tokens, load.output_tokens, load.concurrency, load.request_rate
+    lengths = load.input_tokens, load.output_tokens, load.input_tokens_range, load.output_tokens_range, load.lengths
+    key = strategy, *lengths, load.concurrency, load.request_rate, load.arrivals
     return _RUNS.get(layout.setting.caches, key, lambda: planned_run(layout))
 
 

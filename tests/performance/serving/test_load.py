@@ -14,7 +14,7 @@ from shardwright.tools.performance.serving.draws import (
     INPUT_STREAM,
     OUTPUT_STREAM,
     drawn_lengths,
-    poisson_arrivals,
+    arrivals_at,
     tailed_lengths,
     uniforms,
 )
@@ -61,7 +61,7 @@ def test_conversations_are_mostly_short_and_sometimes_long() -> None:
 
 @pytest.mark.parametrize("one_of", [1, 4, 500])
 def test_arrivals_come_at_their_rate_and_more_evenly_where_dealt(one_of: int) -> None:
-    times = poisson_arrivals(5.0, 4000, one_of)
+    times = arrivals_at(5.0, 4000, one_of)
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert library.mean(gaps) == pytest.approx(0.2, rel=0.03)
     # An Erlang gap of k parts varies by 1 / sqrt(k).

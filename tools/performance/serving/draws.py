@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 
 from ...kept import Kept
+from ...plan.quantiles import Spread
 from .load import TAIL, Lengths
 
 # Gaps that are the sum of this many vary by an eighth: more would change nothing but the work.
 _EVEN = 64
 # The scale of an exponential distribution cut off at c = `TAIL` times its mean, in means: s - c / (e^(c/s) - 1) = 1.
 _SCALE = 1.0414
-INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM = 1, 2, 3, 4
+INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM, THINK_STREAM, BURST_STREAM = 1, 2, 3, 4, 5, 6
 
 
 _DRAWN = Kept[tuple[int, int], tuple[float, ...]](4 << 20, lambda _, numbers: 32 * len(numbers))
@@ -50,6 +51,8 @@ def tailed_lengths(nominal: int, stream: int, count: int) -> list[int]:
 
 def request_lengths(lengths: Lengths, count: int) -> tuple[list[int], list[int]]:
     """Input and output tokens of `count` requests."""
+    if lengths.stated is not None:
+        return _stated_lengths(lengths.stated, lengths.most_tokens, count)
     if lengths.tailed:
         return (
             tailed_lengths(lengths.input_tokens, INPUT_STREAM, count),
@@ -61,15 +64,52 @@ def request_lengths(lengths: Lengths, count: int) -> tuple[list[int], list[int]]
     )
 
 
-def poisson_arrivals(rate_per_s: float, count: int, one_of: int = 1) -> list[float]:
-    """Times in s of `count` arrivals at `rate_per_s`: every `one_of`-th of a Poisson process of so much more."""
-    skipped = min(one_of, _EVEN)
-    scale = -1.0 / (rate_per_s * skipped)
+def _stated_lengths(spread: Spread, most: int, count: int) -> tuple[list[int], list[int]]:
+    """Tokens of requests of which none has more than `most`: the end of a prompt or of an answer is cut off."""
+    inputs: list[int] = []
+    outputs: list[int] = []
+    for first, second in zip(uniforms(INPUT_STREAM, count), uniforms(OUTPUT_STREAM, count), strict=True):
+        tokens, more = spread.drawn(first, second)
+        inputs.append(max(1, min(tokens, most - 1)))
+        outputs.append(max(1, min(more, most - inputs[-1])))
+    return inputs, outputs
+
+
+def thinking(mean_s: float, count: int) -> list[float]:
+    """How long users think before each of `count` requests, in s: exponentially distributed."""
+    return [-mean_s * math.log1p(-u) for u in uniforms(THINK_STREAM, count)]
+
+
+def arrivals_at(rate_per_s: float, count: int, one_of: int = 1, burstiness: float = 1.0) -> list[float]:
+    """Times in s of `count` arrivals at `rate_per_s`: every `one_of`-th of a process of so much more.
+
+    Its gaps have a gamma distribution of the shape `burstiness`, so that those between every n-th have one of n times
+    the shape: as many exponential gaps as that has whole parts, and the rest of it.
+    """
+    shape = min(one_of * burstiness, float(_EVEN))
+    skipped = int(shape)
+    scale = -1.0 / (rate_per_s * shape)
     now = 0.0
     times: list[float] = []
+    rest = _small_gammas(shape - skipped, count) if shape > skipped else None
     draws = uniforms(ARRIVAL_STREAM, count * skipped)
-    for index in range(0, count * skipped, skipped):
-        for u in draws[index : index + skipped]:
+    for index in range(count):
+        for u in draws[index * skipped : (index + 1) * skipped]:
             now += scale * math.log1p(-u)
+        if rest is not None:
+            now -= scale * rest[index]
         times.append(now)
     return times
+
+
+def _small_gammas(shape: float, count: int) -> list[float]:
+    """`count` numbers of a gamma distribution of a `shape` below 1 and the scale 1 (Joehnk's way)."""
+    from random import Random
+
+    draw = Random(BURST_STREAM).random
+    numbers: list[float] = []
+    while len(numbers) < count:
+        first, second = draw() ** (1.0 / shape), draw() ** (1.0 / (1.0 - shape))
+        if 0.0 < first + second <= 1.0:
+            numbers.append(-math.log1p(-draw()) * first / (first + second))
+    return numbers

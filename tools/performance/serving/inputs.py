@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...bounds import DEGREE, REQUESTS_PER_S, TOKENS, Bounds
+from ...bounds import BURSTINESS, DEGREE, REQUESTS_PER_S, THINK_S, TOKENS, Bounds
 from ...errors import InputError
 from .costs import StepColumns, columns_of
-from .draws import PAUSE_STREAM, poisson_arrivals, request_lengths, uniforms
+from .draws import PAUSE_STREAM, arrivals_at, request_lengths, thinking, uniforms
 from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
 from .records import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
@@ -69,11 +69,16 @@ def request_count(arrivals: Arrivals) -> int:
     fields = {"sequences" if isinstance(arrivals, StaticBatch) else "requests": requests_in(arrivals)}
     if isinstance(arrivals, ClosedLoop):
         fields["users"] = arrivals.users
+        if not 0.0 <= arrivals.think_s <= THINK_S.most:
+            raise InputError(f"ClosedLoop.think_s is {arrivals.think_s}; it must be from 0 to {THINK_S.most:g}")
     if isinstance(arrivals, OpenLoop):
         fields["one_of"] = arrivals.one_of
         if not _RATES_PER_S.hold(arrivals.rate_per_s):
             least, most = _RATES_PER_S
             raise InputError(f"OpenLoop.rate_per_s is {arrivals.rate_per_s}; it must be from {least:g} to {most:g}")
+        if not BURSTINESS.hold(arrivals.burstiness):
+            least, most = BURSTINESS
+            raise InputError(f"OpenLoop.burstiness is {arrivals.burstiness}; it must be from {least:g} to {most:g}")
     for name, value in fields.items():
         if not 1 <= value <= MOST_REQUESTS:
             raise InputError(f"{type(arrivals).__name__}.{name} is {value}; it must be from 1 to {MOST_REQUESTS}")
@@ -97,7 +102,12 @@ def requests_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Request
         raise InputError(f"Lengths.spread is {lengths.spread}; it must be from 0 to 1")
     inputs, outputs = request_lengths(lengths, requests_in(arrivals))
     cached = [min(tokens - 1, int(policy.prefix_hit_rate * tokens)) for tokens in inputs]
-    return Requests(inputs, outputs, cached, _pauses(policy, inputs), _first_arrivals(arrivals))
+    users = min(arrivals.users, len(inputs)) if isinstance(arrivals, ClosedLoop) else 0
+    thought = _thought(arrivals, users + len(inputs))
+    pauses = _pauses(policy, inputs)
+    if thought:
+        pauses = [pause + more for pause, more in zip(pauses, thought[users:], strict=True)]
+    return Requests(inputs, outputs, cached, pauses, sorted(thought[:users]) or _first_arrivals(arrivals))
 
 
 def client_seconds(policy: Policy, inputs: Sequence[int]) -> list[float]:
@@ -114,12 +124,19 @@ def _pauses(policy: Policy, inputs: Sequence[int]) -> list[float]:
     return pauses
 
 
+def _thought(arrivals: Arrivals, count: int) -> list[float]:
+    """How long users think: those of the first requests, then after each request; nothing where they do not."""
+    if isinstance(arrivals, ClosedLoop) and arrivals.think_s > 0.0:
+        return thinking(arrivals.think_s, count)
+    return []
+
+
 def _first_arrivals(arrivals: Arrivals) -> list[float]:
     match arrivals:
         case ClosedLoop(users, requests):
             return [0.0] * min(users, requests)
         case OpenLoop(rate_per_s, requests, one_of):
-            return poisson_arrivals(rate_per_s, requests, one_of)
+            return arrivals_at(rate_per_s, requests, one_of, arrivals.burstiness)
         case Burst(requests) | StaticBatch(requests):
             return [0.0] * requests
 

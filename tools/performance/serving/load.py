@@ -8,23 +8,31 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from ...bounds import TOKENS
+from ...plan.quantiles import Spread
+
 if TYPE_CHECKING:
     from ...plan.document import Statistic
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """`users` who each send the next request when the last one is answered; `requests` in all, the first at once."""
+    """`users` who each send the next request when the last one is answered; `requests` in all, the first at once.
+
+    With `think_s` each thinks before every request, so long on average: exponentially distributed.
+    """
 
     users: int
     requests: int
+    think_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class OpenLoop:
     """`requests` that arrive at random, `rate_per_s` on average, whatever the server does.
 
-    They are every `one_of`-th arrival of a Poisson process: 1, or what one of several replicas gets that are dealt
+    Gaps between arrivals have a gamma distribution of the shape `burstiness`: 1 is a Poisson process, less comes in
+    bursts. The requests are every `one_of`-th of them: 1, or what one of several replicas gets that are dealt
     requests in turn. The first `warmup` of them fill the server up: they count for no latency.
     """
 
@@ -32,6 +40,7 @@ class OpenLoop:
     requests: int
     one_of: int = 1
     warmup: int = 0
+    burstiness: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +86,35 @@ class Lengths:
 
     `tailed`: as people's conversations are, many short and few long ones: exponential, cut off at the nominal length,
     which is `TAIL` times the mean (the spread says nothing then).
+    `stated`: as a workload says how they spread; then the nominal lengths are the means, and no request has more than
+    `most_tokens`, prompt and answer together.
     """
 
     input_tokens: int
     output_tokens: int
     spread: float = 0.0
     tailed: bool = False
+    stated: Spread | None = None
+    most_tokens: int = int(2 * TOKENS.most)
 
     @property
     def mean_share(self) -> float:
         """The mean length as a share of the nominal one."""
+        if self.stated is not None:
+            return 1.0
         return 1.0 / TAIL if self.tailed else 1.0 - self.spread / 2.0
+
+    @property
+    def longest_input(self) -> int:
+        """The most tokens that a prompt has."""
+        return self.input_tokens if self.stated is None else min(self.stated.longest[0], self.most_tokens)
+
+    @property
+    def longest_request(self) -> int:
+        """The most tokens that prompt and answer have together."""
+        if self.stated is None:
+            return self.input_tokens + self.output_tokens
+        return max(2, min(self.stated.longest_request, self.most_tokens))
 
 
 @dataclass(frozen=True, slots=True)

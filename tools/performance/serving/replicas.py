@@ -53,7 +53,7 @@ def shares_of(arrivals: Arrivals, replicas: int) -> tuple[Share, ...]:
 def _part(arrivals: ClosedLoop | Burst | StaticBatch, part: int, whole: int) -> Arrivals:
     match arrivals:
         case ClosedLoop(_, requests):
-            return ClosedLoop(part, max(1, round(requests * part / whole)))
+            return replace(arrivals, users=part, requests=max(1, round(requests * part / whole)))
         case Burst():
             return Burst(part)
         case StaticBatch():

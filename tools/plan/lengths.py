@@ -1,0 +1,158 @@
+"""How the requests of a workload differ and come, as data of the plan document: lengths that spread, and arrivals.
+
+Beside them `input_tokens` and `output_tokens` are the means, which all closed forms go by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from .. import bounds
+from .performance import Frozen, Sparse
+from .quantiles import LEAST_PERCENT, MOST_PERCENT, Independent, Joint, Quantiles, fixed, of_histogram, of_percentiles
+
+Tokens = Annotated[int, bounds.TOKENS.whole()]
+Percent = Annotated[float, bounds.PERCENT.real()]
+# Pairs of lengths that one workload holds: the 99th percentile is then of some ten requests.
+MOST_PAIRS = 1000
+
+
+def _refused(reason: str) -> PydanticCustomError:
+    return PydanticCustomError("lengths", "{reason}", {"reason": reason})
+
+
+class Percentiles(Frozen):
+    """Lengths by percentiles, each as [percent, tokens]; log-normal between two of them."""
+
+    percentiles: Annotated[tuple[tuple[Percent, Tokens], ...], Field(min_length=2, max_length=64)]
+
+    @model_validator(mode="after")
+    def _rise(self) -> Self:
+        percents = [min(MOST_PERCENT, max(LEAST_PERCENT, percent)) for percent, _ in self.percentiles]
+        if any(left >= right for left, right in pairwise(percents)):
+            raise _refused(f"percentiles must rise, and be {LEAST_PERCENT} to {MOST_PERCENT} but for 0 and 100")
+        if any(less > more for (_, less), (_, more) in pairwise(self.percentiles)):
+            raise _refused("a higher percentile cannot be shorter")
+        return self
+
+    def quantiles(self) -> Quantiles:
+        """Tokens by share of requests."""
+        return of_percentiles(tuple(self.percentiles))
+
+
+class Histogram(Frozen):
+    """Lengths by bins, each as [tokens up to, requests]: evenly within a bin, the first from one token on."""
+
+    histogram: Annotated[
+        tuple[tuple[Tokens, Annotated[float, bounds.WEIGHT.real()]], ...], Field(min_length=1, max_length=256)
+    ]
+
+    @model_validator(mode="after")
+    def _rise(self) -> Self:
+        if any(less >= more for (less, _), (more, _) in pairwise(self.histogram)):
+            raise _refused("the ends of bins must rise")
+        if sum(weight for _, weight in self.histogram) <= 0.0:
+            raise _refused("no bin holds a request")
+        return self
+
+    def quantiles(self) -> Quantiles:
+        """Tokens by share of requests."""
+        return of_histogram(self.histogram)
+
+
+class LogNormalFit(Frozen):
+    """The median, and the deviation of the natural logarithm."""
+
+    median_tokens: Tokens
+    sigma: Annotated[float, bounds.SIGMA.real()]
+
+
+class LogNormal(Frozen):
+    """Lengths whose logarithm is normal."""
+
+    log_normal: LogNormalFit
+
+    def quantiles(self) -> Quantiles:
+        """Tokens by share of requests."""
+        median, sigma = self.log_normal.median_tokens, self.log_normal.sigma
+        # The 84th percentile lies a deviation above the median.
+        return of_percentiles(((50.0, float(median)), (_ABOVE_PERCENT, median * math.exp(sigma))))
+
+
+_ABOVE_PERCENT = 50.0 * (1.0 + math.erf(math.sqrt(0.5)))
+Distribution = Percentiles | Histogram | LogNormal
+
+
+class RequestLengths(Sparse):
+    """How lengths spread: of `input`, of `output`, each by itself, or of both in `pairs` of [input, output] tokens.
+
+    A side that is not given is as long in all requests.
+    """
+
+    input: Distribution | None = None
+    output: Distribution | None = None
+    pairs: Annotated[tuple[tuple[Tokens, Tokens], ...], Field(min_length=1, max_length=MOST_PAIRS)] | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        is_split = self.input is not None or self.output is not None
+        if is_split == (self.pairs is not None):
+            raise _refused("lengths are those of input or output, or pairs of both")
+        return self
+
+    def spread(self, input_tokens: int, output_tokens: int) -> Independent | Joint:
+        """What a simulation draws from; a side that is not given has the tokens given here."""
+        if self.pairs is not None:
+            return Joint(self.pairs)
+        return Independent(
+            fixed(input_tokens) if self.input is None else self.input.quantiles(),
+            fixed(output_tokens) if self.output is None else self.output.quantiles(),
+        )
+
+
+class Arrivals(Sparse):
+    """How requests come where they do not come at random, or users do not send the next at once.
+
+    `burstiness` is the shape of the gamma distribution of gaps at a stated request rate: 1 is Poisson, less comes in
+    bursts, more comes evenly. `think_time_s` is what users of a closed loop wait on average before their next request.
+    """
+
+    burstiness: Annotated[float, bounds.BURSTINESS.real()] | None = None
+    think_time_s: Annotated[float, bounds.THINK_S.real()] | None = None
+
+
+# By so much a stated mean may be off: people round, and a fitted tail has no end where ours has one.
+_ROUNDED_SHARE = 0.05
+
+
+def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
+    """See that `lengths` have the `stated` means, and that no range is stated of what they spread over.
+
+    Raises:
+        PydanticCustomError: they have others, or one is.
+    """
+    spread = lengths.spread(stated["input_tokens"], stated["output_tokens"])
+    for side, mean, given in zip(("input", "output"), spread.means, (lengths.input, lengths.output), strict=True):
+        name, tokens = f"{side}_tokens", stated[f"{side}_tokens"]
+        if abs(tokens - mean) > max(1.0, _ROUNDED_SHARE * mean):
+            raise _refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
+        if stated.get(f"{name}_range") is not None and (given is not None or lengths.pairs is not None):
+            raise _refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
+
+
+def check_arrivals(arrivals: Arrivals, request_rate: float | None) -> None:
+    """See that what is said of arrivals has a meaning beside `request_rate`.
+
+    Raises:
+        PydanticCustomError: it has none.
+    """
+    if arrivals.burstiness is not None and request_rate is None:
+        raise _refused("burstiness is of requests that come at a rate; state request_rate")
+    if arrivals.think_time_s is not None and request_rate is not None:
+        raise _refused("think_time_s is of users who wait for their answers; leave request_rate out")

@@ -1,0 +1,49 @@
+"""What the workload of a plan says of its requests, wherever it says it: how lengths spread, and the longest of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .quantiles import Independent, Quantiles, Spread, between, fixed
+
+if TYPE_CHECKING:
+    from .document import WorkloadBlock
+
+
+def spread_of(workload: WorkloadBlock) -> Spread | None:
+    """How the lengths of requests spread, by lengths or by ranges; `None` where all requests are alike.
+
+    A range has the stated length as its mean, and spreads evenly on either side of it.
+    """
+    stated = workload.lengths
+    if stated is not None and stated.pairs is not None:
+        return stated.spread(workload.input_tokens, workload.output_tokens)
+    given = (None, None) if stated is None else (stated.input, stated.output)
+    ranges = workload.input_tokens_range, workload.output_tokens_range
+    means = workload.input_tokens, workload.output_tokens
+    sides: list[Quantiles] = []
+    for distribution, ends, mean in zip(given, ranges, means, strict=True):
+        if distribution is not None:
+            sides.append(distribution.quantiles())
+        else:
+            sides.append(fixed(mean) if ends is None else between(min(ends), mean, max(ends)))
+    return None if all(side.is_fixed for side in sides) else Independent(*sides)
+
+
+def longest_stated(workload: WorkloadBlock) -> tuple[int, int]:
+    """Tokens of the longest prompt and of the longest answer that the workload states."""
+    spread = spread_of(workload)
+    means = workload.input_tokens, workload.output_tokens
+    return means if spread is None else spread.longest_stated
+
+
+def think_seconds(workload: WorkloadBlock) -> float:
+    """What users wait on average before their next request; 0 where nothing is stated."""
+    arrivals = workload.arrivals
+    return 0.0 if arrivals is None else arrivals.think_time_s or 0.0
+
+
+def burstiness_of(workload: WorkloadBlock) -> float:
+    """The shape of the gaps between requests that come at a rate; 1, random ones, where nothing is stated."""
+    arrivals = workload.arrivals
+    return 1.0 if arrivals is None else arrivals.burstiness or 1.0
