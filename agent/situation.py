@@ -13,6 +13,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.catalog.dtypes import DType
 from ..tools.performance.kv_cache import all_layers, request_bytes
 from ..tools.plan.document import WorkloadBlock
+from ..tools.plan.load import longest_stated
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.search.search import base_setting
 from ..tools.search.sizing import least_weights_bytes
@@ -59,7 +60,7 @@ def situation_of(intent: Intent) -> Situation:
 
 
 def _longest_input_tokens(workload: WorkloadBlock) -> int:
-    return max(workload.input_tokens, *(workload.input_tokens_range or ()), 0)
+    return max(workload.input_tokens, longest_stated(workload)[0])
 
 
 def _has_limits(workload: WorkloadBlock) -> bool:

@@ -28,6 +28,7 @@ from ..tools.plan.document import (
     Statistic,
     WorkloadBlock,
 )
+from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.strict_values import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
@@ -41,6 +42,7 @@ WorkloadArgument = WorkloadBlock | Mapping[str, Any]
 _Model = TypeVar("_Model", bound=BaseModel)
 # Lengths that stand in while what was stated of a workload is checked.
 _LENGTHS = {"input_tokens": 1, "output_tokens": 1}
+_APART: tuple[tuple[str, type[BaseModel]], ...] = (("lengths", RequestLengths), ("arrivals", Arrivals))
 # Limits by the names of the options.
 _LIMITS = {"ttft_ms": "ttft_ms_max", "tpot_ms": "tpot_ms_max"}
 # Each of them is a search of its own.
@@ -66,6 +68,8 @@ class LoadArguments(TypedDict, total=False):
     expert_imbalance: float
     input_tokens_range: tuple[int, int]
     output_tokens_range: tuple[int, int]
+    lengths: RequestLengths | Mapping[str, Any]
+    arrivals: Arrivals | Mapping[str, Any]
     objective: Objective
 
 
@@ -189,8 +193,10 @@ def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
 def _workload(stated: dict[str, Any]) -> dict[str, Any]:
     _refuse_unknown(stated, WorkloadBlock.model_fields, "field of a workload", InputError)
     stated = {name: value for name, value in stated.items() if value is not None}
+    # Whether they agree with means and rates is known when everything is.
+    apart = {name: checked(kind, stated.pop(name), f"workload.{name}") for name, kind in _APART if name in stated}
     block = checked(WorkloadBlock, {**_LENGTHS, **stated}, "workload")
-    return {name: getattr(block, name) for name in stated}
+    return {name: getattr(block, name) for name in stated} | apart
 
 
 def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None) -> dict[str, Any]:

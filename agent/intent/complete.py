@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from pydantic_core import PydanticCustomError
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
@@ -21,6 +23,8 @@ from ...tools.language.merge import merge_said, refusal
 from ...tools.language.said import NO_ENGINE, FrozenModel, Said
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
+from ...tools.plan.lengths import Side, check_arrivals, check_means
+from ...tools.plan.load import longest_stated
 from .formats import complete_precision
 from .intent import Assumption, HardwareChoice, Intent, ModelChoice
 
@@ -249,10 +253,8 @@ def _filled_nodes(gpus: int, usual: int, notes: _Notes) -> tuple[int, int]:
 
 
 def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
-    input_tokens = _length(said.input_tokens, said.input_tokens_range, ("input_tokens", DEFAULT_INPUT_TOKENS), notes)
-    output_tokens = _length(
-        said.output_tokens, said.output_tokens_range, ("output_tokens", DEFAULT_OUTPUT_TOKENS), notes
-    )
+    input_tokens, output_tokens = _length(said, "input", notes), _length(said, "output", notes)
+    _check_stated(said, input_tokens, output_tokens)
     objective = said.objective if said.objective is not None else _objective(said, notes)
     wants_rate = said.request_rate is not None or said.min_tokens_per_second is not None
     concurrency_open = said.concurrency is None and (objective != "latency" or wants_rate)
@@ -279,19 +281,44 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
         expert_imbalance=said.expert_imbalance,
         input_tokens_range=said.input_tokens_range,
         output_tokens_range=said.output_tokens_range,
+        lengths=said.lengths,
+        arrivals=said.arrivals,
         objective=objective,
     )
     return workload, concurrency_open
 
 
-def _length(stated: int | None, span: tuple[int, int] | None, default: tuple[str, int], notes: _Notes) -> int:
-    """A length: as stated, else the upper end of the range (memory must hold the longest), else the default."""
+def _length(said: Said, side: Side, notes: _Notes) -> int:
+    """A length: as stated, else the mean of those stated, or the upper end of their range, else the default."""
+    name: Literal["input_tokens", "output_tokens"] = "input_tokens" if side == "input" else "output_tokens"
+    stated: int | None = getattr(said, name)
     if stated is not None:
         return stated
-    name, tokens = default
+    if said.lengths is not None and said.lengths.covers(side):
+        mean = said.lengths.spread(1, 1).means[side == "output"]
+        return notes.assume(name, max(1, round(mean)), "the mean of the stated lengths")
+    span: tuple[int, int] | None = getattr(said, f"{name}_range")
     if span is not None:
         return notes.assume(name, span[1], f"a range of {span[0]} to {span[1]} was stated: planned for its upper end")
-    return notes.assume(name, tokens, "no length was named: a chat-like request")
+    return notes.assume(name, _DEFAULTS[name], "no length was named: a chat-like request")
+
+
+_DEFAULTS = {"input_tokens": DEFAULT_INPUT_TOKENS, "output_tokens": DEFAULT_OUTPUT_TOKENS}
+
+
+def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
+    """See that what is said of lengths and arrivals agrees with the means and with the rate.
+
+    Raises:
+        InputError: it does not.
+    """
+    try:
+        if said.lengths is not None:
+            check_means(said.lengths, {**dict(said), "input_tokens": input_tokens, "output_tokens": output_tokens})
+        if said.arrivals is not None:
+            check_arrivals(said.arrivals, said.request_rate)
+    except PydanticCustomError as error:
+        raise refusal(said, error.message()) from None
 
 
 def _objective(said: Said, notes: _Notes) -> Objective:
@@ -316,8 +343,7 @@ def _within_context(said: Said, workload: WorkloadBlock, architecture: Architect
 
 
 def _check_lengths(said: Said, workload: WorkloadBlock, entry: ModelEntry, architecture: Architecture) -> None:
-    longest_in = max(workload.input_tokens, *(workload.input_tokens_range or (0,)))
-    longest_out = max(workload.output_tokens, *(workload.output_tokens_range or (0,)))
+    longest_in, longest_out = longest_stated(workload)
     limit = architecture.max_position_embeddings
     if longest_in + longest_out > limit:
         raise refusal(

@@ -36,6 +36,12 @@ class Setting(Question):
     workload: Block | None = Field(None, description="The workload block of a plan document, or some of its fields.")
     input_tokens: int | None = Field(None, description="Prompt length in tokens.")
     output_tokens: int | None = Field(None, description="Tokens to generate.")
+    lengths: Block | None = Field(
+        None, description="How lengths spread: input, output, each as percentiles, histogram or log_normal; or pairs."
+    )
+    arrivals: Block | None = Field(
+        None, description="burstiness of requests that come at a rate, or think_time_s of users."
+    )
     concurrency: int | None = Field(None, description="Requests in flight over the whole deployment.")
     request_rate: float | None = Field(None, description="Requests per second.")
     ttft_ms: float | None = Field(None, description="Time to first token at most.")

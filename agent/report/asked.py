@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...tools.plan.load import burstiness_of, spread_of, think_seconds
 from ..languages.say import say
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
@@ -27,9 +28,24 @@ def workload_text(workload: WorkloadBlock, *, as_many_as_hold: bool = False) -> 
     limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
     unlimited = ", no limit stated" if limits == (None, None, None) else ""
     return (
-        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests}, "
+        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out{_spread_text(workload)}, {requests}, "
         f"planned for {workload.objective}{unlimited}"
     )
+
+
+def _spread_text(workload: WorkloadBlock) -> str:
+    """That those are means, and how far the lengths spread, where requests are not all alike; how they come."""
+    spread = spread_of(workload)
+    words = []
+    if spread is not None:
+        sides = zip(("in", "out"), spread.at(0.5), spread.at(0.95), spread.longest, strict=True)
+        spans = (f"{name} p50 {half:,}, p95 {high:,}, at most {most:,}" for name, half, high, most in sides)
+        words.append(f" on average ({'; '.join(spans)})")
+    if burstiness_of(workload) != 1.0:
+        words.append(f", in bursts (burstiness {burstiness_of(workload):g})")
+    if think_seconds(workload):
+        words.append(f", {think_seconds(workload):g} s to think")
+    return "".join(words)
 
 
 def constraint_lines(policy: PolicyBlock) -> Iterator[str]:

@@ -62,7 +62,7 @@ def _asking(request: SearchRequest, **update: object) -> SearchRequest:
 
 
 def _length(tokens: int) -> dict[str, Any]:
-    return {"input_tokens": tokens, "input_tokens_range": None}
+    return {"input_tokens": tokens, "input_tokens_range": None, "lengths": None}
 
 
 def _fits(request: SearchRequest) -> bool:
@@ -189,6 +189,8 @@ class Offers:
     def _length_words(self, tokens: int) -> str:
         span = self.workload.input_tokens_range
         more = "" if span is None else f", none up to {span[1]:,}"
+        if self.workload.lengths is not None:
+            more = " on average, and all requests alike"
         return f"{tokens:,} input tokens instead of {self.workload.input_tokens:,}{more}"
 
     def _narrower_by_limits(self) -> Iterator[Offer]:

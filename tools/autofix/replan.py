@@ -54,8 +54,7 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | Infeasible:
             return None
         return None if found is None else found.built.document
 
-    workload, positions = request.workload.model_dump(mode="json"), request.architecture.max_position_embeddings
-    beyond = beyond_positions(workload, positions)
+    beyond = beyond_positions(request.workload, request.architecture.max_position_embeddings)
     if beyond is not None:
         closest = _closest([offers.within_positions()], find)
         return Infeasible(rule="ME001", reason=f"no strategy mends the request: {beyond[1]}", closest=closest)

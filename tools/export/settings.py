@@ -62,6 +62,5 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettin
 
 def _longest(setting: Setting) -> int:
     load = setting.workload
-    tokens_in = max((load.input_tokens, *(load.input_tokens_range or ())))
-    tokens_out = max((load.output_tokens, *(load.output_tokens_range or ())))
-    return min(tokens_in + tokens_out + _SLACK_TOKENS, setting.architecture.max_position_embeddings)
+    tokens = load.input_tokens + load.output_tokens if setting.spread is None else setting.spread.longest_request
+    return min(tokens + _SLACK_TOKENS, setting.architecture.max_position_embeddings)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..plan.lengths import RequestLengths, Side
 from .constraint_words import merged_constraints
 from .errors import RequestError
 from .said import Said, Understood
 
+_SIDES: dict[Side, frozenset[str]] = {
+    "input": frozenset({"input_tokens", "input_tokens_range"}),
+    "output": frozenset({"output_tokens", "output_tokens_range"}),
+}
 # Fields that are stated together: a later statement of one of them replaces them all.
 _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"model", "model_config_object"}),
     frozenset({"accelerator", "accelerator_object"}),
     frozenset({"nodes", "gpus", "gpus_open"}),
-    frozenset({"input_tokens", "input_tokens_range"}),
-    frozenset({"output_tokens", "output_tokens_range"}),
+    *_SIDES.values(),
     frozenset({"weights", "precisions"}),
 )
 _COLLECTED = frozenset({"words", "assumed", "unread", "readings", "relaxations", "constraints"})
@@ -34,6 +38,7 @@ def merge_said(said: Sequence[Said]) -> Said:
         # "As few as do" leaves the number that there is.
         changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
         dropped = {name for group in changed for name in group - stated.keys()}
+        dropped |= _outdated_lengths(values, stated)
         if values.get("gpus_per_node") and not _fits(values, stated):
             dropped.add("gpus_per_node")
         if "engine" in stated and stated["engine"] != values.get("engine"):
@@ -70,6 +75,23 @@ def refusal(said: Said, reason: str) -> RequestError:
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )
     return RequestError(reason, understood)
+
+
+def _outdated_lengths(values: dict[str, Any], stated: dict[str, Any]) -> set[str]:
+    """The lengths among `values` in place of which others are `stated`; those of one side leave the other's."""
+    outdated: set[str] = set()
+    for side, names in _SIDES.items():
+        now: RequestLengths | None = stated.get("lengths")
+        before: RequestLengths | None = values.get("lengths")
+        if now is not None and now.covers(side):
+            outdated |= names - stated.keys()
+        elif before is not None and before.covers(side) and names & stated.keys():
+            kept = before.without(side)
+            if kept is None:
+                outdated.add("lengths")
+            else:
+                values["lengths"] = kept
+    return outdated
 
 
 def _fits(values: dict[str, Any], stated: dict[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DType
 from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
+from ..plan.lengths import Arrivals, RequestLengths
 
 # Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
 NO_ENGINE = "none"
@@ -86,6 +87,8 @@ class Said(FrozenModel):
     output_tokens: int | None = None
     input_tokens_range: tuple[int, int] | None = None
     output_tokens_range: tuple[int, int] | None = None
+    lengths: RequestLengths | None = None
+    arrivals: Arrivals | None = None
     concurrency: int | None = None
     request_rate: float | None = None
     min_tokens_per_second: float | None = None

@@ -229,7 +229,7 @@ def _price(layout: LoadedLayout) -> tuple[float | None, float | None, str]:
 def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
     """The command for `model` as served by `layout`, and what it should print: the run with that tool's arrivals.
 
-    `None` where no load generator of the engine is known.
+    `None` where no load generator of the engine is known, and for lengths or arrivals that none of them sends.
 
     At a rate the tool counts every request, from the first one on an idle server, which a plan's figures leave out.
 
@@ -237,6 +237,8 @@ def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
         InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
     """
     run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
+    if lengths.stated is not None or workload.arrivals is not None:
+        return None
     rate = workload.request_rate
     load = LoadToSend(
         model=model,

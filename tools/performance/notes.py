@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations
+from ..plan.load import longest_stated
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
 from .collectives import domains_of
@@ -49,10 +50,11 @@ def _capacity(layout: LoadedLayout) -> Iterator[str]:
     """Where the engine's cache holds no request, though the four terms of ME001 fit."""
     setting = layout.setting
     tokens, engine = cache_tokens(layout), setting.engine.facts.name
-    if tokens < setting.request_tokens:
+    longest = setting.longest_tokens("decode") or setting.request_tokens
+    if tokens < longest:
         yield (
             f"{engine} would keep room for {tokens:,} tokens of KV cache beside weights, its start-up run and its "
-            f"libraries, less than one request of {setting.request_tokens:,}: it does not start like this; use more "
+            f"libraries, less than one request of {longest:,}: it does not start like this; use more "
             "GPUs, a larger memory_utilization, or a smaller prefill_chunk_tokens and max_batch"
         )
 
@@ -119,7 +121,7 @@ def _transfer(layout: LoadedLayout, seconds: float) -> Iterator[str]:
 def _load(layout: LoadedLayout) -> Iterator[str]:
     setting = layout.setting
     workload, limit = setting.workload, setting.architecture.max_position_embeddings
-    if workload.input_tokens + workload.output_tokens > limit:
+    if sum(longest_stated(workload)) > limit:
         yield f"input and output exceed the model's {limit:,} positions: the estimate stops there"
     replicas, replicas_in_all = len(layout.decode_replicas), len(layout.replicas)
     if workload.concurrency < replicas:

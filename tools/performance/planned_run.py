@@ -26,7 +26,7 @@ _MOST_PASSES = 20_000
 # An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.
 _LIVES, _WARMUP_SHARE = 10, 0.4
 _FEWEST_OPEN, _MOST_OPEN = 500, 10_000
-# Requests that are not alike: so many on each replica at least, that their mean and their longest are those of the load.
+# Requests that are not alike: so many on each replica at least, that they spread as those of the load do.
 _FEWEST_UNLIKE = 1000
 # How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
 # does not show whether they pile up.
@@ -156,4 +156,3 @@ def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
         times = served(count)
     bursts = f" of burstiness {burstiness:g}" if burstiness != 1.0 else ""
     return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s{bursts}", count)
-

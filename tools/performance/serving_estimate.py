@@ -171,13 +171,21 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
             decode_policy=second,
             prefill_servers=max(1, senders // copies),
             decode_servers=max(1, receivers // copies),
-            transfer_s=kv_transfer_seconds(layout) + counted_handoff_seconds(setting),
+            **_moved(layout, lengths),
             copies=copies,
         ),
         arrivals,
         lengths,
     )
     return shown_late(times, late, lengths)
+
+
+def _moved(layout: LoadedLayout, lengths: Lengths) -> dict[str, float]:
+    """Seconds in which the cache of a prompt is moved: of all alike, or where they are not by their tokens."""
+    moved_s, handoff_s = kv_transfer_seconds(layout), counted_handoff_seconds(layout.setting)
+    if lengths.stated is None:
+        return {"transfer_s": moved_s + handoff_s}
+    return {"transfer_s": handoff_s, "transfer_s_per_token": moved_s / lengths.input_tokens}
 
 
 def _of_a_batch(table: StepTable, batches: int, stages: int) -> StepTable:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -21,6 +22,13 @@ Tokens = Annotated[int, bounds.TOKENS.whole()]
 Percent = Annotated[float, bounds.PERCENT.real()]
 # Pairs of lengths that one workload holds: the 99th percentile is then of some ten requests.
 MOST_PAIRS = 1000
+
+
+Side = Literal["input", "output"]
+
+
+def _scaled(tokens: int, factor: Fraction) -> int:
+    return min(int(bounds.TOKENS.most), max(1, int(tokens * factor)))
 
 
 def _refused(reason: str) -> PydanticCustomError:
@@ -43,7 +51,11 @@ class Percentiles(Frozen):
 
     def quantiles(self) -> Quantiles:
         """Tokens by share of requests."""
-        return of_percentiles(tuple(self.percentiles))
+        return of_percentiles(self.percentiles)
+
+    def scaled(self, factor: Fraction) -> Percentiles:
+        """Lengths so many times as long."""
+        return Percentiles(percentiles=tuple((percent, _scaled(one, factor)) for percent, one in self.percentiles))
 
 
 class Histogram(Frozen):
@@ -65,6 +77,13 @@ class Histogram(Frozen):
         """Tokens by share of requests."""
         return of_histogram(self.histogram)
 
+    def scaled(self, factor: Fraction) -> Histogram:
+        """Lengths so many times as long; bins that fall together are one."""
+        bins: dict[int, float] = {}
+        for tokens, weight in self.histogram:
+            bins[_scaled(tokens, factor)] = bins.get(_scaled(tokens, factor), 0.0) + weight
+        return Histogram(histogram=tuple(bins.items()))
+
 
 class LogNormalFit(Frozen):
     """The median, and the deviation of the natural logarithm."""
@@ -83,6 +102,11 @@ class LogNormal(Frozen):
         median, sigma = self.log_normal.median_tokens, self.log_normal.sigma
         # The 84th percentile lies a deviation above the median.
         return of_percentiles(((50.0, float(median)), (_ABOVE_PERCENT, median * math.exp(sigma))))
+
+    def scaled(self, factor: Fraction) -> LogNormal:
+        """Lengths so many times as long."""
+        fit = self.log_normal
+        return LogNormal(log_normal=LogNormalFit(median_tokens=_scaled(fit.median_tokens, factor), sigma=fit.sigma))
 
 
 _ABOVE_PERCENT = 50.0 * (1.0 + math.erf(math.sqrt(0.5)))
@@ -105,6 +129,25 @@ class RequestLengths(Sparse):
         if is_split == (self.pairs is not None):
             raise _refused("lengths are those of input or output, or pairs of both")
         return self
+
+    def covers(self, side: Side) -> bool:
+        """Whether it says how the lengths of that side spread."""
+        return self.pairs is not None or getattr(self, side) is not None
+
+    def without(self, side: Side) -> RequestLengths | None:
+        """The lengths of the other side, where they are stated by themselves."""
+        other: Side = "output" if side == "input" else "input"
+        kept = getattr(self, other)
+        return None if kept is None else RequestLengths(**{other: kept})
+
+    def scaled(self, side: Side, factor: Fraction) -> RequestLengths:
+        """The same spread with the lengths of a side so many times as long."""
+        if self.pairs is None:
+            distribution: Distribution | None = getattr(self, side)
+            return self if distribution is None else self.model_copy(update={side: distribution.scaled(factor)})
+        is_input = side == "input"
+        pairs = ((_scaled(one, factor), more) if is_input else (one, _scaled(more, factor)) for one, more in self.pairs)
+        return RequestLengths(pairs=tuple(pairs))
 
     def spread(self, input_tokens: int, output_tokens: int) -> Independent | Joint:
         """What a simulation draws from; a side that is not given has the tokens given here."""
@@ -138,11 +181,12 @@ def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
         PydanticCustomError: they have others, or one is.
     """
     spread = lengths.spread(stated["input_tokens"], stated["output_tokens"])
-    for side, mean, given in zip(("input", "output"), spread.means, (lengths.input, lengths.output), strict=True):
+    sides: tuple[Side, Side] = ("input", "output")
+    for side, mean in zip(sides, spread.means, strict=True):
         name, tokens = f"{side}_tokens", stated[f"{side}_tokens"]
         if abs(tokens - mean) > max(1.0, _ROUNDED_SHARE * mean):
             raise _refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
-        if stated.get(f"{name}_range") is not None and (given is not None or lengths.pairs is not None):
+        if stated.get(f"{name}_range") is not None and lengths.covers(side):
             raise _refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
 
 

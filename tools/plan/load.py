@@ -1,4 +1,4 @@
-"""What the workload of a plan says of its requests, wherever it says it: how lengths spread, and the longest of them."""
+"""What the workload of a plan says of its requests, wherever it says it: how lengths spread, and the longest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How lengths spread, as what a simulation draws from: tokens by share of requests, for each side or for both together."""
+"""How lengths spread, as what a simulation draws from: tokens by share of requests, by side or for both together."""
 
 from __future__ import annotations
 
@@ -137,6 +137,10 @@ class Independent:
         """The same two lengths, as far as somebody stated them."""
         return self.input.stated, self.output.stated
 
+    def at(self, share: float) -> tuple[int, int]:
+        """The lengths than which `share` of the prompts, and of the answers, are shorter."""
+        return self.input.at(share), self.output.at(share)
+
     def drawn(self, first: float, second: float) -> tuple[int, int]:
         """The request at these two shares."""
         return self.input.at(first), self.output.at(second)
@@ -168,6 +172,17 @@ class Joint:
     def longest_stated(self) -> tuple[int, int]:
         """The prompt and the answer of the longest request."""
         return max(self.pairs, key=sum)
+
+    def at(self, share: float) -> tuple[int, int]:
+        """The lengths than which `share` of the prompts, and of the answers, are shorter."""
+        place = min(int(share * len(self.pairs)), len(self.pairs) - 1)
+        inputs, outputs = self._sorted
+        return inputs[place], outputs[place]
+
+    @cached_property
+    def _sorted(self) -> tuple[list[int], list[int]]:
+        inputs, outputs = zip(*self.pairs, strict=True)
+        return sorted(inputs), sorted(outputs)
 
     def drawn(self, first: float, second: float) -> tuple[int, int]:
         """The request at a share; a second one is not needed."""

@@ -151,7 +151,7 @@ class ReplicaMemory:
         ]
 
     def _longest(self, device: _Device, kinds: list[_StageKind]) -> FloatArray:
-        """Bytes of the cache of the longest request by itself, in stages of each kind [kinds]; 0 where all are alike."""
+        """Bytes of the cache of the longest request, in stages of each kind [kinds]; 0 where all are alike."""
         found: FloatArray = np.zeros(len(kinds))
         for phase in PHASES:
             tokens = self._setting.longest_tokens(phase)

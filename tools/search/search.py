@@ -56,9 +56,7 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
     Raises:
         InputError: a request is longer than the model has positions.
     """
-    too_long = beyond_positions(
-        request.workload.model_dump(exclude_none=True), request.architecture.max_position_embeddings
-    )
+    too_long = beyond_positions(request.workload, request.architecture.max_position_embeddings)
     if too_long is not None:
         raise InputError(too_long[1])
     if request.precisions:

@@ -13,6 +13,7 @@ from ..checkpoint import leaves_out
 from ..performance.setting import Setting
 from ..plan.describe import number
 from ..plan.document import WorkloadBlock
+from ..plan.load import longest_stated
 from ..plan.performance import Frozen, Sparse
 from .candidate import Candidate, SearchRequest, SearchResult
 from .search import base_setting, search
@@ -128,10 +129,10 @@ def _length_change(request: SearchRequest, name: str, factor: Fraction, words: s
     update: dict[str, object] = {name: scaled}
     if span is not None:
         update[f"{name}_range"] = tuple(max(1, int(end * factor)) for end in span)
+    if workload.lengths is not None:
+        update["lengths"] = workload.lengths.scaled("input" if name == "input_tokens" else "output", factor)
     changed = workload.model_copy(update=update)
-    longest = sum(
-        max(getattr(changed, length), *(getattr(changed, f"{length}_range") or (0,))) for length, _ in _LENGTHS
-    )
+    longest = sum(longest_stated(changed))
     limit = request.architecture.max_position_embeddings
     if longest > limit:
         yield Change(f"{words} ({scaled:,}): more than the model's {limit:,} positions", None)

@@ -16,8 +16,12 @@ from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, ClosedLoop, Lengths, OpenLoop
 from shardwright.tools.performance.serving.pace import steps_to_reach
 from shardwright.tools.performance.serving.records import Seen
+from shardwright.tools.plan.quantiles import Joint
 
 from .engines import MEETING, ROOMY
+
+# Mostly short requests, some very long.
+UNLIKE = Lengths(210, 150, stated=Joint(((20, 300), (100, 40), (90, 200), (630, 60))))
 
 
 @given(st.floats(0.0, 1e3), st.floats(1e-6, 1.0), st.floats(0.0, 1.0))
@@ -49,15 +53,20 @@ def test_columns_are_straight_between_points_and_beyond_the_end(x: float, time: 
 
 
 @pytest.mark.parametrize("mode", ["mixed", "prefill_first", "whole"])
-@pytest.mark.parametrize("arrivals", [ClosedLoop(30, 200), OpenLoop(5.0, 200)], ids=["closed", "open"])
+@pytest.mark.parametrize(
+    "arrivals",
+    [ClosedLoop(30, 200), ClosedLoop(60, 200, think_s=2.0), OpenLoop(5.0, 200), OpenLoop(5.0, 200, burstiness=0.3)],
+    ids=["closed", "thinking", "open", "bursty"],
+)
+@pytest.mark.parametrize("lengths", [Lengths(300, 200, 0.4), UNLIKE], ids=["uniform", "stated"])
 @pytest.mark.parametrize(("groups", "wait", "batches"), [(1, 0, 1), (3, 0, 1), (3, 10, 1), (1, 0, 4), (2, 0, 2)])
 def test_compiled_by_numba_the_core_gives_the_same_numbers(
-    mode: Any, arrivals: Arrivals, groups: int, wait: int, batches: int
+    mode: Any, arrivals: Arrivals, lengths: Lengths, groups: int, wait: int, batches: int
 ) -> None:
     pytest.importorskip("numba")
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
-    inputs = inputs_of(MEETING, policy, arrivals, Lengths(300, 200, 0.4))
+    inputs = inputs_of(MEETING, policy, arrivals, lengths)
     given = inputs.step, inputs.rules, inputs.requests
     plain, fast = Seen.blank(200), in_arrays(Seen.blank(200))
     expected = run(*given, plain)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from shardwright.tools.performance.serving.draws import (
     INPUT_STREAM,
     OUTPUT_STREAM,
-    drawn_lengths,
     arrivals_at,
+    drawn_lengths,
     tailed_lengths,
     uniforms,
 )
@@ -66,6 +66,20 @@ def test_arrivals_come_at_their_rate_and_more_evenly_where_dealt(one_of: int) ->
     assert library.mean(gaps) == pytest.approx(0.2, rel=0.03)
     # An Erlang gap of k parts varies by 1 / sqrt(k).
     assert library.stdev(gaps) / 0.2 == pytest.approx(min(one_of, 64) ** -0.5, rel=0.06)
+
+
+@pytest.mark.parametrize(("burstiness", "one_of"), [(0.25, 1), (0.7, 1), (1.5, 1), (4.0, 1), (0.25, 3), (0.25, 4)])
+def test_gaps_of_bursts_vary_as_a_gamma_distribution(burstiness: float, one_of: int) -> None:
+    times = arrivals_at(5.0, 20_000, one_of, burstiness)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert library.mean(gaps) == pytest.approx(0.2, rel=0.03)
+    assert library.stdev(gaps) / 0.2 == pytest.approx((burstiness * one_of) ** -0.5, rel=0.04)
+
+
+def test_random_arrivals_are_bursts_of_the_shape_one() -> None:
+    assert arrivals_at(5.0, 300, 3) == arrivals_at(5.0, 300, 3, 1.0)
+    # So many gaps in a row as make no difference any more are not drawn.
+    assert len(arrivals_at(5.0, 300, 500, 100.0)) == 300
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,22 @@ from .state import Replica
 
 
 def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
-    """Serve `load` and fill in `seen`; stops early only where `most_events` is reached.
+    """Serve `load` and fill in `seen`; stops early only where `most_events` is reached."""
+    replica = Replica(step, rules, load, seen)
+    serve(replica)
+    return Totals(
+        replica.finished,
+        replica.now,
+        replica.prefill_s,
+        replica.decoding_s,
+        replica.preemptions,
+        replica.gap_s,
+        replica.gap_tokens,
+    )
+
+
+def serve(replica: Replica) -> None:
+    """Serve all requests of `replica`, step by step.
 
     Each group has a scheduler and a cache of its own and gets a request when it has the fewest. A group runs in as many
     batches as a pipeline has at work: each is filled by itself, the one with the fewest requests first, with the next
@@ -25,10 +40,10 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     the slowest stage takes for all of them. Under `group_wait` prompts are held back until every group has one or that
     many steps have gone by, unless a group has nothing to decode.
     """
-    replica = Replica(step, rules, load, seen)
+    rules = replica.rules
     # Each turn is a step of the engine, or a stretch of steps that only decode.
     for _ in range(rules.most_events):
-        if replica.finished == len(load.inputs):
+        if replica.finished == len(replica.inputs):
             break
         take_places(replica)
         if rules.group_wait > 0:
@@ -44,12 +59,3 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
         if replica.chunks > 0:
             give_first_tokens(replica)
         meet_events(replica)
-    return Totals(
-        replica.finished,
-        replica.now,
-        replica.prefill_s,
-        replica.decoding_s,
-        replica.preemptions,
-        replica.gap_s,
-        replica.gap_tokens,
-    )

@@ -7,13 +7,14 @@ A request of more tokens than the model has positions is an error of the request
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
 
-from ...bounds import TOKENS
-from ...errors import MissingFieldError, UnknownNameError
+from ...errors import InputError, MissingFieldError, UnknownNameError
 from ...performance.layout import layout_from_view
 from ...performance.memory import device_memory, fits
+from ...performance.setting import read_block
+from ...plan.document import WorkloadBlock
+from ...plan.load import longest_stated
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
@@ -85,20 +86,10 @@ def _unknown(view: PlanView) -> Iterator[Finding]:
         )
 
 
-def _longest(workload: Mapping[str, Any], side: str) -> int | None:
-    """The most tokens of the `input` or the `output` of a request; `None` where they cannot be read (ST001's)."""
-    ends = workload.get(f"{side}_tokens_range")
-    figures = [workload.get(f"{side}_tokens"), *(cast("list[Any]", ends)[:2] if isinstance(ends, list) else ())]
-    read = [
-        figure for figure in figures if isinstance(figure, int) and not isinstance(figure, bool) and TOKENS.hold(figure)
-    ]
-    return max(read) if len(read) == len(figures) else None
-
-
-def beyond_positions(workload: Mapping[str, Any], positions: int) -> tuple[int, str] | None:
+def beyond_positions(workload: WorkloadBlock, positions: int) -> tuple[int, str] | None:
     """The tokens of the longest request where they are more than the model's `positions`, and that in words."""
-    longest_in, longest_out = _longest(workload, "input"), _longest(workload, "output")
-    if longest_in is None or longest_out is None or longest_in + longest_out <= positions:
+    longest_in, longest_out = longest_stated(workload)
+    if longest_in + longest_out <= positions:
         return None
     return longest_in + longest_out, (
         f"{longest_in:,} input + {longest_out:,} output tokens are more than the model's {positions:,} positions "
@@ -107,7 +98,11 @@ def beyond_positions(workload: Mapping[str, Any], positions: int) -> tuple[int, 
 
 
 def _too_long(view: PlanView, positions: int) -> Iterator[Finding]:
-    beyond = beyond_positions(view.workload, positions)
+    try:
+        workload = read_block(WorkloadBlock, view.workload, "workload")
+    except InputError:  # lengths that cannot be read are ST001's
+        return
+    beyond = beyond_positions(workload, positions)
     if beyond is not None:
         tokens, message = beyond
         remedy = f"shorten input or output by {tokens - positions:,} tokens, or take a model with a longer context"
