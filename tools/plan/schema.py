@@ -6,7 +6,7 @@ element alone, with its JSON Pointer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
@@ -85,13 +85,33 @@ def _explain_header(document: Mapping[str, Any], refusal: ValidationError) -> li
         key: [] if key in ("nodes", "edges") and as_list(value) else value for key, value in document.items()
     }
     faults = _explain(slim, plan_schema(), "")
-    if faults:
-        return faults
-    return [
-        SchemaFault(pointer(error["loc"]), str(error["msg"]))
+    return faults or list(_beyond_schema(document, refusal))
+
+
+def _beyond_schema(document: Mapping[str, Any], refusal: ValidationError) -> Iterator[SchemaFault]:
+    """What the schema cannot say of a header, such as lengths of another mean than the stated one."""
+    errors = [
+        error
         for error in refusal.errors(include_url=False, include_context=False, include_input=False)
         if error["loc"][:1] not in (("nodes",), ("edges",)) or len(error["loc"]) == 1
     ]
+    # Of what may be one of several things each says why it is none of them; the schema found it to be one.
+    told = [error for error in errors if error["type"] not in ("missing", "extra_forbidden")]
+    for error in told or errors:
+        place, value = _found(document, error["loc"])
+        yield SchemaFault(pointer(place), str(error["msg"]), value)
+
+
+def _found(document: Any, location: tuple[int | str, ...]) -> tuple[list[int | str], Any]:
+    """The part of `location` that is in `document`, and what is there."""
+    place: list[int | str] = []
+    for part in location:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            break
+        place.append(part)
+    return place, document
 
 
 def _explain_element(element: Any, path: str, errors: list[Any]) -> list[SchemaFault]:

@@ -159,7 +159,8 @@ RULE = Rule(
     ),
     rationale=(
         "What does not fit does not run. Weights and cache are counted with what replication repeats: norms, routers, "
-        "KV heads beyond their number, the vocabulary on every device."
+        "KV heads beyond their number, the vocabulary on every device. Where lengths spread the cache is a pool: "
+        "requests in flight count with the mean lengths, and the longest one must fit by itself."
     ),
     source="004 §7",
     fix="re-plan",
