@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from .. import bounds
@@ -110,7 +110,24 @@ class LogNormal(Frozen):
 
 
 _ABOVE_PERCENT = 50.0 * (1.0 + math.erf(math.sqrt(0.5)))
-Distribution = Percentiles | Histogram | LogNormal
+
+
+def _kind(given: Any) -> str | None:
+    """Which distribution is meant, by its field."""
+    names = given if isinstance(given, Mapping) else type(given).model_fields if isinstance(given, Frozen) else ()
+    return next((kind for kind in ("percentiles", "histogram", "log_normal") if kind in names), None)
+
+
+Distribution = Annotated[
+    Annotated[Percentiles, Tag("percentiles")]
+    | Annotated[Histogram, Tag("histogram")]
+    | Annotated[LogNormal, Tag("log_normal")],
+    Discriminator(
+        _kind,
+        custom_error_type="lengths",
+        custom_error_message="lengths are percentiles, a histogram or a log_normal fit",
+    ),
+]
 
 
 class RequestLengths(Sparse):
