@@ -114,8 +114,10 @@ _ABOVE_PERCENT = 50.0 * (1.0 + math.erf(math.sqrt(0.5)))
 
 def _kind(given: Any) -> str | None:
     """Which distribution is meant, by its field."""
-    names = given if isinstance(given, Mapping) else type(given).model_fields if isinstance(given, Frozen) else ()
-    return next((kind for kind in ("percentiles", "histogram", "log_normal") if kind in names), None)
+    for kind in ("percentiles", "histogram", "log_normal"):
+        if (kind in given) if isinstance(given, Mapping) else hasattr(given, kind):
+            return kind
+    return None
 
 
 Distribution = Annotated[
