@@ -1,6 +1,7 @@
 """Pages whose commands are run: each console block shows what its command prints today.
 
-A page is read from top to bottom, in an empty folder of its own (`docs` and `examples` of the repository are links in
+What stands between `<!-- generated: NAME -->` and `<!-- end generated -->` is made anew (`parts.py`). Then the page is read
+from top to bottom, in an empty folder of its own (`docs` and `examples` of the repository are links in
 it). What is done with a fenced block goes by its first line:
 
 - console: the command behind `$ ` is run, and what it prints is the rest of the block. A line that ends with a
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...tools.errors import InputError
+from .parts import with_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 # Folders of the repository that a page's commands may name.
@@ -80,7 +82,7 @@ def page_today(page: Path) -> str:
             return f"```console\n$ {command['command']}\n{printed}\n```"
         return match[0]
 
-    text = page.read_text(encoding="utf-8")
+    text = with_parts(page.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in AT_HAND:
