@@ -1,8 +1,8 @@
 """Pages whose commands are run: each console block shows what its command prints today.
 
-What stands between `<!-- generated: NAME -->` and `<!-- end generated -->` is made anew (`parts.py`). Then the page is read
-from top to bottom, in an empty folder of its own (`docs` and `examples` of the repository are links in
-it). What is done with a fenced block goes by its first line:
+What stands between `<!-- generated: NAME -->` and `<!-- end generated -->` is made anew (`parts.py`). Then the page is
+read from top to bottom, in an empty folder of its own (`docs` and `examples` of the repository are links in it). What
+is done with a fenced block goes by its first line:
 
 - console: the command behind `$ ` is run, and what it prints is the rest of the block. A line that ends with a
   backslash goes on in the next.
@@ -68,7 +68,7 @@ def page_today(page: Path) -> str:
     """The page with what its commands print today; raises `InputError` where one of them fails to do what is shown."""
     script: list[str] = []
 
-    def shown(match: re.Match[str]) -> str:
+    def today_of(match: re.Match[str]) -> str:
         block = _block(text, match)
         if block.file is not None:
             (folder / block.file).write_text(block.body, encoding="utf-8")
@@ -78,8 +78,8 @@ def page_today(page: Path) -> str:
             command = _COMMAND.match(block.body)
             if command is None:
                 raise InputError(f"line {block.line}: a console block begins with '$ ' and a command")
-            printed = _printed(["bash", "-c", command["command"]], folder).rstrip()
-            return f"```console\n$ {command['command']}\n{printed}\n```"
+            shown = f"$ {command['command']}\n{_printed(['bash', '-c', command['command']], folder)}"
+            return f"```console\n{shown.rstrip()}\n```"
         return match[0]
 
     text = with_parts(page.read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def page_today(page: Path) -> str:
         folder = Path(name)
         for part in AT_HAND:
             (folder / part).symlink_to(ROOT / part)
-        today = _BLOCK.sub(shown, text)
+        today = _BLOCK.sub(today_of, text)
         if script:
             _printed([sys.executable, "-c", "\n".join(script)], folder)
     return today

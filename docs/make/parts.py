@@ -1,4 +1,4 @@
-"""Parts of pages that restate the code and its data: one function a part, from `<!-- generated: NAME -->` to its end."""
+"""Parts of pages that restate the code and its data: what `<!-- generated: NAME -->` stands above, a function each."""
 
 from __future__ import annotations
 
@@ -46,15 +46,18 @@ def with_parts(text: str) -> str:
 def _commands() -> Iterator[str]:
     """Every command with its help, as the terminal shows it."""
     for name, command in cli.commands.items():
-        context = click.Context(command, info_name=f"shardwright {name}", terminal_width=_WIDTH, max_content_width=_WIDTH)
+        context = click.Context(
+            command, info_name=f"shardwright {name}", terminal_width=_WIDTH, max_content_width=_WIDTH
+        )
         yield from (f"## {name}", "", "```text", command.get_help(context), "```", "")
 
 
 def _ranges() -> Iterator[str]:
     """Between which ratios of measured over predicted 90% of the measurements lay: all, and by kind of model."""
     shown = [one for one in all_ranges() if one.cell == Cell(one.metric, one.load, one.kind)]
-    order = [*_METRICS], [*_LOADS]
-    rows = [_range_row(one) for one in sorted(shown, key=lambda one: (order[0].index(one.metric), order[1].index(one.load)))]
+    metrics, loads = [*_METRICS], [*_LOADS]
+    shown.sort(key=lambda one: (metrics.index(one.metric), loads.index(one.load)))
+    rows = [_range_row(one) for one in shown]
     heads = ("figure", "requests in flight", "models", "measured / predicted", "measurements", "models × accelerators")
     yield from table(heads, rows)
 

@@ -1,7 +1,7 @@
-"""Hooks of the site: pages that lie beside `docs/` take part in it, and links between files of the repository hold on it.
+"""Hooks of the site: pages that lie beside `docs/` take part in it, and links between files hold on it.
 
-The knowledge base, ARCHITECTURE.md and the like stay where a reader of the repository looks for them. A link of a page to a
-file that is a page of the site leads there; one to any other file of the repository leads to the repository.
+The knowledge base, ARCHITECTURE.md and the like stay where a reader of the repository looks for them. A link to a file
+that is a page of the site leads there; one to any other file of the repository leads to the repository.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BESIDE = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "security.md": "SECURITY.md",
-    **{path.relative_to(ROOT).as_posix(): path.relative_to(ROOT).as_posix() for path in (ROOT / "knowledge").rglob("*.md")},
+    **{path: path for path in (one.relative_to(ROOT).as_posix() for one in (ROOT / "knowledge").rglob("*.md"))},
 }
 _LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<anchor>#[^)\s]*)?(?=\))")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("tools", "agent", "knowledge", "tests/cases/rules", "schema", "check", "__init__.py")
+PARTS = ("tools", "agent", "knowledge", "docs/make", "tests/cases/rules", "schema", "check", "__init__.py")
 
 
 @pytest.fixture

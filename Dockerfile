@@ -1,0 +1,18 @@
+# shardwright in a container: the commands, as a user without rights. Nothing of it needs a GPU or a network.
+#   docker build -t shardwright .
+#   docker run --rm shardwright plan "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out"
+#   docker run --rm -i shardwright validate - < plan.json
+
+FROM python:3.13-slim AS build
+WORKDIR /source
+COPY . .
+RUN python -m venv /opt/shardwright && /opt/shardwright/bin/pip install --no-cache-dir .
+
+FROM python:3.13-slim
+RUN useradd --system --uid 10001 --create-home shardwright
+COPY --from=build /opt/shardwright /opt/shardwright
+ENV PATH=/opt/shardwright/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+USER 10001
+WORKDIR /plans
+ENTRYPOINT ["shardwright"]
+CMD ["--help"]

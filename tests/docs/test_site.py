@@ -1,0 +1,87 @@
+"""The pages build as a site, strictly and without a network, and whoever reads it asks nothing of anybody else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import shardwright
+from shardwright.agent.cli.app import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+# What a browser fetches by itself; a link that a reader follows is none of it.
+FETCHED = {
+    ("audio", "src"), ("embed", "src"), ("iframe", "src"), ("img", "src"), ("img", "srcset"), ("link", "href"),
+    ("object", "data"), ("script", "src"), ("source", "src"), ("source", "srcset"), ("video", "src"),
+}  # fmt: skip
+# Relations of `link` that are told and not fetched.
+TOLD = {"canonical", "prev", "next"}
+
+
+class Assets(HTMLParser):
+    """What one page makes a browser fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "link" and dict(attrs).get("rel") in TOLD:
+            return
+        self.found += [value for name, value in attrs if value and (tag, name) in FETCHED]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built where a proxy that is not there stands for the network."""
+    folder = tmp_path_factory.mktemp("site")
+    nowhere = "http://127.0.0.1:9"
+    environment = {**os.environ, "http_proxy": nowhere, "https_proxy": nowhere, "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+def test_no_page_fetches_anything_from_elsewhere(site: Path) -> None:
+    pages = [*site.rglob("*.html")]
+    found = {
+        f"{page.relative_to(site)}: {asset}"
+        for page in pages
+        for asset in Assets(page.read_text(encoding="utf-8")).found
+        if re.match(r"(?:[a-z]+:)?//", asset)
+    }
+    assert len(pages) > 60
+    assert found == set()
+
+
+def test_no_style_of_the_site_fetches_anything_from_elsewhere(site: Path) -> None:
+    fetched = re.compile(r"(?:url\(|@import\s+)['\"]?(?:https?:)?//[^)'\"]*")
+    found = [match[0] for path in site.rglob("*.css") for match in fetched.finditer(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_the_reader_of_assets_sees_one_from_elsewhere() -> None:
+    text = '<link rel="stylesheet" href="//a/b.css"><link rel="canonical" href="https://c"><img src="d.png">'
+    assert Assets(text).found == ["//a/b.css", "d.png"]
+
+
+def test_every_public_name_and_every_command_has_its_place(site: Path) -> None:
+    names = (site / "reference" / "python" / "index.html").read_text(encoding="utf-8")
+    missing = {
+        name for name in shardwright.__all__ if name != "__version__" and f'id="shardwright.{name}"' not in names
+    }
+    assert missing == set()
+    commands = (site / "reference" / "commands" / "index.html").read_text(encoding="utf-8")
+    assert {name for name in cli.commands if f'id="{name}"' not in commands} == set()
+
+
+def test_nothing_of_the_workshop_is_on_the_site(site: Path) -> None:
+    assert {path.suffix for path in site.rglob("*") if path.is_file()} & {".py", ".jsonl", ".pyc"} == set()
