@@ -121,6 +121,7 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
             # A browser on a terminal would hold the server.
             threading.Thread(target=webbrowser.open, args=(url_of(found),), daemon=True).start()
 
-    server = server_of(make_app(parts), parts, started)
+    # Further applications, each at its path, answer here too.
+    server = server_of(make_app(parts, {}), parts, started)
     server.run(sockets=[found])
     return EXIT_INTERRUPTED if server.force_exit else 0

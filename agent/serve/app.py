@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ... import __version__
@@ -32,7 +33,10 @@ from .talk_routes import add_talk
 
 
 def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> ASGIApp:
-    """The server over `parts`, with further applications under their paths (`/mcp`), guarded like everything else."""
+    """The server over `parts`, and further applications at a path each (`/mcp`), guarded like everything else.
+
+    These work by `parts.run`, so that the same gates bound them.
+    """
     mounted = mounted or {}
 
     @asynccontextmanager
@@ -58,10 +62,10 @@ def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> AS
     add_talk(app, parts)
     _add_state(app, parts)
     for path, one in mounted.items():
-        app.mount(path, one)
+        app.router.routes.append(Route(path, one, include_in_schema=False))
     limits = parts.settings.limits
     bounded = BodyBounds(app, limits, _most_bytes(limits, mounted))
-    return Observed(Guard(bounded, parts.settings), parts.counts, parts.log)
+    return Observed(Guard(bounded, parts.settings), parts.counts, parts.log, mounted.keys())
 
 
 def _most_bytes(limits: Limits, mounted: Iterable[str]) -> Callable[[str], int]:

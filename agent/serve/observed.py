@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -61,8 +61,8 @@ class Counts:
 class Observed:
     """Around everything else: what is refused or broken becomes an answer, and each request is counted and logged."""
 
-    def __init__(self, app: ASGIApp, counts: Counts, log: Callable[[str], None] | None) -> None:
-        self._app, self._counts, self._log = app, counts, log
+    def __init__(self, app: ASGIApp, counts: Counts, log: Callable[[str], None] | None, mounted: Iterable[str]) -> None:
+        self._app, self._counts, self._log, self._mounted = app, counts, log, frozenset(mounted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -92,7 +92,8 @@ class Observed:
             self._count(scope, status, time.monotonic() - begin)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None) or scope.get("root_path") or _NOWHERE
+        template = getattr(scope.get("route"), "path", _NOWHERE)
+        route = scope["path"] if scope["path"] in self._mounted else template
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
         self._counts.add(method, route, status, seconds)
         if self._log is not None:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from starlette.applications import Starlette
 
 from shardwright.agent.serve.app import make_app
 from shardwright.agent.serve.listening import bound_socket, url_of
@@ -54,14 +55,20 @@ class Server:
 
 
 @contextmanager
-def in_thread(settings: Settings | None = None, agent: Any = None, **limits: Any) -> Iterator[Server]:
+def in_thread(
+    settings: Settings | None = None,
+    agent: Any = None,
+    mounted: Callable[[Parts], Mapping[str, Starlette]] | None = None,
+    **limits: Any,
+) -> Iterator[Server]:
     """A server in a thread, with `limits` other than the usual ones."""
     log: list[str] = []
     parts = Parts(settings or Settings(limits=Limits(**limits)), agent, log.append)
     found = bound_socket("127.0.0.1", 0)
     url = url_of(found)
     is_up = threading.Event()
-    server = server_of(make_app(parts), parts, is_up.set)
+    app = make_app(parts, None if mounted is None else mounted(parts))
+    server = server_of(app, parts, is_up.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [found]})
     thread.start()
     assert is_up.wait(30)
