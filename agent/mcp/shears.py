@@ -5,43 +5,60 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...tools.checkpoint import checkpoint
+
 # A list or a text is never made shorter: pairs stay pairs, and a line says something.
 _FEWEST_ITEMS = 4
 _FEWEST_CHARACTERS = 300
-# First of all each list, so that what comes then takes no long time.
-_MOST_ITEMS = 256
+# First of all each list and each text; what then is still so long, or takes so many cuts, is not worth the time.
+_MOST_ITEMS = 64
+_MOST_CHARACTERS = 20_000
+_LONGEST = 500_000
+_MOST_CUTS = 200
+
+# What was cut: what is left and what there was, of what, by its place.
+Cut = dict[str, tuple[int, int, str]]
 
 
 def cut_to(value: dict[str, Any], most_characters: int) -> list[str] | None:
-    """Cut `value` itself until its JSON has so many characters, and name what is shorter; `None`: it cannot be."""
-    cut: dict[str, tuple[int, int, str]] = {}
-    _cut_lists(value, "answer", cut)
-    while len(json.dumps(value, ensure_ascii=False)) > most_characters:
-        if not _shorten_bulkiest(value, cut):
+    """Cut `value` itself until its JSON has so many characters, and name what is shorter; `None`: it cannot be.
+
+    Raises:
+        StoppedError: it is not wanted any more.
+    """
+    cut: Cut = {}
+    _cut_roughly(value, "answer", cut)
+    for _ in range(_MOST_CUTS):
+        checkpoint()
+        size = _size(value)
+        if size <= most_characters:
+            return [f"{place}: {kept:,} of {there_were:,} {what}" for place, (kept, there_were, what) in cut.items()]
+        if size > _LONGEST or not _shorten_bulkiest(value, cut):
             return None
-    return [f"{place}: {kept:,} of {there_were:,} {what}" for place, (kept, there_were, what) in cut.items()]
+    return None
 
 
-def _cut_lists(value: Any, place: str, cut: dict[str, tuple[int, int, str]]) -> None:
+def _cut_roughly(value: Any, place: str, cut: Cut) -> None:
     if isinstance(value, list):
         _keep(value, _MOST_ITEMS, place, cut)
     for name, inner in _inside(value):
-        _cut_lists(inner, _place(place, name), cut)
+        if isinstance(inner, str):
+            _keep_text(value, name, _MOST_CHARACTERS, place, cut)
+        else:
+            _cut_roughly(inner, _place(place, name), cut)
 
 
-def _shorten_bulkiest(value: dict[str, Any], cut: dict[str, tuple[int, int, str]]) -> bool:
+def _shorten_bulkiest(value: dict[str, Any], cut: Cut) -> bool:
     """Take a quarter off what takes most room, as far in as one thing takes most of it; whether anything can be."""
     around: Any = value
     place, gains = "answer", _gains(value)
     while gains:
         name = max(gains, key=gains.__getitem__)
-        place, inner = _place(place, name), around[name]
+        inner = around[name]
         if isinstance(inner, str):
-            most = max(len(inner) * 3 // 4, _FEWEST_CHARACTERS)
-            _note(cut, place, most, len(inner), "characters")
-            around[name] = inner[:most]
+            _keep_text(around, name, max(len(inner) * 3 // 4, _FEWEST_CHARACTERS), place, cut)
             return True
-        gains = _gains(inner)
+        place, gains = _place(place, name), _gains(inner)
         if isinstance(inner, list) and len(inner) > _FEWEST_ITEMS and max(gains.values(), default=0) * 2 < _size(inner):
             _keep(inner, max(len(inner) * 3 // 4, _FEWEST_ITEMS), place, cut)
             return True
@@ -72,15 +89,22 @@ def _inside(value: Any) -> list[tuple[Any, Any]]:
     return list(enumerate(value)) if isinstance(value, list) else []
 
 
-def _keep(items: list[Any], most: int, place: str, cut: dict[str, tuple[int, int, str]]) -> None:
+def _keep(items: list[Any], most: int, place: str, cut: Cut) -> None:
     if len(items) > most:
         _note(cut, place, most, len(items), "items")
         del items[most:]
+
+
+def _keep_text(around: Any, name: Any, most: int, place: str, cut: Cut) -> None:
+    text = around[name]
+    if len(text) > most:
+        _note(cut, _place(place, name), most, len(text), "characters")
+        around[name] = text[:most]
 
 
 def _place(around: str, name: Any) -> str:
     return f"{around}[]" if isinstance(name, int) else f"{around}.{name[:60]}"
 
 
-def _note(cut: dict[str, tuple[int, int, str]], place: str, kept: int, there_were: int, what: str) -> None:
+def _note(cut: Cut, place: str, kept: int, there_were: int, what: str) -> None:
     cut[place] = (kept, max(there_were, cut.get(place, (0, 0, ""))[1]), what)

@@ -71,6 +71,11 @@ def web(request: pytest.FixtureRequest, address: str) -> Iterator[Talk]:
         yield found
 
 
+def test_clients_of_either_protocol_are_told_what_handles_are(web: Talk) -> None:
+    assert web.client.protocol_version in ("2025-11-25", "2026-07-28")
+    assert "shardwright://plan/HASH" in web.client.instructions
+
+
 def test_a_plan_goes_from_call_to_call_by_its_handle(web: Talk) -> None:
     planned = web.answered("plan", **SMALL)
     handle = planned["kept"]["answer.plan"]

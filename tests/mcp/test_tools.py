@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from shardwright.agent.mcp.brief_answer import MOST_BRIEF_CHARACTERS, MOST_TEXT_CHARACTERS
 from shardwright.agent.operations.all_operations import OPERATIONS
 
-from .talk import COMMAND, SMALL, Talk, connected, launch, text_of
+from .talk import COMMAND, SMALL, Talk, text_of
 
 NAMES = [operation.name for operation in OPERATIONS]
 
@@ -170,10 +170,3 @@ def test_no_path_that_a_client_names_is_opened(talk: Talk, tmp_path: Path) -> No
         talk.ask(talk.client.read_resource, f"file://{secret}")
     with pytest.raises(MCPError):
         talk.ask(talk.client.read_resource, f"shardwright://models/{secret}")
-
-
-def test_clients_of_the_older_protocol_are_served_alike() -> None:
-    with connected(launch(), mode="legacy") as older:
-        assert older.client.protocol_version == "2025-11-25"
-        assert "shardwright://plan/HASH" in older.client.instructions
-        assert older.answered("rules", id="PP003")["answer"]["id"] == "PP003"

@@ -86,6 +86,12 @@ def test_a_message_that_is_too_long_is_thrown_away_and_refused_under_its_id(foun
     found.is_alive(101)
 
 
+def test_the_version_of_the_protocol_is_agreed_on(found: Line) -> None:
+    found.send(id=4, method="initialize", params={**INITIALIZE, "protocolVersion": "1999-01-01"})
+    answer = found.receive()
+    assert (answer["id"], answer["result"]["protocolVersion"]) == (4, "2025-11-25")
+
+
 @pytest.mark.parametrize(
     "params",
     [
@@ -161,7 +167,7 @@ def prints():
         print("stray", flush=True)
         os.write(1, b"stray\\n")
         os.system("echo stray")
-        time.sleep(0.01)
+        time.sleep(0.1)
 
 threading.Thread(target=prints, daemon=True).start()
 sys.exit(serve_stdio())
@@ -175,9 +181,3 @@ def test_what_anything_else_prints_goes_to_standard_error() -> None:
         status, errors = _end(found)
         assert status == 0
         assert errors.count(b"stray") > 3
-
-
-def test_the_version_of_the_protocol_is_agreed_on() -> None:
-    with line() as found:
-        found.send(id=4, method="initialize", params={**INITIALIZE, "protocolVersion": "1999-01-01"})
-        assert found.receive()["id"] == 4
