@@ -102,7 +102,9 @@ def _block(text: str, match: re.Match[str]) -> Block:
 def _printed(command: list[str], folder: Path) -> str:
     """What a command prints in the page's folder, lines as wide as a page; anything on standard error is a failure."""
     path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+    # What a developer has configured, a language model or a calibration, is none of a page's business.
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHARDWRIGHT_"))}
+    environment = {**own, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
     what = command[-1].strip().split("\n", maxsplit=1)[0]
     try:
         done = subprocess.run(

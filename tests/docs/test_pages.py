@@ -53,6 +53,14 @@ def test_the_python_of_a_page_is_one_script_that_finds_the_files_of_its_commands
     assert page_today(page) == text
 
 
+def test_what_a_developer_has_configured_is_none_of_a_page_s_business(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDWRIGHT_LLM_MODEL", "mine")
+    page.write_text('```console\n$ echo "model: $SHARDWRIGHT_LLM_MODEL"\n```\n', encoding="utf-8")
+    assert page_today(page).endswith("\nmodel:\n```\n")
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -10,9 +10,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from mkdocs.config import load_config
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import shardwright
 from shardwright.agent.cli.app import cli
+from shardwright.docs.make.site import on_page_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a browser fetches by itself; a link that a reader follows is none of it.
@@ -85,3 +90,24 @@ def test_every_public_name_and_every_command_has_its_place(site: Path) -> None:
 
 def test_nothing_of_the_workshop_is_on_the_site(site: Path) -> None:
     assert {path.suffix for path in site.rglob("*") if path.is_file()} & {".py", ".jsonl", ".pyc"} == set()
+
+
+@pytest.mark.parametrize(
+    ("link", "leads_to"),
+    [
+        ("../rules.md#TP003", "../rules.md#TP003"),
+        ("../../knowledge/README.md", "../knowledge/README.md"),
+        ("../../CONTRIBUTING.md", "../contributing.md"),
+        ("../../tools/files.py", "https://github.com/shardwright/shardwright/blob/main/tools/files.py"),
+        ("https://example.org/a.md", "https://example.org/a.md"),
+        ("#here", "#here"),
+    ],
+)
+def test_a_link_between_files_of_the_repository_leads_to_the_same_on_the_site(link: str, leads_to: str) -> None:
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    places = ("how-to/ask.md", "rules.md", "knowledge/README.md", "contributing.md")
+    files = Files([File(place, str(ROOT / "docs"), config.site_dir, use_directory_urls=True) for place in places])
+    page = Page(None, files.src_uris["how-to/ask.md"], config)
+    assert on_page_markdown(f"[a]({link})", page, config, files) == f"[a]({leads_to})"
+    with pytest.raises(PluginError, match=r"docs/how-to/ask\.md: the link \.\./nowhere\.md leads to no file"):
+        on_page_markdown("[a](../nowhere.md)", page, config, files)
