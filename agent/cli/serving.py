@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "SHARDWRIGHT_SERVE_TOKEN"
 _LEAST_TOKEN_LETTERS = 16
 DEFAULT_PORT = 8765
+# Where the Model Context Protocol is spoken.
+MCP_PATH = "/mcp"
 _AFTER_A_RUN_S = 60.0
 
 
@@ -46,10 +48,11 @@ _AFTER_A_RUN_S = 60.0
 @proposer_options_of("in one request")
 @time_limit_option(" each turn")
 def serve_command(host: str, port: int, token: str | None, opens: bool, **options: Any) -> int:
-    """Serve a web page, an HTTP API and an OpenAI-compatible endpoint until Ctrl-C.
+    """Serve a web page, an HTTP API, an OpenAI-compatible endpoint and MCP until Ctrl-C.
 
     It listens on this machine alone; any other --host demands a token. Sessions are in memory. No file is read or
-    written for who asks. What can be asked is in /api/openapi.json; chat programs take URL/v1 as their base URL.
+    written for who asks. What can be asked is in /api/openapi.json; chat programs take URL/v1 as their base URL,
+    MCP clients URL/mcp.
     The exit status is 0 where it was ended, by SIGTERM or Ctrl-C; 130 by a second Ctrl-C.
 
     \b
@@ -99,6 +102,7 @@ def _settings(host: str, token: str | None, *, is_loopback: bool, options: dict[
 
 
 def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: bool) -> int:
+    from ..mcp.over_http import mcp_app
     from ..serve.app import make_app
     from ..serve.listening import url_of
     from ..serve.observed import log_line
@@ -121,7 +125,7 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
             # A browser on a terminal would hold the server.
             threading.Thread(target=webbrowser.open, args=(url_of(found),), daemon=True).start()
 
-    # Further applications, each at its path, answer here too.
-    server = server_of(make_app(parts, {}), parts, started)
+    mounted = {MCP_PATH: mcp_app(parts.run, agent, settings.limits.document_bytes)}
+    server = server_of(make_app(parts, mounted), parts, started)
     server.run(sockets=[found])
     return EXIT_INTERRUPTED if server.force_exit else 0

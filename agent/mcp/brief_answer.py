@@ -1,4 +1,4 @@
-"""An answer as a model's context bears it: documents by their handles, figures to four digits, long lists cut.
+"""An answer that fits into the context of a model: documents by their handles, figures to four digits, long lists cut.
 
 What is cut keeps its type, so that the brief answer is still one of the schema of the tool, and is named.
 """

@@ -6,6 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -20,11 +24,6 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
 )
-
-from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPError
 
 from ... import __version__
 from ...prompts.render import render

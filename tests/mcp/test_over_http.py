@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
+from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from mcp.shared.exceptions import MCPError
 from shardwright.agent.mcp.over_http import mcp_app
 from shardwright.agent.mcp.work import Threads
 

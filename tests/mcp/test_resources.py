@@ -6,8 +6,8 @@ import json
 import re
 
 import pytest
-
 from mcp.shared.exceptions import MCPError
+
 from shardwright.knowledge.index import knowledge
 from shardwright.tools.plan.schema import plan_schema
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-
 from mcp.shared.exceptions import MCPError
+
 from shardwright.agent.mcp.brief_answer import MOST_BRIEF_CHARACTERS, MOST_TEXT_CHARACTERS
 from shardwright.agent.operations.all_operations import OPERATIONS
 
