@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from shardwright.agent.agent import Agent
+from shardwright.agent.model.deadline import Deadline
+from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.agent.model.scripted import ScriptedModel, says
 
-from .served import REQUEST, SMALL, in_thread
+from .served import REQUEST, SMALL, events_of, in_thread
 
 
 def test_the_model_answers_in_a_session() -> None:
@@ -31,3 +37,28 @@ def test_without_a_model_nobody_is_asked_for_one() -> None:
         answer = client.post("/api/v1/plan", json={"request": REQUEST, "proposer": "llm"})
         assert (answer.status_code, answer.json()["error"]["kind"]) == (400, "input")
         assert client.post("/api/v1/sessions", json={}).json()["model"] is None
+
+
+class Broken:
+    """A client with a fault that no client may have."""
+
+    name = "broken"
+
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: Any = None) -> Reply:
+        raise LookupError("SECRETWORD")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_fault_of_ours_is_one_line_without_a_word_of_what_was_asked(
+    accept: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with in_thread(agent=Agent(Broken())) as server, server.client() as client:
+        asked = {"request": REQUEST, "proposer": "llm"}
+        answer = client.post("/api/v1/plan", json=asked, headers={"Accept": accept})
+    errors = capsys.readouterr().err
+    if accept == "application/json":
+        assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "service")
+    else:
+        assert events_of(answer.text)[-1][0] == "error"
+    assert "fault LookupError at " in errors and errors.count("\n") == 1
+    assert "SECRETWORD" not in errors + answer.text

@@ -13,7 +13,7 @@ import pytest
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
-from shardwright.tools.show.page import page
+from shardwright.tools.show.page import page, page_hashes
 from shardwright.tools.show.page_data import page_data
 from shardwright.tools.show.page_model import BoxData, PageData
 
@@ -73,6 +73,7 @@ def test_nothing_is_loaded_and_nothing_of_a_plan_is_markup(plan: dict[str, Any])
     )
     policy = next(one["content"] for tag, one in parsed.elements if tag == "meta" and "http-equiv" in one)
     assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
+    assert all(one in policy for one in page_hashes())
     shown = json.loads(parsed.scripts[0])
     assert shown == json.loads(page_data(read_document(plan)).model_dump_json())
 
