@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -29,6 +32,26 @@ BESIDE = {
     **{path: path for path in (one.relative_to(ROOT).as_posix() for one in (ROOT / "knowledge").rglob("*.md"))},
 }
 _LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<anchor>#[^)\s]*)?(?=\))")
+
+
+# What the package is made of. The Python reference reads links to it in a folder with the package's name: the root of
+# the repository is the package, whatever that folder is called.
+PACKAGE = ("__init__.py", "agent", "knowledge", "prompts", "tools")
+_links = ExitStack()
+
+
+def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+    """Let the Python reference find the package by its name."""
+    home = Path(_links.enter_context(TemporaryDirectory()))
+    (home / "shardwright").mkdir()
+    for part in PACKAGE:
+        (home / "shardwright" / part).symlink_to(ROOT / part)
+    sys.path.insert(0, str(home))
+
+
+def on_shutdown() -> None:
+    """Remove the links."""
+    _links.close()
 
 
 def on_config(config: MkDocsConfig) -> None:

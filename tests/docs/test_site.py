@@ -48,7 +48,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built where a proxy that is not there stands for the network."""
     folder = tmp_path_factory.mktemp("site")
     nowhere = "http://127.0.0.1:9"
-    environment = {**os.environ, "http_proxy": nowhere, "https_proxy": nowhere, "NO_MKDOCS_2_WARNING": "1"}
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {**own, "http_proxy": nowhere, "https_proxy": nowhere, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
