@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .tools.performance.estimate import estimate
     from .tools.plan.document import Plan
     from .tools.plan.performance import PerformanceEstimate
+    from .tools.traffic.trace import Trace, read_trace
     from .tools.validate import ValidationReport, validate
     from .tools.verify import Verification, verify
 
@@ -72,6 +73,7 @@ __all__ = [
     "Solver",
     "ToolCall",
     "ToolSpec",
+    "Trace",
     "Usage",
     "ValidationReport",
     "Verification",
@@ -85,6 +87,7 @@ __all__ = [
     "import_plan",
     "plan",
     "plan_mix",
+    "read_trace",
     "search",
     "validate",
     "verify",
@@ -117,6 +120,7 @@ _HOMES = {
     "Solver": ".agent.evaluation.solver",
     "ToolCall": ".agent.model.messages",
     "ToolSpec": ".agent.model.messages",
+    "Trace": ".tools.traffic.trace",
     "Usage": ".agent.model.messages",
     "ValidationReport": ".tools.validate",
     "Verification": ".tools.verify",
@@ -129,6 +133,7 @@ _HOMES = {
     "import_plan": ".agent.import_api",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
+    "read_trace": ".tools.traffic.trace",
     "search": ".agent.search_api",
     "validate": ".tools.validate",
     "verify": ".tools.verify",

@@ -64,7 +64,8 @@ def plan(
     config; `hardware` is `2x8:h100-sxm`, the name of an accelerator (then the fewest that do), or a hardware block;
     `workload` is a block or some of its fields, which may be stated one by one as well (`input_tokens=4096`,
     `ttft_ms=500`). Further: precision, objective, relaxations, disaggregated, engine, rules, serving,
-    memory_utilization, constraints (`["tp <= 4", "reserved_nodes = 1"]`), usd_per_gpu_hour.
+    memory_utilization, constraints (`["tp <= 4", "reserved_nodes = 1"]`), usd_per_gpu_hour, trace (a file of requests,
+    or what `read_trace` made of one).
 
     `calibration` is a user's own, or the path of its file: it changes times, never what is legal. After `time_limit_s`
     seconds the best plan so far is returned; `report.left_out` then says what was not looked at.
@@ -217,6 +218,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
         assumptions=intent.assumptions,
         readings=intent.readings,
         not_acted_on=intent.unread,
+        trace=intent.trace,
         left_out=left_out(),
         stated=stated,
         limits_met=False,
@@ -278,6 +280,7 @@ def _report(
         assumptions=tuple(assumptions),
         readings=intent.readings,
         not_acted_on=intent.unread,
+        trace=intent.trace,
         left_out=left_out(),
         stated=stated,
         evaluated=result.evaluated,

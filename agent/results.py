@@ -91,6 +91,8 @@ class PlanReport(Frozen):
     readings: tuple[str, ...] = ()
     # What sounds like a demand and was not understood.
     not_acted_on: tuple[str, ...] = ()
+    # The trace that was planned for, described in a line.
+    trace: str | None = None
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None

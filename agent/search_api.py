@@ -54,7 +54,8 @@ def search(
     `model` is a catalogue name, the path of a config.json, or a config; `hardware` is `2x8:h100-sxm`, the name of an
     accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
     be stated one by one as well (`input_tokens=4096`, `ttft_ms=500`). Further: precision, objective, relaxations,
-    disaggregated, engine, rules, serving, memory_utilization, constraints (`["tp <= 4"]`), usd_per_gpu_hour. `top`
+    disaggregated, engine, rules, serving, memory_utilization, constraints (`["tp <= 4"]`), usd_per_gpu_hour, trace (a
+    file of requests, or what `read_trace` made of one). `top`
     keeps only so many candidates, and the front.
     `sensitivity` searches again for what flips the answer, which takes several times as long. After `time_limit_s`
     seconds in all the best so far is the answer; `left_out` then says what was not looked at.
@@ -108,6 +109,7 @@ def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float)
         assumptions=intent.assumptions,
         readings=intent.readings,
         not_acted_on=intent.unread,
+        trace=intent.trace,
         left_out=left_out(),
         words=intent.words,
     )
@@ -138,6 +140,7 @@ def _answer(
         assumptions=_assumptions(intent, found),
         readings=intent.readings,
         not_acted_on=intent.unread,
+        trace=intent.trace,
         left_out=left_out(),
         words=intent.words,
     )

@@ -112,6 +112,8 @@ class SearchAnswer(Displayed, Sparse):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     not_acted_on: tuple[str, ...] = ()
+    # The trace that was searched for, described in a line.
+    trace: str | None = None
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])

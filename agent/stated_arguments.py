@@ -17,7 +17,7 @@ from ..tools.catalog.config_file import read_config_file
 from ..tools.catalog.hardware import find_accelerator
 from ..tools.engines.names import KNOWN, known_engine
 from ..tools.errors import InputError, expect
-from ..tools.language.said import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
+from ..tools.language.said import NO_ENGINE, OpenPrecisions, Said, SaidTrace, StatedPrecision
 from ..tools.plan.document import (
     HardwareBlock,
     Objective,
@@ -30,6 +30,7 @@ from ..tools.plan.document import (
 )
 from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.strict_values import check_text, check_value
+from ..tools.traffic.trace import Trace, read_trace
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
 from .stated_constraints import ConstraintArgument, stated_constraints
@@ -73,10 +74,14 @@ class LoadArguments(TypedDict, total=False):
     objective: Objective
 
 
+TraceArgument = Trace | str | Path
+
+
 class Arguments(LoadArguments, total=False):
     """What may be stated beside model, hardware and workload.
 
     `precision` names the weights' format, or all three; `any` or a list of these leaves it to the search.
+    `trace` is the path of a file of requests, or what was read of one: its lengths, and how its requests come.
     `constraints` are lines such as `tp <= 4` (`stated_constraints.FORMS`), or objects of `policy.constraints`.
     """
 
@@ -89,6 +94,7 @@ class Arguments(LoadArguments, total=False):
     serving: ServingBlock | Mapping[str, Any]
     constraints: Iterable[ConstraintArgument]
     usd_per_gpu_hour: float
+    trace: TraceArgument
 
 
 _NAMES = (*LoadArguments.__annotations__, *Arguments.__annotations__)
@@ -112,6 +118,8 @@ def said_of_arguments(
         _LIMITS.get(name, name): value for name, value in arguments.items() if name in LoadArguments.__annotations__
     }
     fields |= _workload({**_stated_of(workload), **single})
+    if (trace := arguments.get("trace")) is not None:
+        fields |= said_trace(trace)
     fields |= _precision(arguments.get("precision"))
     fields["memory_utilization"] = arguments.get("memory_utilization")
     fields["disaggregated"] = arguments.get("disaggregated")
@@ -197,6 +205,18 @@ def _workload(stated: dict[str, Any]) -> dict[str, Any]:
     apart = {name: checked(kind, stated.pop(name), f"workload.{name}") for name, kind in _APART if name in stated}
     block = checked(WorkloadBlock, {**_LENGTHS, **stated}, "workload")
     return {name: getattr(block, name) for name in stated} | apart
+
+
+def said_trace(trace: TraceArgument) -> dict[str, Any]:
+    """The fields of `Said` that a trace, or the path of one, states.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    expect(trace, (Trace, str, Path), "trace", "the path of a file is expected, or what read_trace made of it")
+    found = trace if isinstance(trace, Trace) else read_trace(Path(trace))
+    said = SaidTrace(description=found.describe(), request_rate=found.rate_per_s, arrivals=found.arrivals)
+    return {"trace": said, "lengths": found.lengths}
 
 
 def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None) -> dict[str, Any]:

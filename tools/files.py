@@ -64,6 +64,21 @@ def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "", *, is_o
     Raises:
         InputError: it cannot be read, is no file, is larger than `most_bytes`, or files may not be used here.
     """
+    with opened(path, name, is_own=is_own) as stream:
+        data = stream.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        size = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes:,} bytes"
+        raise InputError(f"{name}: larger than {size}{hint}")
+    return data
+
+
+@contextmanager
+def opened(path: Path, name: str, *, is_own: bool = False) -> Generator[io.BufferedIOBase]:
+    """The file at `path`, to be read as it comes; else as `read_bounded`.
+
+    Raises:
+        InputError: it cannot be read, is no file, or files may not be used here.
+    """
     if not is_own:
         check_open(name)
     try:
@@ -72,15 +87,11 @@ def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "", *, is_o
             if not stat.S_ISREG(kind):
                 _check_stream(path, kind, name)
                 os.set_blocking(stream.fileno(), True)
-            data = stream.read(most_bytes + 1)
+            yield stream
     except InputError:
         raise
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > most_bytes:
-        size = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes:,} bytes"
-        raise InputError(f"{name}: larger than {size}{hint}")
-    return data
 
 
 def _opened_at_once(path: str, flags: int) -> int:

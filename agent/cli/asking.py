@@ -11,6 +11,7 @@ import click
 from ...tools.engines.names import KNOWN
 from ...tools.strict_values import check_text
 from .flags import (
+    COUNT,
     DTYPE,
     HARDWARE,
     INPUT,
@@ -20,6 +21,7 @@ from .flags import (
     PRICE,
     RELAXATION,
     REQUEST_COUNT,
+    SEED,
     TEXT,
     TOKEN_COUNT,
     HardwareFlag,
@@ -32,6 +34,7 @@ from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
     from ...tools.language.said import Said
+    from ...tools.traffic.trace import Trace
     from ..intent.intent import Intent
     from ..reading.reader import ModelReader
 
@@ -66,6 +69,13 @@ _SETTING = (
     ),
     click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache."),
     click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
+)
+_TRACE = (
+    click.option(
+        "--trace", type=INPUT, metavar="FILE", help="Requests as they were: Mooncake, Azure, BurstGPT, results, logs."
+    ),
+    click.option("--trace-sample", type=COUNT, help="Requests of the trace that are drawn from; 1000 where left out."),
+    click.option("--trace-seed", type=SEED, help="Which of them: a number that the sample is drawn with."),
 )
 # How it is to be split.
 _CHOICES = (
@@ -105,12 +115,28 @@ _FIGURES = (
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     """REQUEST and the options that say what to plan, as parameters of `command`; `asked` reads them."""
     request = click.argument("request", nargs=-1, type=TEXT)
-    return _with(command, request, *_SETTING, *_CHOICES, *_FIGURES)
+    return _with(command, request, *_SETTING, *_TRACE, *_CHOICES, *_FIGURES)
 
 
 def says_setting(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what is deployed, not how it is split, as parameters of `command`."""
     return _with(command, *_SETTING, *_FIGURES)
+
+
+def takes_trace(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name a trace, as parameters of `command`; `trace_of` reads them."""
+    return _with(command, *_TRACE)
+
+
+def trace_of(path: Path, options: dict[str, Any]) -> Trace:
+    """The trace at `path`, sampled as the options say.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    from ...tools.traffic.trace import read_trace, sampling
+
+    return read_trace(path, **sampling(options.get("trace_sample"), options.get("trace_seed")))
 
 
 def _with(command: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -200,6 +226,13 @@ def said_of_options(options: dict[str, Any]) -> Said:
         else:
             fields["model"] = model
             words["model"] = f"--model {model}"
+    trace: Path | None = options.get("trace")
+    if trace is not None:
+        from ..stated_arguments import said_trace
+
+        stated = said_trace(trace_of(trace, options))
+        fields |= stated
+        words |= dict.fromkeys(stated, "--trace")
     if options.get("relax"):
         fields["relaxations"] = tuple(dict.fromkeys(options["relax"]))
         words["relaxations"] = " ".join(f"--relax {name}" for name in fields["relaxations"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...tools.errors import InputError
+from .asking import takes_trace, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
@@ -95,9 +96,10 @@ def validate_command(document: Path, output_format: str) -> int:
 @DOCUMENT
 @click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens.")
 @own_calibration
+@takes_trace
 @output_format
 def estimate_command(
-    document: Path, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str
+    document: Path, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str, **options: Any
 ) -> int:
     """Estimate latency, throughput and the memory of each GPU for the plan document FILE.
 
@@ -109,13 +111,16 @@ def estimate_command(
         click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
     from ...tools.performance.estimate import estimate
 
-    figures = estimate(plan, usd_per_gpu_hour, calibration)
+    trace = None if options["trace"] is None else trace_of(options["trace"], options)
+    figures = estimate(plan, usd_per_gpu_hour, calibration, trace)
     if output_format == "json":
         write_json(figures)
     else:
         from ..report.estimate import render_estimate
 
         title = f"Estimate of {title_of(document)}"
+        if trace is not None:
+            write_stdout(f"{trace.describe()}\n\n")
         write_stdout(render_estimate(figures, title=title, width=text_width(), bold=may_style()))
     return 0
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ...tools.bounds import DEGREE, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
+from ...tools.bounds import DEGREE, INDEX, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
 from ...tools.errors import InputError
 from ...tools.strict_values import check_text
 from ..intent.cluster import Cluster, read_cluster
@@ -266,6 +266,7 @@ def relaxation_names() -> Sequence[str]:
 
 TEXT = TextType()
 COUNT = CountType(DEGREE)
+SEED = CountType(INDEX)
 TOKEN_COUNT = CountType(TOKENS)
 REQUEST_COUNT = CountType(REQUESTS)
 LIMIT = LimitType(Bounds(1e-9, 1e12))

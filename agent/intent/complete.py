@@ -65,6 +65,7 @@ def complete(*said: Said) -> Intent:
     choices = _choices(merged, notes)
     accelerator = None if choices else _accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
+    merged = _with_trace(merged)
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
@@ -103,6 +104,7 @@ def complete(*said: Said) -> Intent:
         assumptions=tuple(notes.assumptions),
         readings=merged.readings,
         unread=merged.unread,
+        trace=None if merged.trace is None else merged.trace.description,
     )
 
 
@@ -286,6 +288,18 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
         objective=objective,
     )
     return workload, concurrency_open
+
+
+def _with_trace(said: Said) -> Said:
+    """What is said with the rate of its trace, unless a rate or a number of users is; bursts are those of the trace."""
+    if said.trace is None:
+        return said
+    fields: dict[str, Any] = {}
+    if said.request_rate is None and said.concurrency is None and said.trace.request_rate is not None:
+        fields["request_rate"] = said.trace.request_rate
+    if (fields or said.request_rate is not None) and said.arrivals is None:
+        fields["arrivals"] = said.trace.arrivals
+    return said.model_copy(update=fields)
 
 
 def _length(said: Said, side: Side, notes: _Notes) -> int:

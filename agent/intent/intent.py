@@ -76,6 +76,8 @@ class Intent(FrozenModel):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    # The trace of which its lengths are, described in a line.
+    trace: str | None = None
 
     @property
     def stated_relaxations(self) -> tuple[Relaxation, ...]:

@@ -13,6 +13,7 @@ from ..intent.intent import Intent
 from ..pipeline import stated_intent
 from ..stated_arguments import Arguments, said_of_arguments
 from .operation import Question
+from .traced import Traced
 
 # Letters of a name or a line, and of all texts of one brief.
 _NAME = 300
@@ -64,7 +65,7 @@ class Setting(Question):
         return Arguments(**{name: value for name in named if (value := getattr(self, name, None)) is not None})
 
 
-class Request(Setting):
+class Request(Setting, Traced):
     """A deployment to plan: a request in words, a brief, fields, or all of them; fields win over words."""
 
     request: Annotated[str, Field(max_length=MAX_REQUEST_CHARACTERS)] | None = Field(
@@ -82,6 +83,11 @@ class Request(Setting):
         None, description="engine: allow all relaxations that the engine has settings for."
     )
     time_limit_s: float = Field(30.0, ge=0, le=MOST_SEARCH_S, description="Seconds after which the best so far is it.")
+
+    def arguments(self) -> Arguments:
+        """The fields beside model, hardware and workload that are stated, with the trace as it is read."""
+        stated, trace = super().arguments(), self.read_trace()
+        return stated if trace is None else {**stated, "trace": trace}
 
     def intent(self) -> Intent:
         """What is asked, complete, with stated assumptions.

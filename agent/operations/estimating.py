@@ -7,10 +7,11 @@ from pydantic import Field
 from ...tools.performance.estimate import estimate
 from ...tools.plan.performance import PerformanceEstimate
 from ..agent import Agent
-from .operation import WIDTH, Document, Operation, Question, plan_text
+from .operation import WIDTH, Document, Operation, plan_text
+from .traced import Traced
 
 
-class EstimateQuestion(Question):
+class EstimateQuestion(Traced):
     """A plan document to estimate, valid or not."""
 
     plan: Document
@@ -19,7 +20,7 @@ class EstimateQuestion(Question):
 
 def _run(question: EstimateQuestion, agent: Agent | None) -> PerformanceEstimate:
     del agent
-    return estimate(plan_text(question.plan), question.usd_per_gpu_hour)
+    return estimate(plan_text(question.plan), question.usd_per_gpu_hour, trace=question.read_trace())
 
 
 def _text(figures: PerformanceEstimate) -> str:

@@ -66,6 +66,12 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
         yield "No hardware was named: planned for the least that does; name yours, such as 8 H100"
 
 
+def trace_lines(trace: str | None) -> Iterator[str]:
+    """Of which trace the requests are: the first line of a report."""
+    if trace is not None:
+        yield trace
+
+
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
     """What was not looked at for want of time, as one of the first lines of a report."""
     if left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .asked import left_out_lines, not_acted_on_lines, workload_text
+from .asked import left_out_lines, not_acted_on_lines, trace_lines, workload_text
 from .search_tables import figures_line, strategy_text
 from .text import Bullets, Section, bytes_text, count_text, section
 
@@ -21,7 +21,8 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
     infeasible = result.infeasible
     if infeasible is None:
         return [section("", "No plan.")]
-    lines = [f"Infeasible: {infeasible.reason}"]
+    lines = [*trace_lines(None if result.report is None else result.report.trace)]
+    lines.append(f"Infeasible: {infeasible.reason}")
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
     intent = result.intent

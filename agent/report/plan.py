@@ -18,6 +18,7 @@ from .asked import (
     left_out_lines,
     not_acted_on_lines,
     open_hardware_lines,
+    trace_lines,
     workload_text,
 )
 from .estimate import confidence, estimate_sections, rate_text, with_range
@@ -94,7 +95,8 @@ def model_section(use: ModelUse) -> Section:
 
 def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     state = "Valid plan" if result.valid else "Plan with violations"
-    lines = [f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}"]
+    lines = [*trace_lines(None if result.report is None else result.report.trace)]
+    lines.append(f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}")
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += open_hardware_lines(result.report.assumptions)

@@ -16,6 +16,7 @@ from .asked import (
     hardware_text,
     left_out_lines,
     not_acted_on_lines,
+    trace_lines,
     workload_text,
 )
 from .infeasible import infeasible_section
@@ -73,6 +74,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
 
     asked, best = answer.request, answer.best
     on = f" on {hardware_text(asked.hardware)}" if asked.hardware is not None else ""
+    yield from trace_lines(answer.trace)
     if best is not None:
         yield f"Best for {asked.workload.objective}: {strategy_text(best)} for {asked.model}{on}"
         yield figures_line(best)

@@ -67,6 +67,14 @@ class OpenPrecisions(FrozenModel):
     common: StatedPrecision = StatedPrecision()
 
 
+class SaidTrace(FrozenModel):
+    """A trace of requests whose lengths are said: what describes it, and how its requests come, where it has times."""
+
+    description: str
+    request_rate: float | None = None
+    arrivals: Arrivals | None = None
+
+
 class Said(FrozenModel):
     """What was said, and nothing else. `words` maps a field's name to the words that it came from.
 
@@ -89,6 +97,7 @@ class Said(FrozenModel):
     output_tokens_range: tuple[int, int] | None = None
     lengths: RequestLengths | None = None
     arrivals: Arrivals | None = None
+    trace: SaidTrace | None = None
     concurrency: int | None = None
     request_rate: float | None = None
     min_tokens_per_second: float | None = None

@@ -33,6 +33,7 @@ from ..plan.performance import (
 )
 from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
+from ..traffic.trace import Trace, read_trace, under_trace
 from .confidence import calibration_of, ranges_of
 from .explain import expert_imbalance, explain
 from .layout import LoadedLayout, layout_from_view
@@ -158,10 +159,12 @@ def estimate(
     document: Plan | PlanView | Mapping[str, Any] | str | Path,
     usd_per_gpu_hour: float | None = None,
     calibration: CustomCalibration | str | Path | None = None,
+    trace: Trace | str | Path | None = None,
 ) -> PerformanceEstimate:
     """The estimate of a plan as its graph shows it: a `Plan`, an object, a JSON text, or the path of a file.
 
-    `calibration` is a user's own, or the path of its file.
+    `calibration` is a user's own, or the path of its file. `trace` (the path of a file of requests, or what `read_trace`
+    made of one) is the load in place of the plan's own.
 
     Raises:
         InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
@@ -169,7 +172,7 @@ def estimate(
     if not isinstance(document, PlanView):
         view = _view(document)
         try:
-            return estimate(view, usd_per_gpu_hour, calibration)
+            return estimate(view, usd_per_gpu_hour, calibration, trace)
         finally:
             view.release()
     layout = layout_from_view(document)
@@ -181,7 +184,14 @@ def estimate(
         if not USD.hold(usd_per_gpu_hour):
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
+    described: tuple[str, ...] = ()
+    if trace is not None:
+        expect(trace, (Trace, str, Path), "trace", "the path of a file is expected, or what read_trace made of it")
+        read = trace if isinstance(trace, Trace) else read_trace(Path(trace))
+        workload = under_trace(layout.setting.workload, read)
+        layout, described = layout.with_setting(layout.setting.with_workload(workload)), (read.describe(),)
     found = estimate_layout(layout)
+    found = found.model_copy(update={"notes": (*described, *found.notes)})
     name = as_str(document.model.get("name"))
     return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
 

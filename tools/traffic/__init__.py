@@ -1,0 +1,11 @@
+"""Traces of real traffic: read as a stream in whatever public format, sampled, described, and made a workload of.
+
+    rows.py        what is read: a request (time, lengths, blocks of its prompt), or what is wrong and where
+    formats.py     lines or one JSON value, told by their content → rows
+    json_rows.py   Mooncake, results of load generators, logs with token counts
+    csv_rows.py    Azure, BurstGPT
+    counted.py     percentiles, burstiness and shared prefixes, in bounded memory
+    trace.py       a file or a text → Trace: the sample, the description, the workload
+
+No content of a trace but numbers leaves this folder: faults name places and fields, never what stands there.
+"""

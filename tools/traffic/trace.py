@@ -1,0 +1,207 @@
+"""A trace as what a plan needs of it: a sample of its lengths, how its requests come, and a line that describes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from io import BufferedIOBase, BytesIO
+from pathlib import Path
+from random import Random
+
+from ..bounds import REQUESTS_PER_S
+from ..checkpoint import checkpoint
+from ..errors import InputError
+from ..files import opened, shown_path
+from ..plan.document import WorkloadBlock
+from ..plan.lengths import MOST_PAIRS, Arrivals, RequestLengths
+from .counted import Lengths, Prefixes, Windows
+from .formats import Reader
+from .rows import Fault, Row
+
+# Of a text that somebody sends.
+MOST_TEXT_CHARACTERS = 4_000_000
+# Kinds of faults that are told, each with its first place.
+_MOST_TOLD = 5
+# Requests out of their order beyond this share: they are not listed by when they came.
+_MOST_EARLY = 0.05
+_BETWEEN_CHECKPOINTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is kept of a trace. `pairs`: a sample of its lengths; a rate and a burstiness only where it has times.
+
+    `left_out`: lines that are no requests, by what is wrong: how many, and where the first is.
+    """
+
+    kind: str
+    requests: int
+    span_s: float | None
+    percentiles: tuple[tuple[int, int, int], tuple[int, int, int]]
+    rate_per_s: float | None
+    burstiness: float | None
+    shared_share: float | None
+    pairs: tuple[tuple[int, int], ...]
+    seed: int
+    left_out: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def lengths(self) -> RequestLengths:
+        """The sample as lengths of a workload."""
+        return RequestLengths(pairs=self.pairs)
+
+    @property
+    def arrivals(self) -> Arrivals | None:
+        """How its requests come, where that is known."""
+        return None if self.burstiness is None else Arrivals(burstiness=round(self.burstiness, 3))
+
+    def describe(self) -> str:
+        """The trace in a line, without anything of its content but numbers."""
+        (half_in, high_in, most_in), (half_out, high_out, most_out) = self.percentiles
+        parts = [
+            f"{self.requests:,} requests{self._when()}",
+            f"prompts p50 {half_in:,}, p95 {high_in:,}, p99 {most_in:,} tokens",
+            f"answers p50 {half_out:,}, p95 {high_out:,}, p99 {most_out:,}",
+        ]
+        if self.shared_share is not None:
+            parts.append(f"{self.shared_share:.0%} of the prompts' blocks had come before, which is not counted on")
+        if len(self.pairs) < self.requests:
+            parts.append(f"{len(self.pairs):,} of them sampled with seed {self.seed}")
+        told = [f"{count:,} {reason} (first: {place})" for reason, count, place in self.left_out[:_MOST_TOLD]]
+        if told:
+            parts.append(f"left out: {', '.join(told)}")
+        return f"Trace ({self.kind}): {'; '.join(parts)}"
+
+    def _when(self) -> str:
+        if self.span_s is None or self.rate_per_s is None:
+            return ", without times that tell a rate"
+        bursts = "" if self.burstiness is None else f", burstiness {self.burstiness:.2g}"
+        return f" in {_span(self.span_s)} ({self.rate_per_s:.3g}/s{bursts})"
+
+
+def _span(seconds: float) -> str:
+    for unit, name in ((86_400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:.3g} s"
+
+
+def read_trace(path: Path, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
+    """The trace in the file at `path`, read as it comes.
+
+    Raises:
+        InputError: it cannot be read, is of no known format, or most of it is no request.
+    """
+    name = shown_path(path)
+    with opened(path, name) as stream:
+        return _trace_of(stream, name, sample, seed)
+
+
+def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
+    """The trace that a text is.
+
+    Raises:
+        InputError: as `read_trace`, or it is too long.
+    """
+    if len(text) > MOST_TEXT_CHARACTERS:
+        raise InputError(f"trace: at most {MOST_TEXT_CHARACTERS:,} characters are read; send a part of it")
+    return _trace_of(BytesIO(text.encode("utf-8", "surrogatepass")), "trace", sample, seed)
+
+
+def sampling(sample: int | None, seed: int | None) -> dict[str, int]:
+    """A size and a seed of a sample as arguments, where they are stated."""
+    return {name: value for name, value in (("sample", sample), ("seed", seed)) if value is not None}
+
+
+def under_trace(workload: WorkloadBlock, trace: Trace) -> WorkloadBlock:
+    """The load of `trace` in place of that of `workload`, whose limits stay; without times, its lengths alone.
+
+    Requests in flight stay as well: what memory is asked to hold.
+    """
+    lengths = trace.lengths
+    means = (max(1, round(mean)) for mean in lengths.spread(1, 1).means)
+    fields = dict(zip(("input_tokens", "output_tokens"), means, strict=True))
+    load: dict[str, object] = {**fields, "input_tokens_range": None, "output_tokens_range": None, "lengths": lengths}
+    if trace.rate_per_s is not None:
+        load |= {"request_rate": trace.rate_per_s, "arrivals": trace.arrivals}
+    return workload.model_copy(update=load)
+
+
+class _Sum:
+    """What is counted of a trace while it is read."""
+
+    def __init__(self, sample: int, seed: int) -> None:
+        self.requests, self.seed, self.size = 0, seed, sample
+        self.sides = Lengths(), Lengths()
+        self.windows, self.prefixes = Windows(), Prefixes()
+        self.pairs: list[tuple[int, int]] = []
+        self.faults: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+        self._draw = Random(seed).random
+
+    def add(self, row: Row) -> None:
+        """A request: each is in the sample with the same chance, however many come."""
+        pair = row.input_tokens, row.output_tokens
+        for side, tokens in zip(self.sides, pair, strict=True):
+            side.add(tokens)
+        if row.at_s is not None:
+            self.windows.add(row.at_s)
+        if row.blocks:
+            self.prefixes.add(row.blocks)
+        self.requests += 1
+        if len(self.pairs) < self.size:
+            self.pairs.append(pair)
+        elif (place := int(self._draw() * self.requests)) < self.size:
+            self.pairs[place] = pair
+
+    def refuse(self, fault: Fault) -> None:
+        """What is no request."""
+        self.faults[fault.reason] += 1
+        self.first.setdefault(fault.reason, fault.place)
+
+    def trace(self, kind: str) -> Trace:
+        """All that was read."""
+        windows = self.windows
+        # Some without a time: what comes in a stretch is not known; out of order: it is not listed by when they came.
+        is_timed = windows.requests == self.requests > 1 and windows.early <= _MOST_EARLY * self.requests
+        rate = (self.requests - 1) / windows.span_s if is_timed and windows.span_s > 0.0 else None
+        if rate is not None and not REQUESTS_PER_S.hold(rate):
+            rate = None
+        first, second = ((side.percentile(0.5), side.percentile(0.95), side.percentile(0.99)) for side in self.sides)
+        return Trace(
+            kind=kind,
+            requests=self.requests,
+            span_s=windows.span_s if is_timed else None,
+            percentiles=(first, second),
+            rate_per_s=rate,
+            burstiness=windows.burstiness() if rate is not None else None,
+            shared_share=self.prefixes.share(),
+            pairs=tuple(self.pairs),
+            seed=self.seed,
+            left_out=tuple((reason, count, self.first[reason]) for reason, count in self.faults.most_common()),
+        )
+
+
+def _trace_of(stream: BufferedIOBase, name: str, sample: int, seed: int) -> Trace:
+    if not 1 <= sample <= MOST_PAIRS:
+        raise InputError(f"a sample of {sample:,} requests; it must be from 1 to {MOST_PAIRS:,}")
+    reader, found = Reader(stream), _Sum(sample, seed)
+    try:
+        for place, one in enumerate(reader.read()):
+            if place % _BETWEEN_CHECKPOINTS == 0:
+                checkpoint()
+            if isinstance(one, Row):
+                found.add(one)
+            else:
+                found.refuse(one)
+    except InputError as error:
+        raise InputError(f"{name}: no trace that can be read: {error}") from None
+    wrong = found.faults.total()
+    if wrong >= max(1, found.requests):
+        reason, count = found.faults.most_common(1)[0]
+        where = found.first[reason]
+        share = f"{wrong:,} of {wrong + found.requests:,} entries are no requests"
+        raise InputError(f"{name}: {share}: {count:,} {reason} (first: {where})")
+    if found.requests == 0:
+        raise InputError(f"{name}: no request is in it")
+    return found.trace(reader.kind)
