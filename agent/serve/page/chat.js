@@ -1,0 +1,148 @@
+// The conversation: what is said, what is answered, piece by piece, and the plan that comes of it.
+
+import { sessions } from "./api.js";
+import { $, button, complain, make, show } from "./dom.js";
+import { put, state, viewOf } from "./state.js";
+import { inWords } from "./strategy.js";
+import { t } from "./words.js";
+import { lineOf, stoppable } from "./work.js";
+
+// Turns that may have made another plan the current one.
+const OF_PLAN = ["plan", "moved", "model"];
+const SHORT = 700;
+const [TRIES, BETWEEN_MS] = [20, 150];
+
+const toEnd = () => {
+  $("talk").scrollTop = $("talk").scrollHeight;
+};
+
+export const said = (text) => {
+  $("talk").append(make("div", { class: "turn mine" }, make("p", {}, text)));
+  toEnd();
+};
+
+// A line of the page itself: what was changed beside the conversation.
+export const note = (text) => {
+  $("talk").append(make("p", { class: "turn note" }, text));
+  toEnd();
+};
+
+const first = (text) => text.trimStart().split(/\n\s*\n/)[0];
+
+// An answer: a plan's in its first lines with the report to open, any other as it is.
+export const answered = (place, text, kind, changes = []) => {
+  const isPlan = kind === "plan" && text.length > SHORT;
+  place.replaceChildren(
+    ...(isPlan ? [make("p", { class: "lead" }, first(text).replace(/\s*\n\s*/g, " "))] : [make("pre", { tabindex: 0 }, text.trimEnd())]),
+    ...(changes.length && isPlan ? [make("ul", {}, ...changes.map((line) => make("li", {}, line)))] : []),
+    ...(isPlan ? [make("details", {}, make("summary", {}, t("whole-answer")), make("pre", { tabindex: 0 }, text.trimEnd()))] : []));
+};
+
+export const bubble = () => {
+  const place = make("div", { class: "turn theirs" });
+  $("talk").append(place);
+  toEnd();
+  return place;
+};
+
+// Work of the message field: words on what is done, Stop, and one line where it comes to nothing. False where it failed.
+export const atWork = async (run) => {
+  const { stopper, over } = stoppable();
+  const stop = () => stopper.abort();
+  const doing = (text) => complain($("doing"), text);
+  complain($("say-error"), "");
+  doing(t("working"));
+  show($("stop"), true);
+  $("stop").addEventListener("click", stop);
+  $("send").disabled = true;
+  try {
+    await run({ signal: stopper.signal, doing });
+    return true;
+  } catch (error) {
+    complain($("say-error"), lineOf(error));
+    return false;
+  } finally {
+    over();
+    doing("");
+    show($("stop"), false);
+    $("stop").removeEventListener("click", stop);
+    $("send").disabled = false;
+  }
+};
+
+const pause = (signal) =>
+  new Promise((done, stop) => {
+    setTimeout(done, BETWEEN_MS);
+    signal.addEventListener("abort", () => stop(signal.reason), { once: true });
+  });
+
+// A turn; one that was stopped just now may still be on its way out, and the next waits for it.
+const turn = async (id, text, work) => {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await sessions.turn(id, { text }, work);
+    } catch (error) {
+      if (error.kind !== "busy" || tried === TRIES) throw error;
+      await pause(work.signal);
+    }
+  }
+};
+
+// A plan that was made beside the conversation becomes its own before it goes on.
+const takeOver = async (id, work) => {
+  const view = state.now;
+  if (!view?.plan || view.session === id) return;
+  note(t("taken-over"));
+  const answer = await turn(id, `/new ${inWords(view.plan)}`, { ...work, text: () => {} });
+  if (!answer.current?.plan) note(answer.error ?? first(answer.text));
+  view.session = id;
+};
+
+const taken = (id, answer, text) => {
+  if (!answer.current || !OF_PLAN.includes(answer.kind)) return;
+  const isFirst = answer.turn === 1 && !text.startsWith("/");
+  put(viewOf(answer.current, isFirst ? { request: text } : null, { session: id, changes: answer.changes ?? [] }));
+};
+
+export const say = async (text) => {
+  said(text);
+  const place = bubble();
+  const pre = make("pre", { tabindex: 0 });
+  const hear = (delta) => {
+    if (!pre.isConnected) place.replaceChildren(pre);
+    pre.append(delta);
+    toEnd();
+  };
+  const isDone = await atWork(async ({ signal, doing }) => {
+    state.session ??= (await sessions.begin()).id;
+    const id = state.session;
+    if (!/^\/new\b/.test(text)) await takeOver(id, { signal, doing });
+    const answer = await turn(id, text, { signal, doing, text: hear });
+    answered(place, answer.text, answer.kind, answer.changes);
+    toEnd();
+    taken(id, answer, text);
+  });
+  if (!isDone) {
+    if (!pre.isConnected) place.remove();
+    else place.append(make("p", { class: "soft" }, t("stopped")));
+  }
+  return isDone;
+};
+
+// What was said in a conversation, shown again.
+export const recall = (whole) => {
+  $("talk").replaceChildren();
+  for (const one of whole.said) {
+    said(one.input);
+    answered(bubble(), one.text, one.kind);
+  }
+  if (whole.current) put(viewOf(whole.current, null, { session: whole.id }));
+};
+
+// Requests to begin with.
+export const examples = (place, run) => {
+  place.replaceChildren(make("div", { class: "empty" },
+    make("h2", {}, t("empty-title")), make("p", { class: "soft" }, t("empty-text")),
+    make("ul", { class: "examples" }, ...["example-1", "example-2", "example-3"].map((key) => make("li", {}, button(t(key), () => run(t(key)))))),
+    make("p", { class: "soft" }, t("empty-drop"))));
+};

@@ -1,0 +1,189 @@
+// The page: a conversation beside the plan that it is about.
+
+import { look, operate, useToken } from "./api.js";
+import { answered, atWork, bubble, examples, note, recall, said, say } from "./chat.js";
+import { compare } from "./compare.js";
+import { $, button, make, show } from "./dom.js";
+import { exporting } from "./exporting.js";
+import { findings } from "./findings.js";
+import { head } from "./head.js";
+import { intake } from "./intake.js";
+import { memory } from "./memory.js";
+import { picture } from "./picture.js";
+import { assumptionsOf, changed, isOfWords, statedBy } from "./question.js";
+import { requestForm } from "./request_form.js";
+import { sessionsDialog } from "./sessions_dialog.js";
+import { settings } from "./settings.js";
+import { forget, learn, onView, put, state, undo, viewOf } from "./state.js";
+import { strategies } from "./strategies.js";
+import { openSheet, redraw, retitle, sheetNames, tabs } from "./tabs.js";
+import { onLanguage, t, tOr, translate } from "./words.js";
+import { busy, stopAll } from "./work.js";
+
+const catalogue = { models: [], accelerators: [] };
+// The config that the next request is about.
+let model;
+
+const question = (view) => view.question ?? statedBy(view, new Set(catalogue.models));
+
+// Plan `fields`; what was changed is told in the conversation.
+const plan = (fields, label) =>
+  busy($("plan-work"), async (work) => {
+    put(viewOf(await operate("plan", fields, work), fields));
+    note(label);
+  });
+
+const change = (name, value) => {
+  const view = state.now;
+  const stated = question(view);
+  const fields = value === undefined && isOfWords(stated) ? statedBy({ ...view, question: null }, new Set(catalogue.models)) : stated;
+  return plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`);
+};
+
+const back = () => undo() && note(t("undone"));
+
+const lookAt = (side) => {
+  document.body.dataset.view = side;
+  $("view-chat").setAttribute("aria-pressed", side === "chat");
+  $("view-plan").setAttribute("aria-pressed", side === "plan");
+};
+
+const open = (name, known) => {
+  if (known) learn(state.now, known);
+  openSheet(name);
+  lookAt("plan");
+};
+
+const begin = () => {
+  state.session = null;
+  forget();
+  $("talk").replaceChildren();
+  lookAt("chat");
+};
+
+const useModel = (config, name) => {
+  model = config;
+  const named = config._name_or_path || config.model_type || name;
+  $("model").replaceChildren(make("span", {}, t("model-taken", { name: named })), button("×", dropModel, { "aria-label": t("remove") }));
+  show($("model"), true);
+  $("message").focus();
+};
+
+const dropModel = () => {
+  model = undefined;
+  show($("model"), false);
+};
+
+// A request about the config that was dropped: it is planned by itself.
+const sayOfModel = (request) => {
+  const fields = { model, ...(request ? { request } : {}) };
+  said(request);
+  return atWork(async (work) => {
+    const view = viewOf(await operate("plan", fields, work), fields);
+    answered(bubble(), view.report?.explanation ?? view.infeasible?.reason ?? "", "model");
+    put(view);
+    dropModel();
+  });
+};
+
+const send = async (text) => {
+  if (!text || $("send").disabled) return;
+  $("message").value = "";
+  const isDone = await (model ? sayOfModel(text) : say(text));
+  if (!isDone && !$("message").value) $("message").value = text;
+};
+
+const drawHead = (view) => {
+  show($("sheets"), Boolean(view));
+  show($("head"), Boolean(view));
+  show($("empty"), !view);
+  if (!view) examples($("empty"), send);
+  else $("head").replaceChildren(...(state.before.length ? [button(t("undo"), back, { id: "undo-head" })] : []), head(view));
+};
+
+tabs({
+  picture: { draw: picture, needs: (view) => [view.plan] },
+  request: { draw: (panel, view) => requestForm(panel, view, { change, catalogue }), needs: (view) => [view], count: (view) => view && assumptionsOf(view).length },
+  memory: { draw: memory, needs: (view) => [view.estimate, view.plan] },
+  strategies: { draw: (panel, view) => strategies(panel, view, { question, plan }), needs: (view) => [view] },
+  findings: {
+    draw: (panel, view) => findings(panel, view, { put, learn: (of, known) => learn(of, known), undo: back, canUndo: () => state.before.length > 0 }),
+    needs: (view) => [view, view.findings],
+    count: (view) => view?.findings?.length,
+  },
+  compare: { draw: (panel, view) => compare(panel, view, { before: () => state.before, take: put, learn }), needs: (view) => [view.plan, view.compared] },
+  export: { draw: exporting, needs: (view) => [view.plan] },
+});
+
+onView((view) => {
+  drawHead(view);
+  retitle();
+  redraw();
+  // On a narrow screen a new plan is what one waited for.
+  if (view && !view.isSeen) {
+    view.isSeen = true;
+    lookAt("plan");
+  }
+});
+onLanguage(() => {
+  drawHead(state.now);
+  retitle();
+  redraw();
+});
+
+$("say").addEventListener("submit", (event) => {
+  event.preventDefault();
+  send($("message").value.trim());
+});
+$("message").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  send($("message").value.trim());
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !document.querySelector("dialog[open]") && stopAll()) event.preventDefault();
+});
+$("view-chat").addEventListener("click", () => lookAt("chat"));
+$("view-plan").addEventListener("click", () => lookAt("plan"));
+
+const toMessage = () => {
+  lookAt("chat");
+  $("message").focus();
+};
+const keys = Object.fromEntries(sheetNames().map((name, place) => [String(place + 1), [`tab-${name}`, () => state.now && open(name)]]));
+settings({ "/": ["message", toMessage], ...keys, u: ["undo", back], s: ["sessions", () => $("sessions-open").click()], n: ["new-session", () => { begin(); toMessage(); }] });
+sessionsDialog({
+  open: (whole) => {
+    begin();
+    state.session = whole.id;
+    recall(whole);
+  },
+  begin,
+});
+intake({ open, useModel });
+addEventListener("token-wanted", () => {
+  show($("token"), true);
+  $("token-field").focus();
+});
+$("token").addEventListener("submit", (event) => {
+  event.preventDefault();
+  useToken($("token-field").value.trim());
+  show($("token"), false);
+  learnNames();
+});
+
+// Names to choose from; without them the fields take any.
+const learnNames = async () => {
+  try {
+    const [models, hardware] = await Promise.all([look("models"), look("hardware")]);
+    catalogue.models = models.models.map((one) => one.name);
+    catalogue.accelerators = hardware.accelerators.map((one) => one.id);
+  } catch {
+    // Whoever asks next says what is wrong.
+  }
+};
+
+translate();
+drawHead(null);
+await learnNames();
+document.body.dataset.ready = "true";

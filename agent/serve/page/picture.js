@@ -1,0 +1,20 @@
+// The plan as `show --html` draws it, in a frame of its own that may run nothing but its own script.
+
+import { operate } from "./api.js";
+import { make } from "./dom.js";
+import { t } from "./words.js";
+import { busy } from "./work.js";
+
+export const picture = (panel, view) => {
+  if (!view.plan) {
+    panel.replaceChildren(make("p", { class: "soft" }, t("no-plan-yet")));
+    return;
+  }
+  panel.replaceChildren();
+  const frame = make("iframe", { id: "picture", sandbox: "allow-scripts", title: t("picture"), referrerpolicy: "no-referrer" });
+  busy(panel, async (work) => {
+    view.page ??= (await operate("show", { plan: view.plan, form: "html" }, work)).text;
+    frame.srcdoc = view.page;
+    panel.replaceChildren(frame);
+  });
+};

@@ -1,0 +1,51 @@
+// What the page shows now, what it showed before, and who wants to know when that changes.
+//
+// A view: {plan, valid, estimate, findings, report, infeasible, question, origin, changes, session}. `question` holds the
+// fields by which `POST plan` comes to the plan again; `session` the conversation that has this very plan as its own.
+
+const watchers = [];
+const MOST_KEPT = 50;
+
+export const state = { now: null, before: [], session: null };
+
+export const onView = (run) => watchers.push(run);
+
+const tell = () => watchers.forEach((run) => run(state.now));
+
+export const put = (view) => {
+  if (state.now) state.before = [...state.before, state.now].slice(-MOST_KEPT);
+  state.now = view;
+  tell();
+};
+
+// More is known of the view that is shown, such as what the rules find in it.
+export const learn = (view, known) => {
+  Object.assign(view, known);
+  if (view === state.now) tell();
+};
+
+export const undo = () => {
+  if (!state.before.length) return false;
+  state.now = state.before.pop();
+  tell();
+  return true;
+};
+
+export const forget = () => {
+  [state.now, state.before] = [null, []];
+  tell();
+};
+
+// The view of what `POST plan` or a turn gives back.
+export const viewOf = (result, question, more = {}) => ({
+  plan: result.plan ?? null,
+  valid: result.valid,
+  estimate: result.estimate ?? null,
+  report: result.report ?? null,
+  infeasible: result.infeasible ?? null,
+  findings: null,
+  question,
+  changes: [],
+  session: null,
+  ...more,
+});
