@@ -27,13 +27,13 @@ export const note = (text) => {
   toEnd();
 };
 
-const first = (text) => text.trimStart().split(/\n\s*\n/)[0];
+const first = (text) => text.trimStart().split("\n")[0];
 
 // An answer: a plan's in its first lines with the report to open, any other as it is.
 export const answered = (place, text, kind, changes = []) => {
   const isPlan = kind === "plan" && text.length > SHORT;
   place.replaceChildren(
-    ...(isPlan ? [make("p", { class: "lead" }, first(text).replace(/\s*\n\s*/g, " "))] : [make("pre", { tabindex: 0 }, text.trimEnd())]),
+    ...(isPlan ? [make("p", { class: "lead" }, first(text))] : [make("pre", { tabindex: 0 }, text.trimEnd())]),
     ...(changes.length && isPlan ? [make("ul", {}, ...changes.map((line) => make("li", {}, line)))] : []),
     ...(isPlan ? [make("details", {}, make("summary", {}, t("whole-answer")), make("pre", { tabindex: 0 }, text.trimEnd()))] : []));
 };

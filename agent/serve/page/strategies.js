@@ -52,8 +52,8 @@ const table = (candidates, choose) => {
 const lost = (families) =>
   families.length ? [make("h3", {}, t("why-others")), make("ul", {}, ...families.map((one) => make("li", {}, make("b", {}, `${one.summary ?? one.family}: `), one.reason, one.rule ? ` (${one.rule})` : "")))] : [];
 
-// Draws `answer`, the result of a search, for `view`; `planThis` is called with a candidate.
-const draw = (view, answer, planThis) => {
+// Draws `answer`, the result of a search, for `view` in so many pixels; `planThis` is called with a candidate.
+const draw = (view, answer, room, planThis) => {
   const { candidates } = answer;
   const card = make("div", { "aria-live": "polite" });
   const drawable = candidates.map((one, place) => [one, place]).filter(([one]) => one.tpot_ms && one.output_tokens_per_s_per_gpu);
@@ -61,7 +61,7 @@ const draw = (view, answer, planThis) => {
   const front = new Set(answer.pareto);
   const points = drawable.map(([one, place]) => ({ x: speed(one), y: one.output_tokens_per_s_per_gpu, label: labelOf(one), isFront: front.has(place), isNow: isOf(view, one) }));
   const line = answer.pareto.map((place) => drawable.findIndex(([, at]) => at === place)).filter((place) => place >= 0).sort((a, b) => points[a].x - points[b].x);
-  const drawn = points.length ? chart(points, line, (place) => pick(drawable[place][0])) : undefined;
+  const drawn = points.length ? chart(points, line, room, (place) => pick(drawable[place][0])) : undefined;
   return [
     make("p", { class: "soft" }, t("searched", { listed: digits(answer.listed), evaluated: digits(answer.evaluated), seconds: digits(answer.seconds) })),
     drawn ? drawn.drawn : make("p", {}, t("no-points")),
@@ -90,9 +90,9 @@ export const strategies = (panel, view, { question, plan }) => {
     await busy(place, async (work) => {
       const fields = await question(view);
       view.searched = await operate("search", { ...fields, constraints: unpinned(fields.constraints), top: TOP }, work);
-      place.replaceChildren(...draw(view, view.searched, planThis));
+      place.replaceChildren(...draw(view, view.searched, panel.clientWidth, planThis));
     });
   };
-  panel.replaceChildren(make("p", { class: "soft" }, t("strategies-hint")), button(t("search"), look, { class: "first" }), place);
-  if (view.searched) place.replaceChildren(...draw(view, view.searched, planThis));
+  panel.replaceChildren(make("div", { class: "row" }, button(t("search"), look, { class: "first" }), make("p", { class: "soft" }, t("strategies-hint"))), place);
+  if (view.searched) place.replaceChildren(...draw(view, view.searched, panel.clientWidth, planThis));
 };

@@ -2,7 +2,8 @@
 
 export const digits = (value) => {
   if (value >= 1000) return Math.round(value).toLocaleString("en");
-  return value >= 100 ? value.toFixed(0) : Number(value.toPrecision(3)).toString();
+  if (Number.isInteger(value)) return String(value);
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 };
 
 export const ms = (value) => {
@@ -25,4 +26,10 @@ export const inUnit = (value, unit) => {
   return unit === "tokens/s" || unit === "GPUs" || unit === "requests" ? digits(value) : `${digits(value)} ${unit}`;
 };
 
-export const range = (ends, write) => (ends ? `${write(ends[0])} – ${write(ends[1])}` : null);
+// "4.27–5.81 ms": the unit once, where both ends have the same.
+export const range = (ends, write) => {
+  if (!ends) return null;
+  const [low, high] = ends.map(write);
+  const unit = / \S+$/.exec(high)?.[0] ?? "";
+  return `${unit && low.endsWith(unit) ? low.slice(0, -unit.length) : low}–${high}`;
+};
