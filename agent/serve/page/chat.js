@@ -1,9 +1,9 @@
 // The conversation: what is said, what is answered, piece by piece, and the plan that comes of it.
 
-import { sessions } from "./api.js";
+import { Refusal, sessions } from "./api.js";
 import { $, button, complain, make, show } from "./dom.js";
 import { put, state, viewOf } from "./state.js";
-import { inWords } from "./strategy.js";
+import { requestOf } from "./spoken.js";
 import { t } from "./words.js";
 import { lineOf, stoppable } from "./work.js";
 
@@ -88,20 +88,36 @@ const turn = async (id, text, work) => {
   }
 };
 
+const quietly = (id, text, work) => turn(id, text, { ...work, text: () => {} });
+
+const isSame = (plan, other) => ["strategy", "workload", "hardware", "precision"].every((name) => JSON.stringify(plan?.[name]) === JSON.stringify(other[name]));
+
 // A plan that was made beside the conversation becomes its own before it goes on.
 const takeOver = async (id, work) => {
   const view = state.now;
-  if (!view?.plan || view.session === id) return;
-  note(t("taken-over"));
-  const answer = await turn(id, `/new ${inWords(view.plan)}`, { ...work, text: () => {} });
-  if (!answer.current?.plan) note(answer.error ?? first(answer.text));
-  view.session = id;
+  if (!view?.plan || (view.version && view.version === state.version)) return;
+  let answer;
+  if (view.base && view.base === state.version) answer = await quietly(id, view.words.join("; "), work);
+  if (!isSame(answer?.current?.plan, view.plan)) answer = await quietly(id, `/new ${requestOf(view.plan, view.isPinned)}`, work);
+  if (!answer.current?.plan) throw new Refusal(t("not-taken-over", { why: answer.error ?? first(answer.text) }), "input");
+  note(t("taken-over", { line: first(answer.text) }));
+  view.version = state.version = Symbol("version");
 };
 
-const taken = (id, answer, text) => {
+// The conversation goes back with the page, where it made both plans.
+export const backInTalk = (now, before) => {
+  if (!now.version || now.version !== state.version || !before.version) return true;
+  return atWork(async (work) => {
+    const answer = await quietly(state.session, "/undo", work);
+    state.version = isSame(answer.current?.plan, before.plan ?? {}) ? before.version : Symbol("version");
+  });
+};
+
+const taken = (answer, text) => {
   if (!answer.current || !OF_PLAN.includes(answer.kind)) return;
   const isFirst = answer.turn === 1 && !text.startsWith("/");
-  put(viewOf(answer.current, isFirst ? { request: text } : null, { session: id, changes: answer.changes ?? [] }));
+  state.version = Symbol("version");
+  put(viewOf(answer.current, isFirst ? { request: text } : null, { version: state.version, changes: answer.changes ?? [] }));
 };
 
 export const say = async (text) => {
@@ -120,7 +136,7 @@ export const say = async (text) => {
     const answer = await turn(id, text, { signal, doing, text: hear });
     answered(place, answer.text, answer.kind, answer.changes);
     toEnd();
-    taken(id, answer, text);
+    taken(answer, text);
   });
   if (!isDone) {
     if (!pre.isConnected) place.remove();
@@ -136,7 +152,8 @@ export const recall = (whole) => {
     said(one.input);
     answered(bubble(), one.text, one.kind);
   }
-  if (whole.current) put(viewOf(whole.current, null, { session: whole.id }));
+  state.version = Symbol("version");
+  if (whole.current) put(viewOf(whole.current, null, { version: state.version }));
 };
 
 // Requests to begin with.

@@ -47,7 +47,7 @@ const changes = (view) =>
 
 // The view that `fix` makes of a broken plan.
 const fixed = (view, result, findings, estimate) => ({
-  ...view, plan: result.plan ?? view.plan, valid: result.valid, findings, estimate, fixes: result.fixes, origin: "fix", session: null, searched: undefined,
+  ...view, plan: result.plan ?? view.plan, valid: result.valid, findings, estimate, fixes: result.fixes, isPinned: true, version: undefined, base: undefined, words: undefined, searched: undefined, compared: undefined,
   changes: result.strategy_changes ?? [],
 });
 

@@ -19,12 +19,12 @@ export const viewOfDocument = async (plan, work, more = {}) => {
     if (error.kind !== "input") throw error;
     why_not_estimated = error.message;
   }
-  return { plan, valid: report.valid, findings: report.violations, estimate, why_not_estimated, report: null, infeasible: null, question: null, changes: [], session: null, origin: "document", ...more };
+  return { plan, valid: report.valid, findings: report.violations, estimate, why_not_estimated, report: null, infeasible: null, question: null, changes: [], isPinned: true, ...more };
 };
 
 const viewOfImport = (found) => ({
   plan: found.plan, valid: found.valid, findings: found.findings, estimate: found.estimate ?? null, why_not_estimated: found.why_not_estimated,
-  report: null, infeasible: null, question: null, changes: [], session: null, origin: "import", assumptions: found.assumptions, readings: found.readings,
+  report: null, infeasible: null, question: null, changes: [], isPinned: true, assumptions: found.assumptions, readings: found.readings,
   caveats: [...found.refused, ...found.remarks, ...(found.not_understood.length ? [`${t("not-understood")}: ${found.not_understood.join(", ")}`] : [])],
 });
 

@@ -1,7 +1,7 @@
 // The page: a conversation beside the plan that it is about.
 
 import { look, operate, useToken } from "./api.js";
-import { answered, atWork, bubble, examples, note, recall, said, say } from "./chat.js";
+import { answered, atWork, backInTalk, bubble, examples, note, recall, said, say } from "./chat.js";
 import { compare } from "./compare.js";
 import { $, button, make, show } from "./dom.js";
 import { exporting } from "./exporting.js";
@@ -14,7 +14,8 @@ import { assumptionsOf, changed, isOfWords, statedBy } from "./question.js";
 import { requestForm } from "./request_form.js";
 import { sessionsDialog } from "./sessions_dialog.js";
 import { settings } from "./settings.js";
-import { forget, learn, onView, put, state, undo, viewOf } from "./state.js";
+import { beside, forget, learn, onView, put, state, undo, viewOf } from "./state.js";
+import { phraseOf } from "./spoken.js";
 import { strategies } from "./strategies.js";
 import { openSheet, redraw, retitle, sheetNames, tabs } from "./tabs.js";
 import { onLanguage, t, tOr, translate } from "./words.js";
@@ -26,21 +27,25 @@ let model;
 
 const question = (view) => view.question ?? statedBy(view, new Set(catalogue.models));
 
-// Plan `fields`; what was changed is told in the conversation.
-const plan = (fields, label) =>
-  busy($("plan-work"), async (work) => {
-    put(viewOf(await operate("plan", fields, work), fields));
+// Plan `fields`; what was changed is told in the conversation, `words` are how it would be said there.
+const plan = (fields, label, words, more = {}) => {
+  const from = state.now;
+  return busy($("plan-work"), async (work) => {
+    put(viewOf(await operate("plan", fields, work), fields, { ...beside(from, words), ...more }));
     note(label);
   });
+};
 
 const change = (name, value) => {
   const view = state.now;
   const stated = question(view);
   const fields = value === undefined && isOfWords(stated) ? statedBy({ ...view, question: null }, new Set(catalogue.models)) : stated;
-  return plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`);
+  return plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, phraseOf(name, value, view.plan.hardware));
 };
 
-const back = () => undo() && note(t("undone"));
+const back = async () => {
+  if (state.before.length && (await backInTalk(state.now, state.before.at(-1))) && undo()) note(t("undone"));
+};
 
 const lookAt = (side) => {
   document.body.dataset.view = side;

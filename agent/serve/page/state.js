@@ -1,12 +1,13 @@
 // What the page shows now, what it showed before, and who wants to know when that changes.
 //
-// A view: {plan, valid, estimate, findings, report, infeasible, question, origin, changes, session}. `question` holds the
-// fields by which `POST plan` comes to the plan again; `session` the conversation that has this very plan as its own.
+// A view: {plan, valid, estimate, findings, report, infeasible, question, changes, version, base, words}. `question` holds
+// the fields by which `POST plan` comes to the plan again. `version` is that of the conversation which has this very plan;
+// a view that was made beside it is what `words` make of its version `base`.
 
 const watchers = [];
 const MOST_KEPT = 50;
 
-export const state = { now: null, before: [], session: null };
+export const state = { now: null, before: [], session: null, version: null };
 
 export const onView = (run) => watchers.push(run);
 
@@ -32,8 +33,15 @@ export const undo = () => {
 };
 
 export const forget = () => {
-  [state.now, state.before] = [null, []];
+  [state.now, state.before, state.version] = [null, [], null];
   tell();
+};
+
+// Where a view stands to the conversation that is `words` away from `view`.
+export const beside = (view, words) => {
+  if (!words || !view) return {};
+  if (view.version) return { base: view.version, words: [words] };
+  return view.base ? { base: view.base, words: [...view.words, words] } : {};
 };
 
 // The view of what `POST plan` or a turn gives back.
@@ -46,6 +54,5 @@ export const viewOf = (result, question, more = {}) => ({
   findings: null,
   question,
   changes: [],
-  session: null,
   ...more,
 });

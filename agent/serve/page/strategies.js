@@ -5,7 +5,7 @@ import { chart } from "./chart.js";
 import { button, make } from "./dom.js";
 import { pinned, unpinned } from "./question.js";
 import { bytes, digits, ms, range } from "./units.js";
-import { describe } from "./strategy.js";
+import { phraseOfStrategy } from "./spoken.js";
 import { t } from "./words.js";
 import { busy } from "./work.js";
 
@@ -84,7 +84,7 @@ export const strategies = (panel, view, { question, plan }) => {
   }
   const place = make("div");
   const planThis = async (candidate, answer) => {
-    await plan(pinned(await question(view), candidate, answer.concurrency_open || answer.request.concurrency_open), `${t("plan-this")}: ${candidate.summary ?? describe(candidate.strategy)}`);
+    await plan(pinned(await question(view), candidate, answer.concurrency_open || answer.request.concurrency_open), `${t("plan-this")}: ${candidate.summary}`, phraseOfStrategy(candidate.strategy), { isPinned: true });
   };
   const look = async () => {
     await busy(place, async (work) => {

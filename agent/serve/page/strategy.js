@@ -15,22 +15,3 @@ export const describe = (strategy) => {
   const shape = prefill === decode ? prefill : `prefill ${prefill}, decode ${decode}`;
   return strategy.dp > 1 ? `DP${strategy.dp} of ${shape}` : shape;
 };
-
-// A question in words that a conversation reads: what it takes over when the plan was made beside it.
-export const inWords = (plan) => {
-  const { model, hardware, workload, precision, policy, serving, strategy } = plan;
-  const limit = (name, ms, statistic) => ms && `${name} ${statistic ?? "mean"} at most ${ms} ms`;
-  const parts = [
-    `${model.name} on ${hardware.nodes} nodes of ${hardware.gpus_per_node} ${hardware.accelerator}`,
-    `input ${workload.input_tokens} tokens, output ${workload.output_tokens} tokens`,
-    workload.request_rate ? `${workload.request_rate} requests per second` : `concurrency ${workload.concurrency ?? 1}`,
-    limit("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
-    limit("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
-    `objective ${workload.objective ?? "latency"}`,
-    precision && `weights in ${precision.weights}, kv cache ${precision.kv_cache}, activations ${precision.activations}`,
-    policy?.memory_utilization && `memory utilization ${policy.memory_utilization}`,
-    serving?.engine && `engine ${serving.engine}`,
-    `use ${describe(strategy)}`,
-  ];
-  return parts.filter(Boolean).join("; ");
-};

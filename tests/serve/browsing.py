@@ -1,0 +1,98 @@
+"""The page in a real browser, as a person has it: what was said, dropped and pressed, and what the browser complained of.
+
+Nothing here can be used where Playwright or a browser (Chromium or Chrome) is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+SMALL_REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in / 128 out, lowest latency"
+WIDE = {"width": 1400, "height": 900}
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A browser; the test is skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if BROWSER is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with sync_api.sync_playwright() as playwright:
+        # Chromium refuses a sandbox to root, as which containers run.
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
+        yield browser
+        browser.close()
+
+
+class Page:
+    """The page of the server at `url`, open in a tab. `noise` is what it logged, and what it asked of others."""
+
+    def __init__(self, chromium: Any, url: str, **options: Any) -> None:
+        self.context = chromium.new_context(**{"viewport": WIDE, "locale": "en-US", **options})
+        self.tab = self.context.new_page()
+        self.tab.set_default_timeout(20_000)
+        self.noise: list[str] = []
+        self.tab.on("console", lambda message: self.noise.append(message.text))
+        self.tab.on("pageerror", lambda error: self.noise.append(str(error)))
+        self.tab.on("dialog", lambda dialog: (self.noise.append(dialog.message), dialog.dismiss()))
+        self.tab.on("request", self._asked)
+        self._own = url.partition("#")[0]
+        self.tab.goto(url)
+        self.tab.wait_for_selector("body[data-ready]")
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith((self._own, "about:", "blob:", "data:")):
+            self.noise.append(request.url)
+
+    def say(self, text: str) -> None:
+        """Write a message and send it."""
+        self.tab.fill("#message", text)
+        self.tab.press("#message", "Enter")
+
+    def verdict(self, words: str) -> None:
+        """Wait until the head of the plan says `words`."""
+        self.tab.locator("#head .verdict", has_text=words).wait_for()
+
+    def planned(self, request: str = SMALL_REQUEST, verdict: str = "TP2") -> Page:
+        """The page with a plan."""
+        self.say(request)
+        self.verdict(verdict)
+        return self
+
+    def open(self, sheet: str) -> Any:
+        """Open a sheet of the plan."""
+        self.tab.click(f"#tab-{sheet}")
+        return self.tab.locator(f"#sheet-{sheet}")
+
+    def drop(self, name: str, content: object) -> None:
+        """Drop a file on the page: a text, or an object as JSON."""
+        text = content if isinstance(content, str) else json.dumps(content)
+        data = self.tab.evaluate_handle(
+            """([name, text]) => {
+              const data = new DataTransfer();
+              data.items.add(new File([text], name));
+              return data;
+            }""",
+            [name, text],
+        )
+        self.tab.dispatch_event("body", "drop", {"dataTransfer": data})
+
+    def picture(self) -> Any:
+        """The frame with the picture of the plan."""
+        return self.tab.frame_locator("#picture")
+
+    def overflow(self) -> int:
+        """How many pixels the page, and its plan, are wider than the screen."""
+        return self.tab.evaluate(
+            """() => Math.max(...[document.documentElement, ...document.querySelectorAll('#plan, #chat, #talk')]
+              .map((one) => one.scrollWidth - one.clientWidth))"""
+        )
