@@ -1,4 +1,4 @@
-"""The page in a real browser, as a person has it: what was said, dropped and pressed, and what the browser complained of.
+"""The page in a real browser, as a person has it: what is said, dropped and pressed, and what the browser complains of.
 
 Nothing here can be used where Playwright or a browser (Chromium or Chrome) is not installed.
 """

@@ -53,6 +53,8 @@ def test_a_box_of_the_picture_tells_of_itself(page: Page) -> None:
     box = page.planned().picture().locator("#tree .kind-attention > .head").first
     box.click()
     page.picture().locator("#details", has_text="AttentionNode").wait_for()
+    page.picture().get_by_role("link", name="Timeline").click()
+    page.picture().locator("#timelines canvas").first.click()
 
 
 def test_a_changed_assumption_is_planned_with_and_what_was_stated_stays(page: Page) -> None:

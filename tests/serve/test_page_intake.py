@@ -52,7 +52,7 @@ def test_a_brief_is_planned(page: Page) -> None:
 
 def test_a_config_is_the_model_of_the_next_request(page: Page) -> None:
     page.drop("config.json", CONFIG)
-    page.tab.locator("#model", has_text="mine/small").wait_for()
+    page.tab.locator("#waiting", has_text="mine/small").wait_for()
     page.say("on 2 H100, 512 in, 64 out, lowest latency")
     page.verdict("mine/small · 1 × 2 h100-sxm")
 
@@ -65,10 +65,11 @@ def test_a_command_is_read_as_a_plan_and_compared_with_the_one_that_is_shown(pag
     page.verdict("one device")
 
 
-def test_a_command_alone_is_shown_where_the_hardware_is_known(page: Page) -> None:
+def test_a_command_alone_is_shown_once_its_hardware_is_said(page: Page) -> None:
     page.drop("start.sh", COMMAND)
-    page.tab.locator("#say-error").wait_for()
-    assert "hardware" in page.tab.inner_text("#say-error")
+    page.tab.locator("#say-error", has_text="hardware").wait_for()
+    page.say("1x2:h100-sxm")
+    page.verdict("one device · meta-llama/Llama-3.1-8B · 1 × 2 h100-sxm")
 
 
 def test_a_pasted_plan_does_not_land_in_the_message(page: Page, plan: dict[str, Any]) -> None:

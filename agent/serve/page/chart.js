@@ -37,7 +37,7 @@ const axes = (across, up, width) => [
   svg("text", { transform: `translate(14 ${(HEIGHT - EDGE.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, t("axis-gpu")),
 ];
 
-// `points`: [{x, y, label, isFront, isNow}]; `room` is its width in pixels; `pick` is called with the place of the point that
+// `points`: [{x, y, label, isFront, isFeasible, isNow}]; `room` is its width in pixels; `pick` is called with the place of the point that
 // was chosen.
 export const chart = (points, line, room, pick) => {
   const width = Math.min(MOST, Math.max(LEAST, room));
@@ -72,5 +72,5 @@ export const chart = (points, line, room, pick) => {
 };
 
 const markOf = (point, x, y, run) =>
-  svg("g", { class: `point${point.isFront ? " on-front" : ""}${point.isNow ? " is-now" : ""}`, role: "radio", "aria-checked": "false", "aria-label": point.label, tabindex: -1, on: { click: run } },
+  svg("g", { class: `point${point.isFront ? " on-front" : ""}${point.isNow ? " is-now" : ""}${point.isFeasible ? "" : " fails"}`, role: "radio", "aria-checked": "false", "aria-label": point.label, tabindex: -1, on: { click: run } },
     svg("title", {}, point.label), svg("circle", { class: "reach", cx: x, cy: y, r: 14 }), svg("circle", { cx: x, cy: y, r: point.isFront ? 6 : 5 }));

@@ -2,6 +2,7 @@
 
 import { Refusal, sessions } from "./api.js";
 import { $, button, complain, make, show } from "./dom.js";
+import { oneLine } from "./head.js";
 import { put, state, viewOf } from "./state.js";
 import { requestOf } from "./spoken.js";
 import { t } from "./words.js";
@@ -29,11 +30,11 @@ export const note = (text) => {
 
 const first = (text) => text.trimStart().split("\n")[0];
 
-// An answer: a plan's in its first lines with the report to open, any other as it is.
-export const answered = (place, text, kind, changes = []) => {
+// An answer: a plan's as one line (`lead`) with the report to open, any other as it is.
+export const answered = (place, text, kind, changes = [], lead = first(text)) => {
   const isPlan = kind === "plan" && text.length > SHORT;
   place.replaceChildren(
-    ...(isPlan ? [make("p", { class: "lead" }, first(text))] : [make("pre", { tabindex: 0 }, text.trimEnd())]),
+    ...(isPlan ? [make("p", { class: "lead" }, lead)] : [make("pre", { tabindex: 0 }, text.trimEnd())]),
     ...(changes.length && isPlan ? [make("ul", {}, ...changes.map((line) => make("li", {}, line)))] : []),
     ...(isPlan ? [make("details", {}, make("summary", {}, t("whole-answer")), make("pre", { tabindex: 0 }, text.trimEnd()))] : []));
 };
@@ -134,7 +135,7 @@ export const say = async (text) => {
     const id = state.session;
     if (!/^\/new\b/.test(text)) await takeOver(id, { signal, doing });
     const answer = await turn(id, text, { signal, doing, text: hear });
-    answered(place, answer.text, answer.kind, answer.changes);
+    answered(place, answer.text, answer.kind, answer.changes, answer.current ? oneLine(viewOf(answer.current)) : undefined);
     toEnd();
     taken(answer, text);
   });

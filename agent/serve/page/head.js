@@ -78,6 +78,9 @@ const infeasible = (found) => {
   return list(t("what-would-do"), [least && t("least", { what: least }), found.rule && t("binds", { rule: found.rule }), ...(found.other_ways ?? [])].filter(Boolean), "plain");
 };
 
+// The verdict with its subject, on one line.
+export const oneLine = (view) => `${verdictOf(view)[1]}: ${subject(view)}`;
+
 export const head = (view) => {
   const [kind, verdict] = verdictOf(view);
   return make("div", {},
@@ -88,5 +91,5 @@ export const head = (view) => {
     list(t("caveats"), view.caveats, "late"),
     infeasible(view.infeasible),
     ...(view.estimate ? figures(view.estimate) : view.plan ? [make("p", { class: "soft" }, view.why_not_estimated ?? t("no-estimate"))] : []),
-    view.report?.explanation ? make("p", { class: "why" }, view.report.explanation) : undefined);
+    view.report?.explanation && view.plan ? make("p", { class: "why" }, view.report.explanation) : undefined);
 };

@@ -28,35 +28,43 @@ const viewOfImport = (found) => ({
   caveats: [...found.refused, ...found.remarks, ...(found.not_understood.length ? [`${t("not-understood")}: ${found.not_understood.join(", ")}`] : [])],
 });
 
-const command = async (text, work, open) => {
+const command = async (text, work, { open, waitFor }) => {
   const now = state.now;
   const beside = now?.plan?.hardware ? { hardware: now.plan.hardware, workload: now.plan.workload } : {};
-  const imported = viewOfImport(await operate("import", { source: text, ...beside }, work));
+  const read = async (known, doing) => viewOfImport(await operate("import", { source: text, ...known }, doing));
   if (!now?.plan) {
-    put(imported);
+    try {
+      put(await read({}, work));
+    } catch (error) {
+      if (error.kind !== "input") throw error;
+      waitFor(t("command-waits"), async (hardware, doing) => put(await read({ hardware }, doing)));
+      throw error;
+    }
     return;
   }
+  const imported = await read(beside, work);
   const compared = await operate("compare", { a: now.plan, b: imported.plan }, work);
   open("compare", { compared, imported });
 };
 
-const kinds = (open, useModel) => ({
+const kinds = ({ open, useModel, waitFor }) => ({
   plan: async ({ value }, work) => {
     const view = await viewOfDocument(value, work);
     put(view);
     open(view.valid ? "picture" : "findings");
   },
   config: async ({ value, name }) => useModel(value, name),
-  command: async ({ value }, work) => command(value, work, open),
+  command: async ({ value }, work) => command(value, work, { open, waitFor }),
   brief: async ({ value, name }, work) => {
     const fields = { brief: { [name]: value } };
     put(viewOf(await operate("plan", fields, work), fields));
   },
 });
 
-// `open` shows a sheet and may teach the view more; `useModel` takes a config as the model of the next request.
-export const intake = ({ open, useModel }) => {
-  const run = kinds(open, useModel);
+// `open` shows a sheet and may teach the view more, `useModel` takes a config as the model of the next request, and
+// `waitFor` keeps something until a message says the rest.
+export const intake = (page) => {
+  const run = kinds(page);
   const take = (name, text) =>
     atWork(async (work) => {
       const found = recognise(text);

@@ -1,12 +1,12 @@
 // The page: a conversation beside the plan that it is about.
 
 import { look, operate, useToken } from "./api.js";
-import { answered, atWork, backInTalk, bubble, examples, note, recall, said, say } from "./chat.js";
+import { atWork, backInTalk, bubble, examples, note, recall, said, say } from "./chat.js";
 import { compare } from "./compare.js";
 import { $, button, make, show } from "./dom.js";
 import { exporting } from "./exporting.js";
 import { findings } from "./findings.js";
-import { head } from "./head.js";
+import { head, oneLine } from "./head.js";
 import { intake } from "./intake.js";
 import { memory } from "./memory.js";
 import { picture } from "./picture.js";
@@ -22,8 +22,8 @@ import { onLanguage, t, tOr, translate } from "./words.js";
 import { busy, stopAll } from "./work.js";
 
 const catalogue = { models: [], accelerators: [] };
-// The config that the next request is about.
-let model;
+// What the next message is about, where something that was dropped waits for it: {run(text, work)}.
+let waiting;
 
 const question = (view) => view.question ?? statedBy(view, new Set(catalogue.models));
 
@@ -53,6 +53,11 @@ const lookAt = (side) => {
   $("view-plan").setAttribute("aria-pressed", side === "plan");
 };
 
+const toMessage = () => {
+  lookAt("chat");
+  $("message").focus();
+};
+
 const open = (name, known) => {
   if (known) learn(state.now, known);
   openSheet(name);
@@ -66,35 +71,38 @@ const begin = () => {
   lookAt("chat");
 };
 
-const useModel = (config, name) => {
-  model = config;
-  const named = config._name_or_path || config.model_type || name;
-  $("model").replaceChildren(make("span", {}, t("model-taken", { name: named })), button("×", dropModel, { "aria-label": t("remove") }));
-  show($("model"), true);
-  $("message").focus();
+const forgetWaiting = () => {
+  waiting = undefined;
+  show($("waiting"), false);
 };
 
-const dropModel = () => {
-  model = undefined;
-  show($("model"), false);
+// Something that was dropped needs a message to go with it: `run` is given that.
+const waitFor = (told, run) => {
+  waiting = run;
+  $("waiting").replaceChildren(make("span", {}, told), button("×", forgetWaiting, { "aria-label": t("remove") }));
+  show($("waiting"), true);
+  toMessage();
 };
 
-// A request about the config that was dropped: it is planned by itself.
-const sayOfModel = (request) => {
-  const fields = { model, ...(request ? { request } : {}) };
-  said(request);
+const sayOfWaiting = (text) => {
+  said(text);
   return atWork(async (work) => {
-    const view = viewOf(await operate("plan", fields, work), fields);
-    answered(bubble(), view.report?.explanation ?? view.infeasible?.reason ?? "", "model");
-    put(view);
-    dropModel();
+    await waiting(text, work);
+    bubble().append(make("p", {}, oneLine(state.now)));
+    forgetWaiting();
   });
 };
+
+const useModel = (config, name) =>
+  waitFor(t("model-taken", { name: config._name_or_path || config.model_type || name }), async (request, work) => {
+    const fields = { model: config, request };
+    put(viewOf(await operate("plan", fields, work), fields));
+  });
 
 const send = async (text) => {
   if (!text || $("send").disabled) return;
   $("message").value = "";
-  const isDone = await (model ? sayOfModel(text) : say(text));
+  const isDone = await (waiting ? sayOfWaiting(text) : say(text));
   if (!isDone && !$("message").value) $("message").value = text;
 };
 
@@ -151,10 +159,6 @@ addEventListener("keydown", (event) => {
 $("view-chat").addEventListener("click", () => lookAt("chat"));
 $("view-plan").addEventListener("click", () => lookAt("plan"));
 
-const toMessage = () => {
-  lookAt("chat");
-  $("message").focus();
-};
 const keys = Object.fromEntries(sheetNames().map((name, place) => [String(place + 1), [`tab-${name}`, () => state.now && open(name)]]));
 settings({ "/": ["message", toMessage], ...keys, u: ["undo", back], s: ["sessions", () => $("sessions-open").click()], n: ["new-session", () => { begin(); toMessage(); }] });
 sessionsDialog({
@@ -165,7 +169,7 @@ sessionsDialog({
   },
   begin,
 });
-intake({ open, useModel });
+intake({ open, useModel, waitFor });
 addEventListener("token-wanted", () => {
   show($("token"), true);
   $("token-field").focus();

@@ -5,6 +5,9 @@ import { make } from "./dom.js";
 import { t } from "./words.js";
 import { busy } from "./work.js";
 
+// Links within a page of a frame are those of the page around it, unless they say that they are not.
+const withOwnLinks = (html) => html.replace(/<nav[\s\S]*?<\/nav>/, (nav) => nav.replaceAll('href="#', 'href="about:srcdoc#'));
+
 export const picture = (panel, view) => {
   if (!view.plan) {
     panel.replaceChildren(make("p", { class: "soft" }, t("no-plan-yet")));
@@ -13,7 +16,7 @@ export const picture = (panel, view) => {
   panel.replaceChildren();
   const frame = make("iframe", { id: "picture", sandbox: "allow-scripts", title: t("picture"), referrerpolicy: "no-referrer" });
   busy(panel, async (work) => {
-    view.page ??= (await operate("show", { plan: view.plan, form: "html" }, work)).text;
+    view.page ??= withOwnLinks((await operate("show", { plan: view.plan, form: "html" }, work)).text);
     frame.srcdoc = view.page;
     panel.replaceChildren(frame);
   });

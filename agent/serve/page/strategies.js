@@ -37,7 +37,7 @@ const chosenCard = (one, planThis) =>
     make("table", {}, make("tbody", {}, ...facts(one).map(([name, value, between]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, value), make("td", { class: "soft" }, between))))),
     ...one.why_not.map((why) => make("p", { class: "bad" }, why)),
     ...one.warnings.map((why) => make("p", { class: "late" }, why)),
-    button(t("plan-this"), planThis, { class: "first" }));
+    one.feasible ? button(t("plan-this"), planThis, { class: "first" }) : undefined);
 
 const table = (candidates, choose) => {
   const head = ["strategy", "gpus-used", "at-once", "ttft", "tpot", "per-gpu"].map((key) => make("th", { scope: "col" }, t(key)));
@@ -59,7 +59,7 @@ const draw = (view, answer, room, planThis) => {
   const drawable = candidates.map((one, place) => [one, place]).filter(([one]) => one.tpot_ms && one.output_tokens_per_s_per_gpu);
   const pick = (one) => card.replaceChildren(chosenCard(one, () => planThis(one, answer)));
   const front = new Set(answer.pareto);
-  const points = drawable.map(([one, place]) => ({ x: speed(one), y: one.output_tokens_per_s_per_gpu, label: labelOf(one), isFront: front.has(place), isNow: isOf(view, one) }));
+  const points = drawable.map(([one, place]) => ({ x: speed(one), y: one.output_tokens_per_s_per_gpu, label: labelOf(one), isFront: front.has(place), isFeasible: one.feasible, isNow: isOf(view, one) }));
   const line = answer.pareto.map((place) => drawable.findIndex(([, at]) => at === place)).filter((place) => place >= 0).sort((a, b) => points[a].x - points[b].x);
   const drawn = points.length ? chart(points, line, room, (place) => pick(drawable[place][0])) : undefined;
   return [
