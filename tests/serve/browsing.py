@@ -75,14 +75,17 @@ class Page:
 
     def drop(self, name: str, content: object) -> None:
         """Drop a file on the page: a text, or an object as JSON."""
-        text = content if isinstance(content, str) else json.dumps(content)
+        self.drop_all({name: content if isinstance(content, str) else json.dumps(content)})
+
+    def drop_all(self, texts: dict[str, str]) -> None:
+        """Drop files on the page at once."""
         data = self.tab.evaluate_handle(
-            """([name, text]) => {
+            """(texts) => {
               const data = new DataTransfer();
-              data.items.add(new File([text], name));
+              for (const [name, text] of Object.entries(texts)) data.items.add(new File([text], name));
               return data;
             }""",
-            [name, text],
+            texts,
         )
         self.tab.dispatch_event("body", "drop", {"dataTransfer": data})
 

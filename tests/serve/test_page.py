@@ -73,6 +73,29 @@ def test_a_changed_assumption_is_planned_with_and_what_was_stated_stays(page: Pa
     assert "8 at once · for latency · fp8" in page.tab.inner_text("#head")
 
 
+def test_changes_that_follow_each_other_are_all_kept_and_the_keyboard_stays_where_it_is(page: Page) -> None:
+    sheet = page.planned().open("request")
+    sheet.get_by_label("Requests at once").fill("4")
+    sheet.get_by_label("Share of memory").fill("0.8")
+    sheet.get_by_label("Input tokens").fill("2048")
+    page.tab.locator("#head", has_text="1,024 tokens in, 128 out · 4 at once").wait_for()
+    page.tab.keyboard.press("Enter")
+    page.tab.locator("#head", has_text="2,048 tokens in, 128 out · 4 at once").wait_for()
+    assert sheet.get_by_label("Share of memory").input_value() == "0.8"
+    assert page.tab.evaluate("document.activeElement.name") == "input_tokens"
+
+
+def test_a_reload_finds_the_conversation_again_and_a_lost_one_begins_anew(page: Page, served: Server) -> None:
+    page.planned().tab.reload()
+    page.verdict("TP2")
+    assert SMALL_REQUEST in page.tab.inner_text("#talk")
+    name = page.tab.evaluate("sessionStorage.getItem('shardwright-session')")
+    served.parts.sessions.delete(name)
+    page.say("now 4 GPUs")
+    page.verdict("TP4")
+    assert len(page.noise) == 1 and "404" in page.noise.pop()
+
+
 def test_an_impossible_field_is_one_line_and_the_plan_stays(page: Page) -> None:
     sheet = page.planned().open("request")
     sheet.get_by_label("Accelerator").fill("h1000")

@@ -42,6 +42,13 @@ def test_a_plan_is_checked_estimated_and_shown(page: Page, plan: dict[str, Any])
     page.picture().locator("#tree .box").first.wait_for()
 
 
+def test_texts_of_one_brief_are_planned_together(page: Page) -> None:
+    page.drop_all(
+        {"model.md": "Model: Llama-3.1-8B\n", "load.md": "Hardware: 2 x H100\nInput: 512 tokens\nOutput: 64 tokens\n"}
+    )
+    page.verdict("TP2 · meta-llama/Llama-3.1-8B · 1 × 2 h100-sxm")
+
+
 def test_a_brief_is_planned(page: Page) -> None:
     page.drop("brief.md", BRIEF)
     page.verdict("TP2 · meta-llama/Llama-3.1-8B · 1 × 2 h100-sxm")

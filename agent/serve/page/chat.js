@@ -3,7 +3,7 @@
 import { Refusal, sessions } from "./api.js";
 import { $, button, complain, make, show } from "./dom.js";
 import { oneLine } from "./head.js";
-import { put, state, viewOf } from "./state.js";
+import { enter, put, state, viewOf } from "./state.js";
 import { requestOf } from "./spoken.js";
 import { t } from "./words.js";
 import { lineOf, stoppable } from "./work.js";
@@ -121,6 +121,13 @@ const taken = (answer, text) => {
   put(viewOf(answer.current, isFirst ? { request: text } : null, { version: state.version, changes: answer.changes ?? [] }));
 };
 
+// The answer to a turn, in the conversation of the page or in a new one.
+const asked = async (text, work) => {
+  if (!state.session) enter((await sessions.begin()).id);
+  if (!/^\/new\b/.test(text)) await takeOver(state.session, work);
+  return turn(state.session, text, work);
+};
+
 export const say = async (text) => {
   said(text);
   const place = bubble();
@@ -131,10 +138,12 @@ export const say = async (text) => {
     toEnd();
   };
   const isDone = await atWork(async ({ signal, doing }) => {
-    state.session ??= (await sessions.begin()).id;
-    const id = state.session;
-    if (!/^\/new\b/.test(text)) await takeOver(id, { signal, doing });
-    const answer = await turn(id, text, { signal, doing, text: hear });
+    const work = { signal, doing, text: hear };
+    const answer = await asked(text, work).catch((error) => {
+      if (error.kind !== "not_found") throw error;
+      enter(null);
+      return asked(text, work);
+    });
     answered(place, answer.text, answer.kind, answer.changes, answer.current ? oneLine(viewOf(answer.current)) : undefined);
     toEnd();
     taken(answer, text);

@@ -21,8 +21,8 @@ const copied = async (pre) => {
   }
 };
 
-const save = (text, name) => {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+const save = (content, name) => {
+  const address = URL.createObjectURL(new Blob([content], { type: "text/plain" }));
   make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 };
@@ -35,12 +35,16 @@ const textOf = (text, name) => {
     button(t("save"), () => save(text, name)), told), pre);
 };
 
+// A file of a folder, whose bytes come as base64.
+const fileOf = ({ name, data }) => make("div", { class: "row" }, make("b", {}, name), button(t("save"), () => save(Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)), name.split("/").at(-1))));
+
 const draw = (found) => [
   ...found.refused.map((line) => make("p", { class: "error" }, line)),
   found.nearest ? make("p", {}, `${t("nearest")}: ${found.nearest}`) : undefined,
   ...found.remarks.map((line) => make("p", { class: "late" }, line)),
   ...(found.text ? [textOf(found.text, `${found.target}.${ENDINGS[found.target] ?? "sh"}`)] : []),
-  ...[...found.folder, ...found.files].filter((one) => typeof one.text === "string").map((one) => textOf(one.text, one.name ?? one.path)),
+  ...found.files.map((one) => textOf(one.text, one.name)),
+  ...found.folder.map(fileOf),
 ].filter(Boolean);
 
 export const exporting = (panel, view) => {

@@ -56,7 +56,7 @@ const kinds = ({ open, useModel, waitFor }) => ({
   config: async ({ value, name }) => useModel(value, name),
   command: async ({ value }, work) => command(value, work, { open, waitFor }),
   brief: async ({ value, name }, work) => {
-    const fields = { brief: { [name]: value } };
+    const fields = { brief: typeof value === "string" ? { [name]: value } : value };
     put(viewOf(await operate("plan", fields, work), fields));
   },
 });
@@ -65,17 +65,18 @@ const kinds = ({ open, useModel, waitFor }) => ({
 // `waitFor` keeps something until a message says the rest.
 export const intake = (page) => {
   const run = kinds(page);
-  const take = (name, text) =>
+  const take = (name, text, found = recognise(text)) =>
     atWork(async (work) => {
-      const found = recognise(text);
       note(t(`took-${found.kind}`, { name }));
       await run[found.kind]({ ...found, name }, work);
     });
   const takeFiles = async (files) => {
-    for (const file of files) {
-      if (file.size > MOST_BYTES) note(t("too-large", { name: file.name }));
-      else await take(file.name, await file.text());
-    }
+    for (const file of files) if (file.size > MOST_BYTES) note(t("too-large", { name: file.name }));
+    const texts = await Promise.all(files.filter((file) => file.size <= MOST_BYTES).map(async (file) => [file.name, await file.text()]));
+    const briefs = texts.filter(([, text]) => recognise(text).kind === "brief");
+    // Texts of one deployment belong together.
+    if (briefs.length > 1) await take(briefs.map(([name]) => name).join(", "), "", { kind: "brief", value: Object.fromEntries(briefs) });
+    for (const [name, text] of texts) if (briefs.length < 2 || !briefs.some(([brief]) => brief === name)) await take(name, text);
   };
   const takeData = (data, isInField) => {
     if (data.files.length) return takeFiles([...data.files]);

@@ -1,6 +1,6 @@
 // The page: a conversation beside the plan that it is about.
 
-import { look, operate, useToken } from "./api.js";
+import { look, operate, sessions, useToken } from "./api.js";
 import { atWork, backInTalk, bubble, examples, note, recall, said, say } from "./chat.js";
 import { compare } from "./compare.js";
 import { $, button, make, show } from "./dom.js";
@@ -14,7 +14,7 @@ import { assumptionsOf, changed, isOfWords, statedBy } from "./question.js";
 import { requestForm } from "./request_form.js";
 import { sessionsDialog } from "./sessions_dialog.js";
 import { settings } from "./settings.js";
-import { beside, forget, learn, onView, put, state, undo, viewOf } from "./state.js";
+import { beside, enter, forget, learn, onView, put, sessionBefore, state, undo, viewOf } from "./state.js";
 import { phraseOf } from "./spoken.js";
 import { strategies } from "./strategies.js";
 import { openSheet, redraw, retitle, sheetNames, tabs } from "./tabs.js";
@@ -36,11 +36,17 @@ const plan = (fields, label, words, more = {}) => {
   });
 };
 
-const change = (name, value) => {
+const changeNow = (name, value) => {
   const view = state.now;
   const stated = question(view);
   const fields = value === undefined && isOfWords(stated) ? statedBy({ ...view, question: null }, new Set(catalogue.models)) : stated;
   return plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, phraseOf(name, value, view.plan.hardware));
+};
+
+// One change after the other: the next is made to what the one before came to.
+let changes = Promise.resolve();
+const change = (name, value) => {
+  changes = changes.then(() => changeNow(name, value));
 };
 
 const back = async () => {
@@ -65,7 +71,8 @@ const open = (name, known) => {
 };
 
 const begin = () => {
-  state.session = null;
+  stopAll();
+  enter(null);
   forget();
   $("talk").replaceChildren();
   lookAt("chat");
@@ -93,6 +100,12 @@ const sayOfWaiting = (text) => {
   });
 };
 
+// A conversation that was read is shown again.
+const comeBack = (whole) => {
+  enter(whole.id);
+  recall(whole);
+};
+
 const useModel = (config, name) =>
   waitFor(t("model-taken", { name: config._name_or_path || config.model_type || name }), async (request, work) => {
     const fields = { model: config, request };
@@ -110,6 +123,7 @@ const drawHead = (view) => {
   show($("sheets"), Boolean(view));
   show($("head"), Boolean(view));
   show($("empty"), !view);
+  document.title = view ? `${oneLine(view)} – shardwright` : "shardwright";
   if (!view) examples($("empty"), send);
   else $("head").replaceChildren(...(state.before.length ? [button(t("undo"), back, { id: "undo-head" })] : []), head(view));
 };
@@ -164,8 +178,7 @@ settings({ "/": ["message", toMessage], ...keys, u: ["undo", back], s: ["session
 sessionsDialog({
   open: (whole) => {
     begin();
-    state.session = whole.id;
-    recall(whole);
+    comeBack(whole);
   },
   begin,
 });
@@ -195,4 +208,5 @@ const learnNames = async () => {
 translate();
 drawHead(null);
 await learnNames();
+if (sessionBefore()) await sessions.read(sessionBefore()).then(comeBack, () => enter(null));
 document.body.dataset.ready = "true";

@@ -14,9 +14,11 @@ export const picture = (panel, view) => {
     return;
   }
   panel.replaceChildren();
+  panel.shows = view;
   const frame = make("iframe", { id: "picture", sandbox: "allow-scripts", title: t("picture"), referrerpolicy: "no-referrer" });
   busy(panel, async (work) => {
     view.page ??= withOwnLinks((await operate("show", { plan: view.plan, form: "html" }, work)).text);
+    if (panel.shows !== view) return;
     frame.srcdoc = view.page;
     panel.replaceChildren(frame);
   });

@@ -48,15 +48,28 @@ const fieldOf = ([name, read, kind], view, assumed, change) => {
   const element = choices
     ? make("select", attributes, ...choices.map((one) => option(one, one || t("not-stated"), one === String(value ?? ""))))
     : make("input", { ...attributes, ...kind, value: value ?? "" });
+  element.addEventListener("input", () => { element.isSent = false; });
   element.addEventListener("change", () => {
-    if (element.checkValidity()) change(name, entered(element));
-    else element.reportValidity();
+    element.isSent = element.reportValidity();
+    if (element.isSent) change(name, entered(element));
   });
   const why = assumed ? [make("span", { class: "tag" }, t("assumed")), " ", assumed.reason] : [value === undefined || value === null || value === "" ? t("not-stated") : t("stated")];
   return make("div", { class: `field${assumed ? " assumed" : ""}` }, make("label", { for: id }, tOr(`field-${name}`, name)), element, make("p", { class: "soft", id: `${id}-why` }, ...why));
 };
 
 const names = (id, values) => make("datalist", { id }, ...values.map((one) => option(one)));
+
+// Where one writes while the form is drawn anew; what is called afterwards goes on there.
+const beingWritten = (panel) => {
+  const element = panel.contains(document.activeElement) ? document.activeElement : undefined;
+  const isChanged = element?.tagName === "INPUT" && element.value !== element.defaultValue && !element.isSent;
+  return () => {
+    const same = element?.id && document.getElementById(element.id);
+    if (!same) return;
+    same.focus();
+    if (isChanged) same.value = element.value;
+  };
+};
 
 // Draws the form of a view. `change` is called with the name of a field and what it says now.
 export const requestForm = (panel, view, { change, catalogue }) => {
@@ -70,10 +83,11 @@ export const requestForm = (panel, view, { change, catalogue }) => {
   const rows = FIELDS.filter(([name, read]) => name !== "hardware.accelerator" || read(view.plan) !== undefined).map((field) => fieldOf(field, view, reasons.get(field[0]), change));
   const first = (one) => (one.classList.contains("assumed") ? 0 : 1);
   rows.sort((a, b) => first(a) - first(b));
+  const kept = beingWritten(panel);
   panel.replaceChildren(
     make("p", { class: "soft" }, t("request-hint")),
-    make("div", { class: "error-place" }),
     make("form", { class: "fields", on: { submit: (event) => event.preventDefault() } }, ...rows),
     ...(other.length ? [make("h3", {}, t("also-assumed")), make("ul", {}, ...other.map((one) => make("li", {}, make("b", {}, `${tOr(`field-${one.field}`, one.field)}${one.value === null ? "" : ` ${JSON.stringify(one.value)}`}: `), one.reason)))] : []),
     names("model-names", catalogue.models), names("accelerator-names", catalogue.accelerators));
+  kept();
 };

@@ -6,8 +6,19 @@
 
 const watchers = [];
 const MOST_KEPT = 50;
+const KEPT = "shardwright-session";
 
 export const state = { now: null, before: [], session: null, version: null };
+
+// The conversation that this tab was in when it was loaded, if any.
+export const sessionBefore = () => sessionStorage.getItem(KEPT);
+
+// Go to a conversation, or to none.
+export const enter = (id) => {
+  [state.session, state.version] = [id, null];
+  if (id) sessionStorage.setItem(KEPT, id);
+  else sessionStorage.removeItem(KEPT);
+};
 
 export const onView = (run) => watchers.push(run);
 
