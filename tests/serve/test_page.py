@@ -73,6 +73,21 @@ def test_a_changed_assumption_is_planned_with_and_what_was_stated_stays(page: Pa
     assert "8 at once · for latency · fp8" in page.tab.inner_text("#head")
 
 
+def test_a_layout_that_was_asked_for_is_kept_when_a_field_changes(page: Page, plan: dict[str, Any]) -> None:
+    page.planned().say("use PP2")
+    page.verdict("PP2")
+    page.open("request").get_by_label("Requests at once").fill("8")
+    page.tab.keyboard.press("Enter")
+    page.tab.locator("#head", has_text="8 at once").wait_for()
+    page.verdict("PP2")
+    page.drop("plan.json", plan)
+    page.verdict("TP2")
+    page.tab.locator("#sheet-picture iframe").wait_for()
+    page.open("request").get_by_label("Objective").select_option("cost")
+    page.tab.locator("#head", has_text="for cost").wait_for()
+    page.verdict("TP2")
+
+
 def test_changes_that_follow_each_other_are_all_kept_and_the_keyboard_stays_where_it_is(page: Page) -> None:
     sheet = page.planned().open("request")
     sheet.get_by_label("Requests at once").fill("4")
@@ -123,7 +138,7 @@ def test_a_point_of_the_chart_shows_its_figures_and_becomes_the_plan(page: Page)
 
 def test_a_rule_is_explained_and_a_broken_plan_is_fixed_and_unfixed(page: Page, plan: dict[str, Any]) -> None:
     page.drop("broken.json", {**plan, "strategy": {**plan["strategy"], "gpu_count": 16}})
-    page.verdict("Not valid: errors 1")
+    page.verdict("Not valid: 1 error")
     page.tab.get_by_role("button", name="Explain rule GP001").click()
     page.tab.locator("#rule[open]", has_text="number of distinct devices").wait_for()
     page.tab.keyboard.press("Escape")
@@ -131,7 +146,7 @@ def test_a_rule_is_explained_and_a_broken_plan_is_fixed_and_unfixed(page: Page, 
     page.verdict("Valid plan")
     page.tab.locator("#sheet-findings .changes", has_text="sets strategy.gpu_count to 2").wait_for()
     page.tab.click("#undo")
-    page.verdict("Not valid: errors 1")
+    page.verdict("Not valid: 1 error")
 
 
 def test_a_plan_is_exported_and_copied(page: Page, served: Server) -> None:

@@ -123,7 +123,10 @@ const taken = (answer, text) => {
 
 // The answer to a turn, in the conversation of the page or in a new one.
 const asked = async (text, work) => {
-  if (!state.session) enter((await sessions.begin()).id);
+  if (!state.session) {
+    const begun = await sessions.begin();
+    enter(begun.id, begun.model);
+  }
   if (!/^\/new\b/.test(text)) await takeOver(state.session, work);
   return turn(state.session, text, work);
 };

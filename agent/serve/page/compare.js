@@ -2,6 +2,7 @@
 
 import { operate } from "./api.js";
 import { button, make, option } from "./dom.js";
+import { errorsIn } from "./head.js";
 import { describe } from "./strategy.js";
 import { inUnit } from "./units.js";
 import { t } from "./words.js";
@@ -9,7 +10,7 @@ import { busy } from "./work.js";
 
 const cell = (text, wins) => make("td", { class: `n${wins ? " wins" : ""}` }, text, wins ? make("span", { class: "unseen" }, ` (${t("better")})`) : undefined);
 
-const side = (one, letter) => make("th", { scope: "col" }, `${letter}: ${one.summary}`, make("span", { class: "soft" }, `${one.gpus} GPUs · ${one.valid ? t("valid") : t("not-valid", { count: one.errors })}`));
+const side = (one, letter) => make("th", { scope: "col" }, `${letter}: ${one.summary}`, make("span", { class: "soft" }, `${one.gpus} GPUs · ${one.valid ? t("valid") : errorsIn(one.errors)}`));
 
 const plain = (value) => (value === null || value === undefined ? "–" : String(value));
 

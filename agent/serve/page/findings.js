@@ -30,7 +30,7 @@ const explain = async (id) => {
 const places = (one) => [one.path, ...one.nodes.slice(0, 4), ...one.edges.slice(0, 2).map((edge) => edge.join(" → "))].filter(Boolean).join(" · ");
 
 const finding = (one) =>
-  make("li", { class: `finding ${one.severity}` },
+  make("li", { class: `finding at-${one.severity}` },
     button(one.rule, () => explain(one.rule), { class: "link", "aria-label": t("explain-rule", { rule: one.rule }) }),
     make("span", { class: `tag ${one.severity === "error" ? "bad" : "late"}` }, t(one.severity)),
     make("p", {}, one.message), make("p", { class: "soft" }, places(one)),

@@ -44,11 +44,13 @@ const figures = (estimate) => [
   make("details", { class: "sources" }, make("summary", {}, t("where-from")), make("dl", { class: "facts" }, ...sources(estimate))),
 ];
 
+export const errorsIn = (count) => (count === 1 ? t("not-valid-one") : t("not-valid", { count }));
+
 const verdictOf = (view) => {
   const errors = (view.findings ?? []).filter((one) => one.severity === "error").length;
   if (!view.plan) return ["bad", t("no-plan")];
   if (view.valid) return ["good", t("valid")];
-  return ["bad", errors ? t("not-valid", { count: errors }) : t("not-valid-plain")];
+  return ["bad", errors ? errorsIn(errors) : t("not-valid-plain")];
 };
 
 // "TP2 · 2 of 2 GPUs · Llama-3.1-8B on 1 × 2 h100-sxm", as far as a document says so.

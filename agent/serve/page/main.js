@@ -10,7 +10,7 @@ import { head, oneLine } from "./head.js";
 import { intake } from "./intake.js";
 import { memory } from "./memory.js";
 import { picture } from "./picture.js";
-import { assumptionsOf, changed, isOfWords, statedBy } from "./question.js";
+import { assumptionsOf, changed, isOfWords, pinned, statedBy } from "./question.js";
 import { requestForm } from "./request_form.js";
 import { sessionsDialog } from "./sessions_dialog.js";
 import { settings } from "./settings.js";
@@ -25,7 +25,12 @@ const catalogue = { models: [], accelerators: [] };
 // What the next message is about, where something that was dropped waits for it: {run(text, work)}.
 let waiting;
 
-const question = (view) => view.question ?? statedBy(view, new Set(catalogue.models));
+// The fields that a view answers; a layout that somebody chose is one of them.
+const question = (view) => {
+  if (view.question) return view.question;
+  const stated = statedBy(view, new Set(catalogue.models));
+  return view.isPinned && view.plan.strategy?.prefill && view.plan.strategy.decode ? pinned(stated, view.plan) : stated;
+};
 
 // Plan `fields`; what was changed is told in the conversation, `words` are how it would be said there.
 const plan = (fields, label, words, more = {}) => {
@@ -36,11 +41,20 @@ const plan = (fields, label, words, more = {}) => {
   });
 };
 
-const changeNow = (name, value) => {
+// Whether the built-in reader of the conversation has said more than the page knows the fields of.
+const isTalkedAbout = (view) => !view.question && view.version && view.version === state.version && state.model === null;
+
+const changeNow = async (name, value) => {
   const view = state.now;
+  const words = phraseOf(name, value, view.plan.hardware);
+  if (words && isTalkedAbout(view)) {
+    await say(words);
+    if (view === state.now) lookAt("chat");
+    return;
+  }
   const stated = question(view);
   const fields = value === undefined && isOfWords(stated) ? statedBy({ ...view, question: null }, new Set(catalogue.models)) : stated;
-  return plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, phraseOf(name, value, view.plan.hardware));
+  await plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, words, { isPinned: view.isPinned });
 };
 
 // One change after the other: the next is made to what the one before came to.

@@ -13,9 +13,9 @@ export const state = { now: null, before: [], session: null, version: null };
 // The conversation that this tab was in when it was loaded, if any.
 export const sessionBefore = () => sessionStorage.getItem(KEPT);
 
-// Go to a conversation, or to none.
-export const enter = (id) => {
-  [state.session, state.version] = [id, null];
+// Go to a conversation, or to none; `model` is the language model that answers in it, null where none does.
+export const enter = (id, model) => {
+  [state.session, state.version, state.model] = [id, null, model];
   if (id) sessionStorage.setItem(KEPT, id);
   else sessionStorage.removeItem(KEPT);
 };
