@@ -88,6 +88,19 @@ def test_a_layout_that_was_asked_for_is_kept_when_a_field_changes(page: Page, pl
     page.verdict("TP2")
 
 
+def test_a_limit_is_set_and_taken_back(page: Page) -> None:
+    sheet = page.planned(f"{SMALL_REQUEST}, TTFT under 50 ms, use PP2", "PP2").open("request")
+    sheet.get_by_label("TTFT at most").fill("")
+    sheet.get_by_label("TTFT at most").press("Enter")
+    sheet.locator(".field", has_text="TTFT at most").get_by_text("not stated").wait_for()
+    page.verdict("PP2")
+    sheet.get_by_label("TTFT at most").fill("0.5")
+    sheet.get_by_label("TTFT at most").press("Enter")
+    page.verdict("No plan")
+    page.tab.click("#undo-head")
+    page.verdict("PP2")
+
+
 def test_changes_that_follow_each_other_are_all_kept_and_the_keyboard_stays_where_it_is(page: Page) -> None:
     sheet = page.planned().open("request")
     sheet.get_by_label("Requests at once").fill("4")

@@ -19,7 +19,7 @@ import { phraseOf } from "./spoken.js";
 import { strategies } from "./strategies.js";
 import { openSheet, redraw, retitle, sheetNames, tabs } from "./tabs.js";
 import { onLanguage, t, tOr, translate } from "./words.js";
-import { busy, stopAll } from "./work.js";
+import { busy, lineOf, stopAll } from "./work.js";
 
 const catalogue = { models: [], accelerators: [] };
 // What the next message is about, where something that was dropped waits for it: {run(text, work)}.
@@ -41,26 +41,28 @@ const plan = (fields, label, words, more = {}) => {
   });
 };
 
-// Whether the built-in reader of the conversation has said more than the page knows the fields of.
-const isTalkedAbout = (view) => !view.question && view.version && view.version === state.version && state.model === null;
+// Whether the conversation alone has all that was stated, and its built-in reader takes a change of it.
+const isTalkedAbout = (view) => view.version && view.version === state.version && state.model === null;
 
 const changeNow = async (name, value) => {
   const view = state.now;
   const words = phraseOf(name, value, view.plan.hardware);
-  if (words && isTalkedAbout(view)) {
+  const stated = question(view);
+  // What words state is changed by a field beside them, and taken back by words alone.
+  const isLost = value === undefined && isOfWords(stated);
+  if (words && isTalkedAbout(view) && (!view.question || isLost)) {
     await say(words);
     if (view === state.now) lookAt("chat");
     return;
   }
-  const stated = question(view);
-  const fields = value === undefined && isOfWords(stated) ? statedBy({ ...view, question: null }, new Set(catalogue.models)) : stated;
+  const fields = isLost ? statedBy(view, new Set(catalogue.models)) : stated;
   await plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, words, { isPinned: view.isPinned });
 };
 
 // One change after the other: the next is made to what the one before came to.
 let changes = Promise.resolve();
 const change = (name, value) => {
-  changes = changes.then(() => changeNow(name, value));
+  changes = changes.then(() => changeNow(name, value)).catch(lineOf);
 };
 
 const back = async () => {

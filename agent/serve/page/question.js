@@ -36,7 +36,8 @@ export const statedBy = (view, names) => {
     memory_utilization: assumed.has("memory_utilization") ? undefined : plan.policy.memory_utilization,
     relaxations: relaxations.length ? relaxations : undefined,
     constraints: plan.policy.constraints,
-    engine: engineOf(plan.serving),
+    engine: engineOf(plan.serving) ?? view.question?.engine,
+    disaggregated: view.question?.disaggregated,
     usd_per_gpu_hour: view.question?.usd_per_gpu_hour,
   });
 };

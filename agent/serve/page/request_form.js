@@ -41,7 +41,7 @@ const entered = (element) => {
 };
 
 const fieldOf = ([name, read, kind], view, assumed, change) => {
-  const value = read(view.plan) ?? (name === "engine" ? assumed?.value : undefined);
+  const value = read(view.plan) ?? (name === "engine" ? (assumed?.value ?? view.question?.engine) : undefined);
   const id = `field-${name}`;
   const attributes = { id, name, "aria-describedby": `${id}-why` };
   const choices = Array.isArray(kind) ? [...new Set([...kind, ...(value === undefined || value === null ? [] : [String(value)])])] : undefined;

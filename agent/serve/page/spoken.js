@@ -18,11 +18,14 @@ const FIELDS = {
   engine: "engine",
 };
 
+const LIMITS = { ttft_ms: "TTFT", tpot_ms: "TPOT" };
+
 // One field of the form as it says now; null where no words say that.
 export const phraseOf = (name, value, hardware) => {
   if (name.startsWith("hardware.")) return `on ${place({ ...hardware, [name.slice(9)]: value })}`;
+  const limit = LIMITS[name];
+  if (limit) return value === undefined ? `drop the limit on ${limit}` : `${limit} at most ${value} ms`;
   if (value === undefined) return null;
-  if (name === "ttft_ms" || name === "tpot_ms") return `${name.slice(0, 4).toUpperCase()} at most ${value} ms`;
   if (name.endsWith("_tokens")) return `${name.slice(0, -7)} ${value} tokens`;
   return FIELDS[name] ? `${FIELDS[name]} ${value}` : null;
 };
