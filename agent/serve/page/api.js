@@ -26,7 +26,12 @@ const ask = async (path, { method = "GET", body, accept = "application/json", si
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(BASE + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal });
+    answer = await fetch(BASE + path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refusal("the server does not answer; is it still running?", "network");
@@ -58,8 +63,15 @@ const eventsOf = async function* (answer) {
     rest = blocks.pop();
     for (const block of blocks) {
       const lines = block.split(/\r?\n/);
-      const text = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart()).join("\n");
-      const name = lines.find((line) => line.startsWith("event:"))?.slice(6).trim() ?? "message";
+      const text = lines
+        .filter((line) => line.startsWith("data:"))
+        .map((line) => line.slice(5).trimStart())
+        .join("\n");
+      const name =
+        lines
+          .find((line) => line.startsWith("event:"))
+          ?.slice(6)
+          .trim() ?? "message";
       if (text) yield [name, JSON.parse(text)];
     }
   }

@@ -34,15 +34,27 @@ const axes = (across, up, width) => [
     svg("text", { x: EDGE.left - 6, y: up.place(at) + 4, "text-anchor": "end" }, digits(at)),
   ]),
   svg("text", { x: (width + EDGE.left) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, t("axis-user")),
-  svg("text", { transform: `translate(14 ${(HEIGHT - EDGE.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, t("axis-gpu")),
+  svg(
+    "text",
+    { transform: `translate(14 ${(HEIGHT - EDGE.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" },
+    t("axis-gpu"),
+  ),
 ];
 
 // `points`: [{x, y, label, isFront, isFeasible, isNow}]; `room` is its width in pixels; `pick` is called with the place of the point that
 // was chosen.
 export const chart = (points, line, room, pick) => {
   const width = Math.min(MOST, Math.max(LEAST, room));
-  const across = scale(points.map((one) => one.x), EDGE.left, width - EDGE.right);
-  const up = scale(points.map((one) => one.y), HEIGHT - EDGE.bottom, EDGE.top);
+  const across = scale(
+    points.map((one) => one.x),
+    EDGE.left,
+    width - EDGE.right,
+  );
+  const up = scale(
+    points.map((one) => one.y),
+    HEIGHT - EDGE.bottom,
+    EDGE.top,
+  );
   const marks = points.map((one, place) => markOf(one, across.place(one.x), up.place(one.y), () => choose(place)));
   const choose = (place) => {
     marks.forEach((mark, at) => {
@@ -63,14 +75,42 @@ export const chart = (points, line, room, pick) => {
     } else return;
     event.preventDefault();
   };
-  const first = Math.max(0, points.findIndex((one) => one.isNow));
+  const first = Math.max(
+    0,
+    points.findIndex((one) => one.isNow),
+  );
   marks.forEach((mark, place) => mark.setAttribute("tabindex", place === first ? 0 : -1));
-  const path = line.map((place, at) => `${at ? "L" : "M"}${across.place(points[place].x)} ${up.place(points[place].y)}`).join("");
-  const drawn = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "chart", role: "radiogroup", "aria-label": t("chart"), on: { keydown: walk } },
-    ...axes(across, up, width), svg("path", { class: "front", d: path }), ...marks);
+  const path = line
+    .map((place, at) => `${at ? "L" : "M"}${across.place(points[place].x)} ${up.place(points[place].y)}`)
+    .join("");
+  const drawn = svg(
+    "svg",
+    {
+      viewBox: `0 0 ${width} ${HEIGHT}`,
+      class: "chart",
+      role: "radiogroup",
+      "aria-label": t("chart"),
+      on: { keydown: walk },
+    },
+    ...axes(across, up, width),
+    svg("path", { class: "front", d: path }),
+    ...marks,
+  );
   return { drawn, choose };
 };
 
 const markOf = (point, x, y, run) =>
-  svg("g", { class: `point${point.isFront ? " on-front" : ""}${point.isNow ? " is-now" : ""}${point.isFeasible ? "" : " fails"}`, role: "radio", "aria-checked": "false", "aria-label": point.label, tabindex: -1, on: { click: run } },
-    svg("title", {}, point.label), svg("circle", { class: "reach", cx: x, cy: y, r: 14 }), svg("circle", { cx: x, cy: y, r: point.isFront ? 6 : 5 }));
+  svg(
+    "g",
+    {
+      class: `point${point.isFront ? " on-front" : ""}${point.isNow ? " is-now" : ""}${point.isFeasible ? "" : " fails"}`,
+      role: "radio",
+      "aria-checked": "false",
+      "aria-label": point.label,
+      tabindex: -1,
+      on: { click: run },
+    },
+    svg("title", {}, point.label),
+    svg("circle", { class: "reach", cx: x, cy: y, r: 14 }),
+    svg("circle", { cx: x, cy: y, r: point.isFront ? 6 : 5 }),
+  );

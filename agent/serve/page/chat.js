@@ -36,7 +36,10 @@ export const answered = (place, text, kind, changes = [], lead = first(text)) =>
   place.replaceChildren(
     ...(isPlan ? [make("p", { class: "lead" }, lead)] : [make("pre", { tabindex: 0 }, text.trimEnd())]),
     ...(changes.length && isPlan ? [make("ul", {}, ...changes.map((line) => make("li", {}, line)))] : []),
-    ...(isPlan ? [make("details", {}, make("summary", {}, t("whole-answer")), make("pre", { tabindex: 0 }, text.trimEnd()))] : []));
+    ...(isPlan
+      ? [make("details", {}, make("summary", {}, t("whole-answer")), make("pre", { tabindex: 0 }, text.trimEnd()))]
+      : []),
+  );
 };
 
 export const bubble = () => {
@@ -91,7 +94,10 @@ const turn = async (id, text, work) => {
 
 const quietly = (id, text, work) => turn(id, text, { ...work, text: () => {} });
 
-const isSame = (plan, other) => ["strategy", "workload", "hardware", "precision"].every((name) => JSON.stringify(plan?.[name]) === JSON.stringify(other[name]));
+const isSame = (plan, other) =>
+  ["strategy", "workload", "hardware", "precision"].every(
+    (name) => JSON.stringify(plan?.[name]) === JSON.stringify(other[name]),
+  );
 
 // A plan that was made beside the conversation becomes its own before it goes on.
 const takeOver = async (id, work) => {
@@ -99,8 +105,10 @@ const takeOver = async (id, work) => {
   if (!view?.plan || (view.version && view.version === state.version)) return;
   let answer;
   if (view.base && view.base === state.version) answer = await quietly(id, view.words.join("; "), work);
-  if (!isSame(answer?.current?.plan, view.plan)) answer = await quietly(id, `/new ${requestOf(view.plan, view.isPinned)}`, work);
-  if (!answer.current?.plan) throw new Refusal(t("not-taken-over", { why: answer.error ?? first(answer.text) }), "input");
+  if (!isSame(answer?.current?.plan, view.plan))
+    answer = await quietly(id, `/new ${requestOf(view.plan, view.isPinned)}`, work);
+  if (!answer.current?.plan)
+    throw new Refusal(t("not-taken-over", { why: answer.error ?? first(answer.text) }), "input");
   note(t("taken-over", { line: first(answer.text) }));
   view.version = state.version = Symbol("version");
 };
@@ -118,7 +126,12 @@ const taken = (answer, text) => {
   if (!answer.current || !OF_PLAN.includes(answer.kind)) return;
   const isFirst = answer.turn === 1 && !text.startsWith("/");
   state.version = Symbol("version");
-  put(viewOf(answer.current, isFirst ? { request: text } : null, { version: state.version, changes: answer.changes ?? [] }));
+  put(
+    viewOf(answer.current, isFirst ? { request: text } : null, {
+      version: state.version,
+      changes: answer.changes ?? [],
+    }),
+  );
 };
 
 // The answer to a turn, in the conversation of the page or in a new one.
@@ -147,7 +160,13 @@ export const say = async (text) => {
       enter(null);
       return asked(text, work);
     });
-    answered(place, answer.text, answer.kind, answer.changes, answer.current ? oneLine(viewOf(answer.current)) : undefined);
+    answered(
+      place,
+      answer.text,
+      answer.kind,
+      answer.changes,
+      answer.current ? oneLine(viewOf(answer.current)) : undefined,
+    );
     toEnd();
     taken(answer, text);
   });
@@ -171,8 +190,24 @@ export const recall = (whole) => {
 
 // Requests to begin with.
 export const examples = (place, run) => {
-  place.replaceChildren(make("div", { class: "empty" },
-    make("h2", {}, t("empty-title")), make("p", { class: "soft" }, t("empty-text")),
-    make("ul", { class: "examples" }, ...["example-1", "example-2", "example-3"].map((key) => make("li", {}, button(t(key), () => run(t(key)))))),
-    make("p", { class: "soft" }, t("empty-drop"))));
+  place.replaceChildren(
+    make(
+      "div",
+      { class: "empty" },
+      make("h2", {}, t("empty-title")),
+      make("p", { class: "soft" }, t("empty-text")),
+      make(
+        "ul",
+        { class: "examples" },
+        ...["example-1", "example-2", "example-3"].map((key) =>
+          make(
+            "li",
+            {},
+            button(t(key), () => run(t(key))),
+          ),
+        ),
+      ),
+      make("p", { class: "soft" }, t("empty-drop")),
+    ),
+  );
 };

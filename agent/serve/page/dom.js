@@ -8,7 +8,9 @@ const fill = (element, attributes, children) => {
     else if (value === true) element.setAttribute(key, "");
     else if (value !== undefined && value !== null && value !== false) element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== "" && child !== false));
+  element.append(
+    ...children.flat().filter((child) => child !== undefined && child !== null && child !== "" && child !== false),
+  );
   return element;
 };
 

@@ -19,13 +19,39 @@ export const viewOfDocument = async (plan, work, more = {}) => {
     if (error.kind !== "input") throw error;
     why_not_estimated = error.message;
   }
-  return { plan, valid: report.valid, findings: report.violations, estimate, why_not_estimated, report: null, infeasible: null, question: null, changes: [], isPinned: true, ...more };
+  return {
+    plan,
+    valid: report.valid,
+    findings: report.violations,
+    estimate,
+    why_not_estimated,
+    report: null,
+    infeasible: null,
+    question: null,
+    changes: [],
+    isPinned: true,
+    ...more,
+  };
 };
 
 const viewOfImport = (found) => ({
-  plan: found.plan, valid: found.valid, findings: found.findings, estimate: found.estimate ?? null, why_not_estimated: found.why_not_estimated,
-  report: null, infeasible: null, question: null, changes: [], isPinned: true, assumptions: found.assumptions, readings: found.readings,
-  caveats: [...found.refused, ...found.remarks, ...(found.not_understood.length ? [`${t("not-understood")}: ${found.not_understood.join(", ")}`] : [])],
+  plan: found.plan,
+  valid: found.valid,
+  findings: found.findings,
+  estimate: found.estimate ?? null,
+  why_not_estimated: found.why_not_estimated,
+  report: null,
+  infeasible: null,
+  question: null,
+  changes: [],
+  isPinned: true,
+  assumptions: found.assumptions,
+  readings: found.readings,
+  caveats: [
+    ...found.refused,
+    ...found.remarks,
+    ...(found.not_understood.length ? [`${t("not-understood")}: ${found.not_understood.join(", ")}`] : []),
+  ],
 });
 
 const command = async (text, work, { open, waitFor }) => {
@@ -72,11 +98,15 @@ export const intake = (page) => {
     });
   const takeFiles = async (files) => {
     for (const file of files) if (file.size > MOST_BYTES) note(t("too-large", { name: file.name }));
-    const texts = await Promise.all(files.filter((file) => file.size <= MOST_BYTES).map(async (file) => [file.name, await file.text()]));
+    const texts = await Promise.all(
+      files.filter((file) => file.size <= MOST_BYTES).map(async (file) => [file.name, await file.text()]),
+    );
     const briefs = texts.filter(([, text]) => recognise(text).kind === "brief");
     // Texts of one deployment belong together.
-    if (briefs.length > 1) await take(briefs.map(([name]) => name).join(", "), "", { kind: "brief", value: Object.fromEntries(briefs) });
-    for (const [name, text] of texts) if (briefs.length < 2 || !briefs.some(([brief]) => brief === name)) await take(name, text);
+    if (briefs.length > 1)
+      await take(briefs.map(([name]) => name).join(", "), "", { kind: "brief", value: Object.fromEntries(briefs) });
+    for (const [name, text] of texts)
+      if (briefs.length < 2 || !briefs.some(([brief]) => brief === name)) await take(name, text);
   };
   const takeData = (data, isInField) => {
     if (data.files.length) return takeFiles([...data.files]);

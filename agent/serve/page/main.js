@@ -56,7 +56,12 @@ const changeNow = async (name, value) => {
     return;
   }
   const fields = isLost ? statedBy(view, new Set(catalogue.models)) : stated;
-  await plan(changed(fields, view.plan, name, value), `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, words, { isPinned: view.isPinned });
+  await plan(
+    changed(fields, view.plan, name, value),
+    `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`,
+    words,
+    { isPinned: view.isPinned },
+  );
 };
 
 // One change after the other: the next is made to what the one before came to.
@@ -141,20 +146,37 @@ const drawHead = (view) => {
   show($("empty"), !view);
   document.title = view ? `${oneLine(view)} – shardwright` : "shardwright";
   if (!view) examples($("empty"), send);
-  else $("head").replaceChildren(...(state.before.length ? [button(t("undo"), back, { id: "undo-head" })] : []), head(view));
+  else
+    $("head").replaceChildren(
+      ...(state.before.length ? [button(t("undo"), back, { id: "undo-head" })] : []),
+      head(view),
+    );
 };
 
 tabs({
   picture: { draw: picture, needs: (view) => [view.plan] },
-  request: { draw: (panel, view) => requestForm(panel, view, { change, catalogue }), needs: (view) => [view], count: (view) => view && assumptionsOf(view).length },
+  request: {
+    draw: (panel, view) => requestForm(panel, view, { change, catalogue }),
+    needs: (view) => [view],
+    count: (view) => view && assumptionsOf(view).length,
+  },
   memory: { draw: memory, needs: (view) => [view.estimate, view.plan] },
   strategies: { draw: (panel, view) => strategies(panel, view, { question, plan }), needs: (view) => [view] },
   findings: {
-    draw: (panel, view) => findings(panel, view, { put, learn: (of, known) => learn(of, known), undo: back, canUndo: () => state.before.length > 0 }),
+    draw: (panel, view) =>
+      findings(panel, view, {
+        put,
+        learn: (of, known) => learn(of, known),
+        undo: back,
+        canUndo: () => state.before.length > 0,
+      }),
     needs: (view) => [view, view.findings],
     count: (view) => view?.findings?.length,
   },
-  compare: { draw: (panel, view) => compare(panel, view, { before: () => state.before, take: put, learn }), needs: (view) => [view.plan, view.compared] },
+  compare: {
+    draw: (panel, view) => compare(panel, view, { before: () => state.before, take: put, learn }),
+    needs: (view) => [view.plan, view.compared],
+  },
   export: { draw: exporting, needs: (view) => [view.plan] },
 });
 
@@ -189,8 +211,22 @@ addEventListener("keydown", (event) => {
 $("view-chat").addEventListener("click", () => lookAt("chat"));
 $("view-plan").addEventListener("click", () => lookAt("plan"));
 
-const keys = Object.fromEntries(sheetNames().map((name, place) => [String(place + 1), [`tab-${name}`, () => state.now && open(name)]]));
-settings({ "/": ["message", toMessage], ...keys, u: ["undo", back], s: ["sessions", () => $("sessions-open").click()], n: ["new-session", () => { begin(); toMessage(); }] });
+const keys = Object.fromEntries(
+  sheetNames().map((name, place) => [String(place + 1), [`tab-${name}`, () => state.now && open(name)]]),
+);
+settings({
+  "/": ["message", toMessage],
+  ...keys,
+  u: ["undo", back],
+  s: ["sessions", () => $("sessions-open").click()],
+  n: [
+    "new-session",
+    () => {
+      begin();
+      toMessage();
+    },
+  ],
+});
 sessionsDialog({
   open: (whole) => {
     begin();

@@ -6,7 +6,8 @@ import { t } from "./words.js";
 import { busy } from "./work.js";
 
 // Links within a page of a frame are those of the page around it, unless they say that they are not.
-const withOwnLinks = (html) => html.replace(/<nav[\s\S]*?<\/nav>/, (nav) => nav.replaceAll('href="#', 'href="about:srcdoc#'));
+const withOwnLinks = (html) =>
+  html.replace(/<nav[\s\S]*?<\/nav>/, (nav) => nav.replaceAll('href="#', 'href="about:srcdoc#'));
 
 export const picture = (panel, view) => {
   if (!view.plan) {
@@ -15,7 +16,12 @@ export const picture = (panel, view) => {
   }
   panel.replaceChildren();
   panel.shows = view;
-  const frame = make("iframe", { id: "picture", sandbox: "allow-scripts", title: t("picture"), referrerpolicy: "no-referrer" });
+  const frame = make("iframe", {
+    id: "picture",
+    sandbox: "allow-scripts",
+    title: t("picture"),
+    referrerpolicy: "no-referrer",
+  });
   busy(panel, async (work) => {
     view.page ??= withOwnLinks((await operate("show", { plan: view.plan, form: "html" }, work)).text);
     if (panel.shows !== view) return;

@@ -18,9 +18,11 @@ const precisionOf = (plan, assumed) => {
 };
 
 // A model by its name where the catalogue has it, else by its config.
-const modelOf = (plan, names) => (names.has(plan.model.name) ? plan.model.name : { ...plan.model.config, _name_or_path: plan.model.name });
+const modelOf = (plan, names) =>
+  names.has(plan.model.name) ? plan.model.name : { ...plan.model.config, _name_or_path: plan.model.name };
 
-const engineOf = (serving) => (serving?.engine ? [serving.engine, serving.engine_version].filter(Boolean).join("==") : undefined);
+const engineOf = (serving) =>
+  serving?.engine ? [serving.engine, serving.engine_version].filter(Boolean).join("==") : undefined;
 
 // The fields of `POST plan` that state what `view` holds and nobody assumed.
 export const statedBy = (view, names) => {
@@ -52,7 +54,11 @@ export const changed = (question, plan, name, value) => {
     else next[key] = said;
   };
   if (name.startsWith("hardware.")) {
-    state("hardware", { ...plan.hardware, ...(typeof question.hardware === "object" ? question.hardware : {}), [name.slice(9)]: value });
+    state("hardware", {
+      ...plan.hardware,
+      ...(typeof question.hardware === "object" ? question.hardware : {}),
+      [name.slice(9)]: value,
+    });
   } else if (name.startsWith("precision.")) {
     const formats = { ...(typeof question.precision === "object" ? question.precision : {}), [name.slice(10)]: value };
     state("precision", defined(formats));
@@ -89,4 +95,5 @@ export const pinned = (question, candidate, concurrency_open) => {
 
 // The constraints without those that pinned a strategy before.
 const PIN = /^(prefill |decode )(tp|tp_ffn|pp|ep|sp|attention_dp) = \d+$|^((prefill|decode) )?replicas = \d+$/;
-export const unpinned = (constraints) => constraints?.filter((one) => !PIN.test(typeof one === "string" ? one : (one.words ?? "")));
+export const unpinned = (constraints) =>
+  constraints?.filter((one) => !PIN.test(typeof one === "string" ? one : (one.words ?? "")));

@@ -1,6 +1,7 @@
 // What a text is, by its content: a plan, a model's config, a launch command, or a brief.
 
-const ENGINES = /\b(vllm\s+serve|vllm\.entrypoints|sglang\.launch_server|sglang\s+serve|trtllm-serve|tensorrt_llm|dynamo\s+(serve|run))\b/;
+const ENGINES =
+  /\b(vllm\s+serve|vllm\.entrypoints|sglang\.launch_server|sglang\s+serve|trtllm-serve|tensorrt_llm|dynamo\s+(serve|run))\b/;
 const MANIFEST = /^\s*(apiVersion|services)\s*:/m;
 
 const parsed = (text) => {
@@ -17,11 +18,17 @@ export const recognise = (text) => {
   if (value && typeof value === "object" && !Array.isArray(value)) {
     // `plan --format json` holds the document under a name.
     const document = value.plan && typeof value.plan === "object" ? value.plan : value;
-    if (Array.isArray(document.nodes) || document.format === "shardwright/plan" || (document.strategy && document.model)) return { kind: "plan", value: document };
+    if (
+      Array.isArray(document.nodes) ||
+      document.format === "shardwright/plan" ||
+      (document.strategy && document.model)
+    )
+      return { kind: "plan", value: document };
     if (typeof value.model_type === "string" || Array.isArray(value.architectures)) return { kind: "config", value };
     return { kind: "brief", value: text };
   }
-  if (ENGINES.test(text) || (MANIFEST.test(text) && /vllm|sglang|trtllm|tensorrt|dynamo/i.test(text))) return { kind: "command", value: text };
+  if (ENGINES.test(text) || (MANIFEST.test(text) && /vllm|sglang|trtllm|tensorrt|dynamo/i.test(text)))
+    return { kind: "command", value: text };
   return { kind: "brief", value: text };
 };
 

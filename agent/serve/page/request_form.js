@@ -11,7 +11,11 @@ const LIMIT = { type: "number", min: 0, step: "any" };
 // Each field: its name in assumptions, its value in a plan, and how it is entered.
 const FIELDS = [
   ["model", (plan) => plan.model.name, { type: "text", list: "model-names" }],
-  ["hardware.accelerator", (plan) => (typeof plan.hardware.accelerator === "string" ? plan.hardware.accelerator : undefined), { type: "text", list: "accelerator-names" }],
+  [
+    "hardware.accelerator",
+    (plan) => (typeof plan.hardware.accelerator === "string" ? plan.hardware.accelerator : undefined),
+    { type: "text", list: "accelerator-names" },
+  ],
   ["hardware.nodes", (plan) => plan.hardware.nodes, WHOLE],
   ["hardware.gpus_per_node", (plan) => plan.hardware.gpus_per_node, WHOLE],
   ["input_tokens", (plan) => plan.workload.input_tokens, WHOLE],
@@ -27,11 +31,15 @@ const FIELDS = [
   ["engine", (plan) => plan.serving?.engine, ["", "vllm", "sglang", "trtllm", "none"]],
 ];
 // An assumption about all of these is one about each.
-const WHOLES = { hardware: ["hardware.nodes", "hardware.gpus_per_node"], precision: ["precision.weights", "precision.kv_cache", "precision.activations"] };
+const WHOLES = {
+  hardware: ["hardware.nodes", "hardware.gpus_per_node"],
+  precision: ["precision.weights", "precision.kv_cache", "precision.activations"],
+};
 
 const reasonsOf = (view) => {
   const reasons = new Map();
-  for (const one of assumptionsOf(view)) for (const name of [one.field, ...(WHOLES[one.field] ?? [])]) reasons.set(name, one);
+  for (const one of assumptionsOf(view))
+    for (const name of [one.field, ...(WHOLES[one.field] ?? [])]) reasons.set(name, one);
   return reasons;
 };
 
@@ -44,17 +52,33 @@ const fieldOf = ([name, read, kind], view, assumed, change) => {
   const value = read(view.plan) ?? (name === "engine" ? (assumed?.value ?? view.question?.engine) : undefined);
   const id = `field-${name}`;
   const attributes = { id, name, "aria-describedby": `${id}-why` };
-  const choices = Array.isArray(kind) ? [...new Set([...kind, ...(value === undefined || value === null ? [] : [String(value)])])] : undefined;
+  const choices = Array.isArray(kind)
+    ? [...new Set([...kind, ...(value === undefined || value === null ? [] : [String(value)])])]
+    : undefined;
   const element = choices
-    ? make("select", attributes, ...choices.map((one) => option(one, one || t("not-stated"), one === String(value ?? ""))))
+    ? make(
+        "select",
+        attributes,
+        ...choices.map((one) => option(one, one || t("not-stated"), one === String(value ?? ""))),
+      )
     : make("input", { ...attributes, ...kind, value: value ?? "" });
-  element.addEventListener("input", () => { element.isSent = false; });
+  element.addEventListener("input", () => {
+    element.isSent = false;
+  });
   element.addEventListener("change", () => {
     element.isSent = element.reportValidity();
     if (element.isSent) change(name, entered(element));
   });
-  const why = assumed ? [make("span", { class: "tag" }, t("assumed")), " ", assumed.reason] : [value === undefined || value === null || value === "" ? t("not-stated") : t("stated")];
-  return make("div", { class: `field${assumed ? " assumed" : ""}` }, make("label", { for: id }, tOr(`field-${name}`, name)), element, make("p", { class: "soft", id: `${id}-why` }, ...why));
+  const why = assumed
+    ? [make("span", { class: "tag" }, t("assumed")), " ", assumed.reason]
+    : [value === undefined || value === null || value === "" ? t("not-stated") : t("stated")];
+  return make(
+    "div",
+    { class: `field${assumed ? " assumed" : ""}` },
+    make("label", { for: id }, tOr(`field-${name}`, name)),
+    element,
+    make("p", { class: "soft", id: `${id}-why` }, ...why),
+  );
 };
 
 const names = (id, values) => make("datalist", { id }, ...values.map((one) => option(one)));
@@ -80,14 +104,38 @@ export const requestForm = (panel, view, { change, catalogue }) => {
   const reasons = reasonsOf(view);
   const known = new Set(FIELDS.map(([name]) => name));
   const other = assumptionsOf(view).filter((one) => !known.has(one.field) && !(one.field in WHOLES));
-  const rows = FIELDS.filter(([name, read]) => name !== "hardware.accelerator" || read(view.plan) !== undefined).map((field) => fieldOf(field, view, reasons.get(field[0]), change));
+  const rows = FIELDS.filter(([name, read]) => name !== "hardware.accelerator" || read(view.plan) !== undefined).map(
+    (field) => fieldOf(field, view, reasons.get(field[0]), change),
+  );
   const first = (one) => (one.classList.contains("assumed") ? 0 : 1);
   rows.sort((a, b) => first(a) - first(b));
   const kept = beingWritten(panel);
   panel.replaceChildren(
     make("p", { class: "soft" }, t("request-hint")),
     make("form", { class: "fields", on: { submit: (event) => event.preventDefault() } }, ...rows),
-    ...(other.length ? [make("h3", {}, t("also-assumed")), make("ul", {}, ...other.map((one) => make("li", {}, make("b", {}, `${tOr(`field-${one.field}`, one.field)}${one.value === null ? "" : ` ${JSON.stringify(one.value)}`}: `), one.reason)))] : []),
-    names("model-names", catalogue.models), names("accelerator-names", catalogue.accelerators));
+    ...(other.length
+      ? [
+          make("h3", {}, t("also-assumed")),
+          make(
+            "ul",
+            {},
+            ...other.map((one) =>
+              make(
+                "li",
+                {},
+                make(
+                  "b",
+                  {},
+                  `${tOr(`field-${one.field}`, one.field)}${one.value === null ? "" : ` ${JSON.stringify(one.value)}`}: `,
+                ),
+                one.reason,
+              ),
+            ),
+          ),
+        ]
+      : []),
+    names("model-names", catalogue.models),
+    names("accelerator-names", catalogue.accelerators),
+  );
   kept();
 };

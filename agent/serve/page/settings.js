@@ -35,11 +35,25 @@ const label = () => {
 export const settings = (keys) => {
   $("theme").addEventListener("click", nextTheme);
   $("language").addEventListener("click", otherLanguage);
-  const all = { ...keys, t: ["theme", nextTheme], l: ["language", otherLanguage], "?": ["shortcuts", () => $("help").showModal()] };
-  const list = () => $("keys").replaceChildren(...[["Enter", "key-send"], ["Shift+Enter", "key-line"], ["Escape", "key-stop"], ["← →", "key-walk"], ...Object.entries(all).map(([key, [name]]) => [key, name])]
-    .flatMap(([key, name]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, t(name))]));
+  const all = {
+    ...keys,
+    t: ["theme", nextTheme],
+    l: ["language", otherLanguage],
+    "?": ["shortcuts", () => $("help").showModal()],
+  };
+  const list = () =>
+    $("keys").replaceChildren(
+      ...[
+        ["Enter", "key-send"],
+        ["Shift+Enter", "key-line"],
+        ["Escape", "key-stop"],
+        ["← →", "key-walk"],
+        ...Object.entries(all).map(([key, [name]]) => [key, name]),
+      ].flatMap(([key, name]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, t(name))]),
+    );
   $("help-open").addEventListener("click", () => $("help").showModal());
-  for (const one of document.querySelectorAll("dialog .close")) one.addEventListener("click", () => one.closest("dialog").close());
+  for (const one of document.querySelectorAll("dialog .close"))
+    one.addEventListener("click", () => one.closest("dialog").close());
   addEventListener("keydown", (event) => {
     const isWriting = event.target.matches?.("input, textarea, select") || document.querySelector("dialog[open]");
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !(event.key in all)) return;

@@ -41,7 +41,9 @@ export const requestOf = (plan, isPinned) => {
     `${model.name} on ${place(hardware)}`,
     phraseOf("input_tokens", workload.input_tokens),
     phraseOf("output_tokens", workload.output_tokens),
-    workload.request_rate ? `${workload.request_rate} requests per second` : phraseOf("concurrency", workload.concurrency ?? 1),
+    workload.request_rate
+      ? `${workload.request_rate} requests per second`
+      : phraseOf("concurrency", workload.concurrency ?? 1),
     limit("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
     limit("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
     phraseOf("objective", workload.objective ?? "latency"),

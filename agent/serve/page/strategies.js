@@ -13,12 +13,16 @@ const TOP = 40;
 
 const speed = (one) => 1000 / one.tpot_ms;
 
-const labelOf = (one) => `${one.summary}: ${t("tpot")} ${ms(one.tpot_ms)}, ${digits(one.output_tokens_per_s_per_gpu)} ${t("per-gpu")}`;
+const labelOf = (one) =>
+  `${one.summary}: ${t("tpot")} ${ms(one.tpot_ms)}, ${digits(one.output_tokens_per_s_per_gpu)} ${t("per-gpu")}`;
 
-const isOf = (view, one) => JSON.stringify(view.plan?.strategy) === JSON.stringify(one.strategy) && (view.plan.workload.concurrency ?? 1) === one.concurrency;
+const isOf = (view, one) =>
+  JSON.stringify(view.plan?.strategy) === JSON.stringify(one.strategy) &&
+  (view.plan.workload.concurrency ?? 1) === one.concurrency;
 
 const facts = (one) => {
-  const row = (name, value, ends, write) => (value === undefined || value === null ? [] : [[t(name), write(value), range(ends, write) ?? ""]]);
+  const row = (name, value, ends, write) =>
+    value === undefined || value === null ? [] : [[t(name), write(value), range(ends, write) ?? ""]];
   return [
     ...row("ttft", one.ttft_ms, one.ranges?.ttft_ms, ms),
     ...row("tpot", one.tpot_ms, one.ranges?.tpot_ms, ms),
@@ -32,41 +36,126 @@ const facts = (one) => {
 };
 
 const chosenCard = (one, planThis) =>
-  make("div", { class: "card" },
+  make(
+    "div",
+    { class: "card" },
     make("h3", {}, one.summary),
-    make("table", {}, make("tbody", {}, ...facts(one).map(([name, value, between]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, value), make("td", { class: "soft" }, between))))),
+    make(
+      "table",
+      {},
+      make(
+        "tbody",
+        {},
+        ...facts(one).map(([name, value, between]) =>
+          make(
+            "tr",
+            {},
+            make("th", { scope: "row" }, name),
+            make("td", { class: "n" }, value),
+            make("td", { class: "soft" }, between),
+          ),
+        ),
+      ),
+    ),
     ...one.why_not.map((why) => make("p", { class: "bad" }, why)),
     ...one.warnings.map((why) => make("p", { class: "late" }, why)),
-    one.feasible ? button(t("plan-this"), planThis, { class: "first" }) : undefined);
+    one.feasible ? button(t("plan-this"), planThis, { class: "first" }) : undefined,
+  );
 
 const table = (candidates, choose) => {
-  const head = ["strategy", "gpus-used", "at-once", "ttft", "tpot", "per-gpu"].map((key) => make("th", { scope: "col" }, t(key)));
+  const head = ["strategy", "gpus-used", "at-once", "ttft", "tpot", "per-gpu"].map((key) =>
+    make("th", { scope: "col" }, t(key)),
+  );
   const rows = candidates.map((one, place) =>
-    make("tr", {},
-      make("td", {}, button(one.summary, () => choose(place), { class: "link" })), make("td", { class: "n" }, one.gpus), make("td", { class: "n" }, one.concurrency),
-      make("td", { class: "n" }, one.ttft_ms ? ms(one.ttft_ms) : "–"), make("td", { class: "n" }, one.tpot_ms ? ms(one.tpot_ms) : "–"),
-      make("td", { class: "n" }, one.output_tokens_per_s_per_gpu ? digits(one.output_tokens_per_s_per_gpu) : "–")));
-  return make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": t("all-strategies") }, make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)));
+    make(
+      "tr",
+      {},
+      make(
+        "td",
+        {},
+        button(one.summary, () => choose(place), { class: "link" }),
+      ),
+      make("td", { class: "n" }, one.gpus),
+      make("td", { class: "n" }, one.concurrency),
+      make("td", { class: "n" }, one.ttft_ms ? ms(one.ttft_ms) : "–"),
+      make("td", { class: "n" }, one.tpot_ms ? ms(one.tpot_ms) : "–"),
+      make("td", { class: "n" }, one.output_tokens_per_s_per_gpu ? digits(one.output_tokens_per_s_per_gpu) : "–"),
+    ),
+  );
+  return make(
+    "div",
+    { class: "wide", tabindex: 0, role: "region", "aria-label": t("all-strategies") },
+    make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)),
+  );
 };
 
 const lost = (families) =>
-  families.length ? [make("h3", {}, t("why-others")), make("ul", {}, ...families.map((one) => make("li", {}, make("b", {}, `${one.summary ?? one.family}: `), one.reason, one.rule ? ` (${one.rule})` : "")))] : [];
+  families.length
+    ? [
+        make("h3", {}, t("why-others")),
+        make(
+          "ul",
+          {},
+          ...families.map((one) =>
+            make(
+              "li",
+              {},
+              make("b", {}, `${one.summary ?? one.family}: `),
+              one.reason,
+              one.rule ? ` (${one.rule})` : "",
+            ),
+          ),
+        ),
+      ]
+    : [];
 
 // Draws `answer`, the result of a search, for `view` in so many pixels; `planThis` is called with a candidate.
 const draw = (view, answer, room, planThis) => {
   const { candidates } = answer;
   const card = make("div", { "aria-live": "polite" });
-  const drawable = candidates.map((one, place) => [one, place]).filter(([one]) => one.tpot_ms && one.output_tokens_per_s_per_gpu);
+  const drawable = candidates
+    .map((one, place) => [one, place])
+    .filter(([one]) => one.tpot_ms && one.output_tokens_per_s_per_gpu);
   const pick = (one) => card.replaceChildren(chosenCard(one, () => planThis(one, answer)));
   const front = new Set(answer.pareto);
-  const points = drawable.map(([one, place]) => ({ x: speed(one), y: one.output_tokens_per_s_per_gpu, label: labelOf(one), isFront: front.has(place), isFeasible: one.feasible, isNow: isOf(view, one) }));
-  const line = answer.pareto.map((place) => drawable.findIndex(([, at]) => at === place)).filter((place) => place >= 0).sort((a, b) => points[a].x - points[b].x);
+  const points = drawable.map(([one, place]) => ({
+    x: speed(one),
+    y: one.output_tokens_per_s_per_gpu,
+    label: labelOf(one),
+    isFront: front.has(place),
+    isFeasible: one.feasible,
+    isNow: isOf(view, one),
+  }));
+  const line = answer.pareto
+    .map((place) => drawable.findIndex(([, at]) => at === place))
+    .filter((place) => place >= 0)
+    .sort((a, b) => points[a].x - points[b].x);
   const drawn = points.length ? chart(points, line, room, (place) => pick(drawable[place][0])) : undefined;
   return [
-    make("p", { class: "soft" }, t("searched", { listed: digits(answer.listed), evaluated: digits(answer.evaluated), seconds: digits(answer.seconds) })),
+    make(
+      "p",
+      { class: "soft" },
+      t("searched", {
+        listed: digits(answer.listed),
+        evaluated: digits(answer.evaluated),
+        seconds: digits(answer.seconds),
+      }),
+    ),
     drawn ? drawn.drawn : make("p", {}, t("no-points")),
-    make("p", { class: "soft" }, make("span", { class: "dot on-front" }), t("on-front"), " ", make("span", { class: "dot is-now" }), t("is-now"), " · ", t("chart-keys")),
-    card, make("h3", {}, t("all-strategies")), table(candidates, (place) => {
+    make(
+      "p",
+      { class: "soft" },
+      make("span", { class: "dot on-front" }),
+      t("on-front"),
+      " ",
+      make("span", { class: "dot is-now" }),
+      t("is-now"),
+      " · ",
+      t("chart-keys"),
+    ),
+    card,
+    make("h3", {}, t("all-strategies")),
+    table(candidates, (place) => {
       const at = drawable.findIndex(([, number]) => number === place);
       if (at >= 0) drawn.choose(at);
       else pick(candidates[place]);
@@ -84,7 +173,12 @@ export const strategies = (panel, view, { question, plan }) => {
   }
   const place = make("div");
   const planThis = async (candidate, answer) => {
-    await plan(pinned(await question(view), candidate, answer.concurrency_open || answer.request.concurrency_open), `${t("plan-this")}: ${candidate.summary}`, phraseOfStrategy(candidate.strategy), { isPinned: true });
+    await plan(
+      pinned(await question(view), candidate, answer.concurrency_open || answer.request.concurrency_open),
+      `${t("plan-this")}: ${candidate.summary}`,
+      phraseOfStrategy(candidate.strategy),
+      { isPinned: true },
+    );
   };
   const look = async () => {
     await busy(place, async (work) => {
@@ -93,6 +187,14 @@ export const strategies = (panel, view, { question, plan }) => {
       place.replaceChildren(...draw(view, view.searched, panel.clientWidth, planThis));
     });
   };
-  panel.replaceChildren(make("div", { class: "row" }, button(t("search"), look, { class: "first" }), make("p", { class: "soft" }, t("strategies-hint"))), place);
+  panel.replaceChildren(
+    make(
+      "div",
+      { class: "row" },
+      button(t("search"), look, { class: "first" }),
+      make("p", { class: "soft" }, t("strategies-hint")),
+    ),
+    place,
+  );
   if (view.searched) place.replaceChildren(...draw(view, view.searched, panel.clientWidth, planThis));
 };

@@ -24,7 +24,10 @@ const title = (name) => {
   return `${t(`tab-${name}`)}${count ? ` ${count}` : ""}`;
 };
 
-export const retitle = () => sheets.forEach((sheet, name) => { sheet.tab.textContent = title(name); });
+export const retitle = () =>
+  sheets.forEach((sheet, name) => {
+    sheet.tab.textContent = title(name);
+  });
 
 export const openSheet = (name) => {
   chosen = name;
@@ -38,7 +41,12 @@ export const openSheet = (name) => {
 
 const walk = (event) => {
   const names = [...sheets.keys()];
-  const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -names.indexOf(chosen), End: names.length - 1 - names.indexOf(chosen) };
+  const steps = {
+    ArrowRight: 1,
+    ArrowLeft: -1,
+    Home: -names.indexOf(chosen),
+    End: names.length - 1 - names.indexOf(chosen),
+  };
   if (!(event.key in steps)) return;
   event.preventDefault();
   openSheet(names[(names.indexOf(chosen) + steps[event.key] + names.length) % names.length]);
@@ -48,7 +56,13 @@ const walk = (event) => {
 // `all`: by name, {draw(panel, view), needs(view), count(view)}.
 export const tabs = (all) => {
   for (const [name, sheet] of Object.entries(all)) {
-    const tab = make("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `sheet-${name}`, on: { click: () => openSheet(name) } });
+    const tab = make("button", {
+      type: "button",
+      role: "tab",
+      id: `tab-${name}`,
+      "aria-controls": `sheet-${name}`,
+      on: { click: () => openSheet(name) },
+    });
     const panel = make("div", { role: "tabpanel", id: `sheet-${name}`, "aria-labelledby": `tab-${name}`, tabindex: 0 });
     sheets.set(name, { ...sheet, tab, panel });
     $("tabs").append(tab);

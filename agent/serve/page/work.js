@@ -29,11 +29,21 @@ export const lineOf = (error) => {
 export const busy = async (place, run) => {
   const { stopper, over } = stoppable();
   const words = make("span", {}, t("working"));
-  const line = make("p", { class: "doing", role: "status" }, words, button(t("stop"), () => stopper.abort()));
+  const line = make(
+    "p",
+    { class: "doing", role: "status" },
+    words,
+    button(t("stop"), () => stopper.abort()),
+  );
   place.querySelectorAll(":scope > .error").forEach((one) => one.remove());
   place.prepend(line);
   try {
-    await run({ signal: stopper.signal, doing: (text) => { words.textContent = text; } });
+    await run({
+      signal: stopper.signal,
+      doing: (text) => {
+        words.textContent = text;
+      },
+    });
     return true;
   } catch (error) {
     place.prepend(make("p", { class: "error", role: "alert" }, lineOf(error)));
