@@ -1,5 +1,7 @@
-# shardwright in a container: the commands, as a user without rights. Nothing of it needs a GPU or a network.
+# shardwright in a container, as a user without rights. Nothing of it needs a GPU or a network. Without a command it serves
+# its HTTP API on every address of the container, and starts only with a token that clients have to show.
 #   docker build -t shardwright .
+#   docker run --rm -p 8765:8765 -e SHARDWRIGHT_SERVE_TOKEN=$(openssl rand -hex 24) shardwright
 #   docker run --rm shardwright plan "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out"
 #   docker run --rm -i shardwright validate - < plan.json
 
@@ -14,5 +16,6 @@ COPY --from=build /opt/shardwright /opt/shardwright
 ENV PATH=/opt/shardwright/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 USER 10001
 WORKDIR /plans
+EXPOSE 8765
 ENTRYPOINT ["shardwright"]
-CMD ["--help"]
+CMD ["serve", "--host", "0.0.0.0"]

@@ -9,6 +9,7 @@ from statistics import median
 import click
 
 from ...agent.cli.app import cli
+from ...agent.operations.all_operations import OPERATIONS
 from ...knowledge.generated import edge_types, node_types, schema_summary
 from ...knowledge.generated.markdown import table
 from ...tools.calibration.engine_profile import all_entries
@@ -129,12 +130,18 @@ def _engines() -> Iterator[str]:
     yield from table(heads, rows)
 
 
+def _operations() -> Iterator[str]:
+    """What programs can ask, over HTTP and over MCP."""
+    yield from table(("name", "what it does"), [(f"`{one.name}`", one.summary) for one in OPERATIONS])
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "commands": _commands,
     "engine-runs": _engine_runs,
     "engines": _engines,
     "kernel-sources": _kernel_sources,
     "kernels": _kernels,
+    "operations": _operations,
     "plan-edges": lambda: iter((edge_types.generate(),)),
     "plan-fields": lambda: iter((schema_summary.generate(),)),
     "plan-nodes": lambda: iter((node_types.generate(),)),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
+import sys
 import sysconfig
 import tomllib
 from pathlib import Path
@@ -67,8 +69,17 @@ def test_the_container_runs_the_command_as_a_user_without_rights() -> None:
     assert wrong_call(default) is None
 
 
+def test_the_container_serves_nobody_without_a_token() -> None:
+    default = json.loads(DOCKERFILE.rsplit("CMD ", maxsplit=1)[1])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHARDWRIGHT_")}
+    command = [sys.executable, "-m", "shardwright", *default, "--port", "0"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2
+    assert "name a token" in done.stderr
+
+
 def test_the_commands_in_the_container_s_head_exist() -> None:
-    shown = re.sub(r"^#\s+docker run .*? shardwright ", "shardwright ", DOCKERFILE, flags=re.MULTILINE)
+    shown = re.sub(r"^#\s+docker run .*? shardwright (?=\S)", "shardwright ", DOCKERFILE, flags=re.MULTILINE)
     calls = [*commands("\n".join(line for line in shown.split("\n") if line.startswith("shardwright ")))]
     assert len(calls) >= 2
     assert [wrong_call(call) for call in calls] == [None] * len(calls)
