@@ -125,7 +125,7 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
             # A browser on a terminal would hold the server.
             threading.Thread(target=webbrowser.open, args=(url_of(found),), daemon=True).start()
 
-    mounted = {MCP_PATH: mcp_app(parts.run, agent, settings.limits.document_bytes)}
+    mounted = {MCP_PATH: mcp_app(parts.gates.run, agent, settings.limits.document_bytes)}
     server = server_of(make_app(parts, mounted), parts, started)
     server.run(sockets=[found])
     return EXIT_INTERRUPTED if server.force_exit else 0

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ..serve.jobs import Gates
+from ..serve.settings import Limits
 from .server import mcp_server
 from .shelf import Shelf
 from .tools import Bench
 from .wire import Wire
-from .work import Threads
 
 if TYPE_CHECKING:
     from ..agent import Agent
 
+# Seconds that one call may take, and may wait for others.
+_CALL_S = 300.0
 _SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -30,7 +33,7 @@ def serve_stdio(agent: Agent | None = None) -> int:
 
 
 async def _serve(wire: tuple[int, int], agent: Agent | None) -> int:
-    server = mcp_server(Threads().run, Bench(Shelf(), agent))
+    server = mcp_server(Gates(Limits(job_s=_CALL_S, wait_s=_CALL_S)).run, Bench(Shelf(), agent))
     # Who started this process may have it ignore some.
     signals = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     ended_by = 0

@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from .work import apart
+from ..serve.jobs import in_thread
 
 MOST_MESSAGE_BYTES = 32 << 20
 _PIECE_BYTES = 1 << 16
@@ -77,7 +77,7 @@ class Wire:
 
             async def read() -> None:
                 async with come_in:
-                    while (found := await apart(self._next)) is not None:
+                    while (found := await in_thread(self._next)) is not None:
                         if isinstance(found, JSONRPCError):
                             await self._write(found)
                         else:
@@ -109,7 +109,7 @@ class Wire:
 
     async def _write(self, message: JSONRPCMessage) -> None:
         async with self._one_at_a_time:
-            await apart(partial(_write_all, self._sink, message))
+            await in_thread(partial(_write_all, self._sink, message))
 
 
 def _message(line: bytes) -> JSONRPCMessage:

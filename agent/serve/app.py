@@ -35,7 +35,7 @@ from .talk_routes import add_talk
 def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> ASGIApp:
     """The server over `parts`, and further applications at a path each (`/mcp`), guarded like everything else.
 
-    These work by `parts.run`, so that the same gates bound them.
+    These work by `parts.gates.run`, so that the same gates bound them.
     """
     mounted = mounted or {}
 
@@ -45,8 +45,8 @@ def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> AS
             for one in mounted.values():
                 await stack.enter_async_context(one.router.lifespan_context(one))
             yield
-            parts.stop()
-            await parts.long.idle(parts.settings.limits.stop_s)
+            parts.gates.stop()
+            await parts.gates.long.idle(parts.settings.limits.stop_s)
             parts.close()
 
     app = FastAPI(
@@ -91,8 +91,8 @@ def _add_state(app: FastAPI, parts: Parts) -> None:
     async def metrics(request: Request) -> Response:
         del request
         gauges = {
-            "shardwright_jobs_running": ("Jobs that run.", parts.long.running + parts.short.running),
-            "shardwright_jobs_waiting": ("Jobs that wait.", parts.long.waiting + parts.short.waiting),
+            "shardwright_jobs_running": ("Jobs that run.", parts.gates.long.running + parts.gates.short.running),
+            "shardwright_jobs_waiting": ("Jobs that wait.", parts.gates.long.waiting + parts.gates.short.waiting),
             "shardwright_sessions": ("Conversations in memory.", len(parts.sessions) + len(parts.talks)),
             "process_resident_memory_bytes": ("Memory that the process holds.", resident_bytes()),
         }

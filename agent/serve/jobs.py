@@ -17,7 +17,9 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from ...tools.checkpoint import StoppedError, stoppable
+from ...tools.errors import ServiceError
 from .refusals import RefusalError
+from .settings import Limits
 
 T = TypeVar("T")
 _AGAIN_AFTER_S = 5
@@ -114,7 +116,7 @@ class Gate:
         def begin(work: Callable[[], T]) -> asyncio.Future[T]:
             self._jobs.add(job)
             begun.append(True)
-            return _in_thread(lambda: _stoppable(job, work), leave)
+            return in_thread(lambda: _stoppable(job, work), leave)
 
         try:
             yield begin
@@ -192,6 +194,30 @@ class Gate:
             end.cancel()
 
 
+class Gates:
+    """The gates of one server: `long` lets work of seconds run, `short` what must not wait behind it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.long = Gate(limits.running, limits.waiting, limits.job_s, limits.wait_s)
+        self.short = Gate(limits.short_running, limits.short_waiting, limits.job_s, limits.wait_s)
+
+    async def run(self, work: Callable[[], T], *, is_long: bool) -> T:
+        """What `work` comes to; it is stopped where the task that waits is cancelled.
+
+        Raises:
+            ServiceError: it was not taken on, or took too long.
+        """
+        try:
+            return await (self.long if is_long else self.short).run(work)
+        except RefusalError as refusal:
+            raise ServiceError(refusal.message) from None
+
+    def stop(self) -> None:
+        """The server ends: what still runs is stopped."""
+        self.long.stop()
+        self.short.stop()
+
+
 def _stoppable(job: Job, work: Callable[[], T]) -> T:
     try:
         with stoppable(job.is_stopped):
@@ -200,7 +226,7 @@ def _stoppable(job: Job, work: Callable[[], T]) -> T:
         raise job.refusal from None
 
 
-def _in_thread(work: Callable[[], T], then: Callable[[], None]) -> asyncio.Future[T]:
+def in_thread(work: Callable[[], T], then: Callable[[], None] = _nothing) -> asyncio.Future[T]:
     """`work` in a thread of its own with this context, and `then` here when the thread is done.
 
     No pool: its threads are waited for when the process ends, and one that never comes to a checkpoint would hold it.

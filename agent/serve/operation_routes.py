@@ -103,7 +103,7 @@ async def _answered(
                 return told
             return b'{"answer":' + told + b',"text":' + packed(operation.text(answer)) + b"}"
 
-    return await answered(request, parts.long if operation.is_long else parts.short, work)
+    return await answered(request, parts.gates.long if operation.is_long else parts.gates.short, work)
 
 
 def _query(request: Request) -> dict[str, str]:

@@ -54,7 +54,7 @@ class _Server(uvicorn.Server):
             self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        clock = asyncio.get_running_loop().call_later(self._parts.settings.limits.stop_s, self._parts.stop)
+        clock = asyncio.get_running_loop().call_later(self._parts.settings.limits.stop_s, self._parts.gates.stop)
         try:
             await super().shutdown(sockets)
         finally:

@@ -97,7 +97,7 @@ def add_sessions(app: FastAPI, parts: Parts) -> None:
                 raise RefusalError(400, "input", "a session is begun with {}: nothing is said of it yet")
             return packed({"id": sessions.open().id, "model": model})
 
-        return await in_one(request, parts.short, work)
+        return await in_one(request, parts.gates.short, work)
 
     async def listed(request: Request) -> Response:
         del request
@@ -116,7 +116,7 @@ def add_sessions(app: FastAPI, parts: Parts) -> None:
         held = sessions.taken(request.path_params["id"])
         return await answered(
             request,
-            parts.long,
+            parts.gates.long,
             lambda tell: held.answer(said.text, lambda piece: tell("text", {"delta": piece})),
             held.leave,
         )

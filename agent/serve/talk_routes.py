@@ -59,8 +59,8 @@ def add_talk(app: FastAPI, parts: Parts) -> None:
             raise RefusalError(404, "not_found", message, code="model_not_found")
         talk = _Talk(asked, known)
         if asked.stream:
-            return EventResponse(parts.long, talk.streamed, _framed)
-        return await in_one(request, parts.long, talk.whole)
+            return EventResponse(parts.gates.long, talk.streamed, _framed)
+        return await in_one(request, parts.gates.long, talk.whole)
 
     app.add_api_route(MODELS, models, methods=["GET"], operation_id="models_of_openai", summary="The one model.")
     app.add_api_route(

@@ -18,18 +18,19 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from shardwright.agent.mcp.over_http import mcp_app
-from shardwright.agent.mcp.work import Threads
+from shardwright.agent.serve.jobs import Gates
+from shardwright.agent.serve.settings import Limits
 
 from .talk import LONG, SMALL, Talk, connected
 
 
-class Counted(Threads):
-    """Threads that say how many calls are under way."""
+class Counted(Gates):
+    """Gates that say how many calls are under way."""
 
     under_way = 0
 
     async def run(self, work: Any, *, is_long: bool) -> Any:
-        """As `Threads`."""
+        """As `Gates`."""
 
         def counted() -> Any:
             self.under_way += 1
@@ -41,7 +42,7 @@ class Counted(Threads):
         return await super().run(counted, is_long=is_long)
 
 
-THREADS = Counted()
+THREADS = Counted(Limits())
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,8 @@ def test_work_for_who_went_away_ends(headers: dict[str, str]) -> None:
                 client.stream("POST", "api/v1/search", json=LONG, headers=headers) as answer,
             ):
                 assert next(answer.iter_lines()) == "event: progress"
-                assert server.parts.long.running == 1
-        assert until(lambda: not server.parts.long.running, 5)
+                assert server.parts.gates.long.running == 1
+        assert until(lambda: not server.parts.gates.long.running, 5)
 
 
 def test_the_processor_is_idle_after_who_asked_went_away(tmp_path: Path) -> None:
@@ -57,30 +57,30 @@ def test_work_that_takes_too_long_is_stopped_and_said_to_be() -> None:
         assert (answer.status_code, answer.json()["error"]["kind"]) == (504, "timeout")
         events = events_of(client.post("/api/v1/search", json=LONG, headers=EVENTS).text)
         assert (events[-1][0], events[-1][1]["kind"]) == ("error", "timeout")
-        assert until(lambda: not server.parts.long.running, 5)
+        assert until(lambda: not server.parts.gates.long.running, 5)
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["object", "events"])
 def test_what_comes_beyond_the_line_is_refused_at_once(headers: dict[str, Any]) -> None:
     with in_thread(running=1, waiting=1) as server, ThreadPoolExecutor() as pool, server.client() as client:
         first = pool.submit(_left, server, 3.0)
-        assert until(lambda: server.parts.long.running)
+        assert until(lambda: server.parts.gates.long.running)
         second = pool.submit(_left, server, 3.0)
-        assert until(lambda: server.parts.long.waiting)
+        assert until(lambda: server.parts.gates.long.waiting)
         answer = client.post("/api/v1/plan", json={"request": REQUEST}, headers=headers)
         assert (answer.status_code, answer.json()["error"]["kind"]) == (429, "busy")
         assert int(answer.headers["retry-after"]) > 0
         # What is short does not wait behind what is long.
         assert client.get("/api/v1/rules").status_code == 200
         first.result(), second.result()
-        assert until(lambda: not server.parts.long.running and not server.parts.long.waiting, 5)
+        assert until(lambda: not server.parts.gates.long.running and not server.parts.gates.long.waiting, 5)
         assert client.post("/api/v1/plan", json={"request": REQUEST}).json()["valid"]
 
 
 def test_nobody_waits_longer_than_the_limit() -> None:
     with in_thread(running=1, wait_s=0.3) as server, ThreadPoolExecutor() as pool, server.client() as client:
         first = pool.submit(_left, server, 2.0)
-        assert until(lambda: server.parts.long.running)
+        assert until(lambda: server.parts.gates.long.running)
         answer = client.post("/api/v1/plan", json={"request": REQUEST})
         assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "busy")
         first.result()
@@ -89,17 +89,17 @@ def test_nobody_waits_longer_than_the_limit() -> None:
 def test_one_who_waits_and_goes_away_leaves_the_line() -> None:
     with in_thread(running=1) as server, ThreadPoolExecutor() as pool:
         first = pool.submit(_left, server, 2.5)
-        assert until(lambda: server.parts.long.running)
+        assert until(lambda: server.parts.gates.long.running)
         _left(server, 0.5)
-        assert until(lambda: not server.parts.long.waiting, 3)
+        assert until(lambda: not server.parts.gates.long.waiting, 3)
         first.result()
-        assert until(lambda: not server.parts.long.running, 5)
+        assert until(lambda: not server.parts.gates.long.running, 5)
 
 
 def test_who_waits_for_events_is_told_so() -> None:
     with in_thread(running=1) as server, ThreadPoolExecutor() as pool, server.client() as client:
         first = pool.submit(_left, server, 1.5)
-        assert until(lambda: server.parts.long.running)
+        assert until(lambda: server.parts.gates.long.running)
         events = events_of(client.post("/api/v1/plan", json={"request": REQUEST}, headers=EVENTS).text)
         assert events[0] == ("progress", {"doing": "waiting for a place, 0 before this"})
         assert events[-1][0] == "answer"

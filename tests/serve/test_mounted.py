@@ -33,7 +33,9 @@ def test_one_that_is_mounted_is_guarded_lives_and_works_behind_the_gates() -> No
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             await Request(scope, receive).body()
             try:
-                said = PlainTextResponse(await parts.run(lambda: f"{parts.long.running} runs", is_long=True))
+                said = PlainTextResponse(
+                    await parts.gates.run(lambda: f"{parts.gates.long.running} runs", is_long=True)
+                )
             except ServiceError as error:
                 said = PlainTextResponse(str(error), 503)
             await said(scope, receive, send)
@@ -50,7 +52,7 @@ def test_one_that_is_mounted_is_guarded_lives_and_works_behind_the_gates() -> No
             assert client.post("/mcp", content="{}").status_code == 415
             assert client.post("/mcp", json={}, headers={"Origin": "https://evil.example"}).status_code == 403
             assert client.post("/mcp", json={"x": "x" * (17 << 20)}).status_code == 413
-        server.parts.stop()
+        server.parts.gates.stop()
         with server.client(headers={"Authorization": f"Bearer {TOKEN}"}) as client:
             assert client.post("/mcp", json={}).text == "the server is stopping"
         assert [line for line in server.log if line.startswith("POST /mcp 200")], server.log

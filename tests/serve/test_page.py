@@ -189,10 +189,10 @@ def test_two_plans_are_compared(page: Page) -> None:
 
 def test_stop_ends_the_work_and_the_next_message_is_answered(page: Page, served: Server) -> None:
     page.say("DeepSeek-V3 on 512 H100, 4096 in, 512 out, 512 users, highest throughput")
-    assert until(lambda: served.parts.long.running == 1)
+    assert until(lambda: served.parts.gates.long.running == 1)
     page.tab.click("#stop")
     page.tab.locator("#say-error", has_text="Stopped.").wait_for()
-    assert until(lambda: served.parts.long.running == 0)
+    assert until(lambda: served.parts.gates.long.running == 0)
     page.planned()
 
 

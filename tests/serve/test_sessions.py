@@ -67,12 +67,12 @@ def test_two_turns_at_once_are_refused_and_one_that_is_left_ends() -> None:
         with ThreadPoolExecutor() as pool:
             url = f"{server.url}api/v1/sessions/{name}/turns"
             first = pool.submit(httpx2.post, url, json={"text": LONG_WORDS}, timeout=1.5)
-            assert until(lambda: server.parts.long.running)
+            assert until(lambda: server.parts.gates.long.running)
             second = _said(client, name, "hello")
             assert (second.status_code, second.json()["error"]["kind"]) == (409, "busy")
             assert client.delete(f"/api/v1/sessions/{name}").status_code == 409
             assert isinstance(first.exception(), httpx2.TimeoutException)
-        assert until(lambda: not server.parts.long.running, 5)
+        assert until(lambda: not server.parts.gates.long.running, 5)
         # What was cut off changed nothing, and the conversation goes on.
         assert client.get(f"/api/v1/sessions/{name}").json()["said"][0]["kind"] == "interrupted"
         assert _said(client, name, REQUEST).json()["kind"] == "plan"
