@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import quote, unquote
 
-from mcp_types import (
+from mcp.types import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ReadResourceResult,

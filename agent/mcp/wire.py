@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import anyio
-from mcp.shared._context_streams import ContextReceiveStream, ContextSendStream, create_context_streams
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from ..serve.jobs import in_thread
@@ -22,8 +22,8 @@ _PIECE_BYTES = 1 << 16
 _HEAD_BYTES = 1000
 _ID = re.compile(rb'\s*\{[^{}\[\]]{0,300}?"id"\s*:\s*(?:(?P<number>-?\d{1,18})\b|"(?P<name>[^"\\]{0,200})")')
 
-ReadStream = ContextReceiveStream[SessionMessage | Exception]
-WriteStream = ContextSendStream[SessionMessage]
+ReadStream = MemoryObjectReceiveStream[SessionMessage | Exception]
+WriteStream = MemoryObjectSendStream[SessionMessage]
 
 
 class Lines:
@@ -71,8 +71,8 @@ class Wire:
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
         """What comes in and what goes out; all ends where nobody reads any more what goes out."""
-        come_in, incoming = create_context_streams[SessionMessage | Exception](0)
-        outgoing, go_out = create_context_streams[SessionMessage](0)
+        come_in, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, go_out = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:

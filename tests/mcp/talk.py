@@ -14,7 +14,7 @@ from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
-from mcp_types import CallToolResult
+from mcp.types import CallToolResult
 
 PROGRAM = str(Path(sys.executable).parent / "shardwright")
 SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}

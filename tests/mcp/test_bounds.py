@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from shardwright.agent.mcp.brief_answer import brief_answer, is_plan, short_report, whole_answer
 from shardwright.agent.mcp.shears import cut_to
 from shardwright.agent.mcp.shelf import Shelf
-from shardwright.tools.checkpoint import StoppedError, stoppable
-from shardwright.tools.errors import InputError
+from shardwright.agent.mcp.work import Threads
+from shardwright.tools.checkpoint import StoppedError, checkpoint, stoppable
+from shardwright.tools.errors import InputError, ServiceError
 
 MOST = 10_000
 CUTTABLE: dict[str, Callable[[], dict[str, Any]]] = {
@@ -119,3 +123,45 @@ def test_a_text_is_shown_whole_or_its_beginning_with_where_it_is() -> None:
     shown = short_report("x" * 100_000, shelf)
     assert len(shown) < 3000
     assert shelf.text(shown.rpartition(" ")[2].rstrip(")")) == "x" * 100_000
+
+
+def _works_until_stopped() -> None:
+    while True:
+        checkpoint()
+        time.sleep(0.001)
+
+
+def test_a_call_that_takes_too_long_is_stopped_and_told_so() -> None:
+    with pytest.raises(ServiceError, match=r"stopped after 0.05 seconds"):
+        anyio.run(lambda: Threads(seconds=0.05).run(_works_until_stopped, is_long=True))
+
+
+def test_long_calls_wait_for_a_place_and_short_ones_do_not() -> None:
+    under_way, most = 0, 0
+
+    def work() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        time.sleep(0.02)
+        under_way -= 1
+
+    async def all_at_once(*, is_long: bool) -> None:
+        threads = Threads(at_once=1)
+        await asyncio.gather(*(threads.run(work, is_long=is_long) for _ in range(5)))
+
+    anyio.run(lambda: all_at_once(is_long=True))
+    assert most == 1
+    anyio.run(lambda: all_at_once(is_long=False))
+    assert most > 1
+
+
+def test_a_place_is_free_again_when_who_waited_has_gone_away() -> None:
+    async def give_up() -> str:
+        threads = Threads(at_once=1)
+        with anyio.move_on_after(0.05):
+            await threads.run(_works_until_stopped, is_long=True)
+        with anyio.fail_after(10):
+            return await threads.run(lambda: "done", is_long=True)
+
+    assert anyio.run(give_up) == "done"
