@@ -163,8 +163,8 @@ def estimate(
 ) -> PerformanceEstimate:
     """The estimate of a plan as its graph shows it: a `Plan`, an object, a JSON text, or the path of a file.
 
-    `calibration` is a user's own, or the path of its file. `trace` (the path of a file of requests, or what
-    `read_trace` made of one) is the load in place of the plan's own.
+    `calibration` is a user's own, or the path of its file. `trace` (the path of a file, or what `read_trace`
+    made of one) has the requests in place of the plan's own load.
 
     Raises:
         InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.

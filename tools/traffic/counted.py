@@ -15,7 +15,7 @@ _DIGITS = 3
 _MOST_WINDOWS = 1 << 17
 _FIRST_WINDOW_S = 1e-3
 # Requests of a window on average, and windows, that burstiness is told from.
-_OF_WINDOW, _FEWEST_WINDOWS = 8.0, 16
+_OF_WINDOW, _FEWEST_WINDOWS = 32.0, 16
 # Different blocks of prompts that are remembered.
 _MOST_BLOCKS = 1 << 20
 
@@ -80,7 +80,7 @@ class Windows:
         Differences of neighbours tell it apart from how the rate goes up and down over the day.
         """
         counts = self._counts
-        while counts and sum(counts) < _OF_WINDOW * len(counts):
+        while len(counts) >= _FEWEST_WINDOWS and sum(counts) < _OF_WINDOW * len(counts):
             counts = _in_twos(counts)
         # The last window is not over.
         counts = counts[:-1]

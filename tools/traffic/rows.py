@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
@@ -11,6 +12,8 @@ from ..bounds import TOKENS
 
 # Seconds since 1970, or since the start: later than the year 30,000 is nobody's clock.
 _MOST_TIME_S = 1e12
+# A whole number in digits; some tables write each number with a point.
+_DIGITS = re.compile(r"[0-9]{1,20}(?:\.0{1,9})?")
 # Blocks of one prompt that are looked at.
 _MOST_BLOCKS = 1_000_000
 NO_ANSWER = "without an answer"
@@ -53,8 +56,8 @@ def tokens_of(value: Any, field: str) -> int:
     Raises:
         RowError: it is none, or none of a request.
     """
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) <= 20:
-        value = int(value)
+    if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+        value = int(value.strip().partition(".")[0])
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

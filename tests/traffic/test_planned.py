@@ -1,0 +1,68 @@
+"""What a trace is for: plans, searches and estimates of its requests, and reports without its content."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.operations.all_operations import OPERATIONS
+from shardwright.agent.pipeline import plan
+from shardwright.agent.report.plan import render_plan
+from shardwright.agent.search_api import search
+from shardwright.benchmarks.traces import azure_lines
+from shardwright.tools.errors import InputError
+from shardwright.tools.files import without_files
+from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.traffic.trace import trace_of_text
+
+SECRET = "the launch code is 0000"
+USAGE = {"prompt_tokens": 120, "completion_tokens": 30}
+
+
+def test_no_content_reaches_a_report() -> None:
+    told = {"usage": USAGE, "messages": [{"content": SECRET}], "model": SECRET}
+    objects = [{**told, "created": 1_700_000_000 + at} for at in range(40)]
+    trace = trace_of_text("".join(f"{json.dumps(one)}\n" for one in objects))
+    result = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", trace=trace)
+    shown = render_plan(result, width=100) + result.model_dump_json() + trace.describe()
+    assert SECRET not in shown
+    assert shown.lstrip().startswith("Trace (log with token counts): 40 requests in 39 s (1/s)")
+
+
+def test_plans_searches_and_estimates_are_of_the_trace() -> None:
+    trace = trace_of_text("\n".join(azure_lines(2000)))
+    small: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm"}
+    planned = plan(**small, trace=trace)
+    assert planned.plan is not None and trace.rate_per_s is not None
+    workload = planned.plan.workload
+    assert workload.lengths == trace.lengths and workload.request_rate == trace.rate_per_s
+    assert workload.arrivals == trace.arrivals
+    found = search(**small, trace=trace)
+    assert found.trace == trace.describe() and found.candidates[0].strategy == planned.plan.strategy
+    plain = plan(**small, input_tokens=512, output_tokens=64).plan
+    assert plain is not None
+    figures = estimate(plain, trace=trace)
+    assert figures.notes[0] == trace.describe()
+    assert figures.load.load.startswith(f"open loop, {trace.rate_per_s:g} requests/s of burstiness")
+    # Users that are stated take the place of the rate, not of the lengths.
+    users = plan(**small, trace=trace, concurrency=7).plan
+    assert users is not None and users.workload.request_rate is None and users.workload.lengths == trace.lengths
+
+
+def test_over_a_wire_a_trace_is_its_text_and_never_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "azure.csv"
+    path.write_text("\n".join(azure_lines(300)), encoding="utf-8")
+    ask = next(one for one in OPERATIONS if one.name == "search")
+    small: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x1:h100-sxm"}
+    with without_files():
+        answer: Any = ask.run(
+            ask.question({**small, "trace": path.read_text(), "trace_sample": 50, "trace_seed": 3}), None
+        )
+        assert "300 requests" in answer.trace and "50 of them sampled with seed 3" in answer.trace
+        with pytest.raises(InputError, match="trace: no trace that can be read: line 1: neither JSON"):
+            ask.run(ask.question({**small, "trace": str(path)}), None)
+        with pytest.raises(InputError, match="no file is opened here"):
+            search(**small, trace=path)
