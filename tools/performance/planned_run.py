@@ -26,8 +26,9 @@ _MOST_PASSES = 20_000
 # An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.
 _LIVES, _WARMUP_SHARE = 10, 0.4
 _FEWEST_OPEN, _MOST_OPEN = 500, 10_000
-# Requests that are not alike: so many on each replica at least, that they spread as those of the load do.
-_FEWEST_UNLIKE = 1000
+# Requests that are not alike, or come in bursts: so many on each replica at least, that their 99th percentile is not
+# one of a few.
+_FEWEST_UNLIKE = 1500
 # How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
 # does not show whether they pile up.
 _LONGER, _FACTOR = 2, 4
@@ -129,30 +130,35 @@ def _with_line(times: ServingTimes, others: int, output_tokens: int) -> ServingT
 def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
     """A run that lasts several times as long as a request does in it, and until it shows whether requests pile up."""
     lengths = lengths_of(layout)
-    unlike = _FEWEST_UNLIKE * max(1, len(layout.decode_replicas)) if layout.setting.spread is not None else 0
+    burstiness = burstiness_of(layout.setting.workload)
+    are_unlike = layout.setting.spread is not None or burstiness != 1.0
+    unlike = _FEWEST_UNLIKE * max(1, len(layout.decode_replicas)) if are_unlike else 0
     fewest = max(_FEWEST_OPEN, min(unlike, MOST_REQUESTS))
     most = max(_FEWEST_OPEN // 10, min(max(_MOST_OPEN, fewest), _most_requests(layout)))
-    burstiness = burstiness_of(layout.setting.workload)
 
-    def served(count: int) -> ServingTimes:
-        warmup = round(_WARMUP_SHARE * count)
-        return serve(layout, OpenLoop(rate_per_s, count, warmup=warmup, burstiness=burstiness), lengths)
+    def served(count: int, lives: int) -> ServingTimes:
+        # Filling a server up takes no longer where a run is long for the sake of its percentiles.
+        filling = min(count, max(_FEWEST_OPEN, lives)) if are_unlike else count
+        arrivals = OpenLoop(rate_per_s, count, warmup=round(_WARMUP_SHARE * filling), burstiness=burstiness)
+        return serve(layout, arrivals, lengths)
 
-    def wanted_of(request_seconds: float) -> int:
-        return min(most, max(fewest, math.ceil(_LIVES * rate_per_s * request_seconds)))
+    def lives_of(request_seconds: float) -> int:
+        return min(most, math.ceil(_LIVES * rate_per_s * request_seconds))
 
-    count = wanted_of(run_alone(layout).end_to_end.mean)
-    times = served(count)
+    lives = lives_of(run_alone(layout).end_to_end.mean)
+    count = min(most, max(fewest, lives))
+    times = served(count, lives)
     asked = rate_per_s * lengths.output_tokens
     for _ in range(_LONGER):
         if times.saturated and times.output_tokens_per_s < _FAR_BEHIND * asked:
             break
-        wanted = wanted_of(times.end_to_end.mean)
+        lives = lives_of(times.end_to_end.mean)
+        wanted = min(most, max(fewest, lives))
         if not times.is_settled:
             wanted = max(wanted, min(most, _FACTOR * count))
         if wanted <= 1.5 * count:
             break
         count = wanted
-        times = served(count)
+        times = served(count, lives)
     bursts = f" of burstiness {burstiness:g}" if burstiness != 1.0 else ""
     return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s{bursts}", count)
