@@ -30,8 +30,11 @@ class GainScore(ResultModel):
 
 
 def gain_of(found: PosedCase, solution: Solution) -> Gain | None:
-    """The plan that a user gets beside the built-in one; `None` where nobody else was asked, or none came of it."""
-    question, result = found.question, solution.result
+    """The plan that a user gets beside the built-in one; `None` where nobody else was asked, or none came of it.
+
+    A case that gives a broken proposal asks for its repair, which keeps what its author decided, not for a better plan.
+    """
+    question, result = (found.question if found.case.proposal is None else None), solution.result
     if question is None or result is None or not solution.status or not solution.final.is_valid:
         return None
     if result.plan is None or result.estimate is None:

@@ -17,6 +17,8 @@ from shardwright.agent.evaluation.report.text import render_summary
 from shardwright.agent.evaluation.results import CaseResult, Gain
 from shardwright.agent.loop.against import against, against_candidate
 
+from .running import broken_plans
+
 # The search leaves phases apart out where so many GPUs are asked for; who looks finds them.
 BEATEN = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
 KEPT = "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency"
@@ -50,6 +52,11 @@ def test_who_finds_what_the_search_left_out_gains_and_who_does_not_is_never_behi
 def test_the_built_in_proposer_gains_nothing_over_itself() -> None:
     assert set(gains("builtin").values()) == {None}
     assert evaluated("builtin").summary.gains == ()
+
+
+def test_the_repair_of_a_proposal_is_no_gain_and_no_loss() -> None:
+    found = shardwright.evaluate(broken_plans(1), "builtin", jobs=1)
+    assert [(one.status, one.gain) for one in found.results] == [("accepted_after_repair", None)]
 
 
 def test_the_summary_counts_each_objective_and_all() -> None:
