@@ -206,10 +206,7 @@ def _gains(found: Summary) -> Iterator[Table | str]:
         for one in found.gains
     )
     yield Table((Column("objective"), *(Column(name, figures=True) for name in figures)), rows)
-    yield (
-        "By the objective's own figure: tokens/s, time from end to end, cost of a token. Above zero is better than the "
-        "plan that a user gets without a model."
-    )
+    yield "By the objective's own figure: tokens/s, time from end to end, cost of a token. Above zero is better."
 
 
 def _repeats(found: Summary) -> Bullets:
