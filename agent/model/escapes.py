@@ -18,10 +18,21 @@ from urllib.parse import unquote
 MAX_LAYERS = 12
 _HEX = "0-9A-Fa-f"
 _NAMED = "|".join(name for name, sign in html5.items() if name.endswith(";") and len(sign) == 1 and sign.isascii())
-_ESCAPE = re.compile(
-    rf"\\(?:u\{{0*([{_HEX}]{{1,6}})\}}|u([{_HEX}]{{4}})|U([{_HEX}]{{8}})|x([{_HEX}]{{2}})|([\"'\\/bfnrt]))"
-    rf"|((?:%[{_HEX}]{{2}})+)|(&(?:\#[xX][{_HEX}]{{1,8}};?|\#[0-9]{{1,8}};?|(?:{_NAMED})))"
-)
+
+
+def _escape(number_ends: str) -> re.Pattern[str]:
+    """Any escape; `number_ends` is what has to stand behind the digits of an HTML entity, its semicolon aside."""
+    return re.compile(
+        rf"\\(?:u\{{0*([{_HEX}]{{1,6}})\}}|u([{_HEX}]{{4}})|U([{_HEX}]{{8}})|x([{_HEX}]{{2}})|([\"'\\/bfnrt]))"
+        rf"|((?:%[{_HEX}]{{2}})+)"
+        rf"|(&(?:\#[xX][{_HEX}]{{1,8}}(?:;|{number_ends})|\#[0-9]{{1,8}}(?:;|{number_ends})|(?:{_NAMED})))"
+    )
+
+
+_ESCAPE = _escape("")
+# The digits of an entity may be escaped themselves: who undoes that first reads another number (`&#11%35`).
+_ESCAPED_DIGIT = re.compile(rf"&\#[xX]?[{_HEX}]{{0,8}}[%\\]")
+_ESCAPE_OF_WHOLE_NUMBERS = _escape(rf"(?![{_HEX}%\\])")
 # What may be the first part of an escape, at the end of a text that goes on.
 _UNFINISHED = re.compile(
     rf"(?:\\+(?:u\{{?[{_HEX}]{{0,12}}|U[{_HEX}]{{0,7}}|x[{_HEX}]?)?|(?=%)(?:%[89A-Fa-f][{_HEX}])*(?:%[{_HEX}]?)?"
@@ -119,13 +130,22 @@ def hides_letters(text: str) -> bool:
 
 def layers(text: str) -> Iterator[Layer]:
     """`text` as written, and each layer below it: every text that a reader may come to see."""
+    has_escaped_digit = False
+    for layer in _layers(text, _ESCAPE):
+        yield layer
+        has_escaped_digit = has_escaped_digit or _ESCAPED_DIGIT.search(layer.text) is not None
+    if has_escaped_digit:
+        yield from _layers(text, _ESCAPE_OF_WHOLE_NUMBERS)
+
+
+def _layers(text: str, escape: re.Pattern[str]) -> Iterator[Layer]:
     layer: Layer | None = Layer(None, text)
     yield layer
     if (seen := layer.undone(_UNSEEN, lambda match: "")) is not None:
         layer = seen
         yield layer
     for _ in range(MAX_LAYERS):
-        below = layer.undone(_ESCAPE, _undo)
+        below = layer.undone(escape, _undo)
         if below is None:
             break
         layer = below.undone(_UNSEEN, lambda match: "") or below

@@ -7,12 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.language.brief import MAX_FILE_BYTES, MAX_FILES, read_brief, read_brief_files
 from shardwright.tools.language.errors import BriefError
 from shardwright.tools.language.said import Said
+
+from ..examples import examples
 
 CASES = Path(__file__).parent.parent / "cases"
 BRIEFS = sorted(folder.name for folder in (CASES / "briefs").iterdir())
@@ -203,7 +205,7 @@ PHRASES = st.sampled_from(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(
     text=st.text(max_size=300) | st.lists(PHRASES, max_size=60).map(" ".join),
     name=st.sampled_from(["a.md", "a.yaml", "a.json", "-"]),
@@ -212,7 +214,7 @@ def test_any_text_gives_what_was_said_or_a_refusal(text: str, name: str) -> None
     _reads_or_refuses(name, text)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(value=JSON_VALUES, name=st.sampled_from(["a.json", "a.yaml", "-"]))
 def test_any_json_value_gives_what_was_said_or_a_refusal(value: object, name: str) -> None:
     _reads_or_refuses(name, json.dumps(value))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shardwright
@@ -18,6 +18,7 @@ from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import PhaseStrategy
 
 from ..comparison.plans import dense, moe
+from ..examples import examples
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "strategies_in_words.json").read_text(encoding="utf-8"))
 
@@ -35,7 +36,7 @@ def test_words_that_are_no_strategy_are_refused(case: dict[str, Any]) -> None:
     assert "\n" not in str(refusal.value)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.text(max_size=600))
 def test_any_text_is_a_strategy_or_one_line(text: str) -> None:
     try:
@@ -48,7 +49,7 @@ DEGREES = st.sampled_from([1, 2, 4])
 PHASES = st.builds(lambda pp, tp: PhaseStrategy(pp=pp, tp=tp, tp_ffn=tp), st.sampled_from([1, 2]), DEGREES)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(PHASES, PHASES, st.sampled_from([2, 3]), st.booleans())
 def test_what_a_report_calls_a_strategy_reads_back_as_it(
     prefill: PhaseStrategy, decode: PhaseStrategy, dp: int, apart: bool

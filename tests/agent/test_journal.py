@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from shardwright.agent.journal import Form, Journal
 from shardwright.tools.errors import InputError
+
+from ..examples import examples
 
 
 class Line(BaseModel):
@@ -78,7 +80,7 @@ def test_rows_of_another_version_are_not_kept(tmp_path: Path) -> None:
         assert journal.rows == {"key-1": KEPT["key-1"]}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_cut_short_anywhere_it_keeps_every_whole_line_and_goes_on(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "journal"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.intent.complete import complete
@@ -18,6 +18,8 @@ from shardwright.tools.errors import InputError
 from shardwright.tools.language.errors import RequestError
 from shardwright.tools.language.request import MAX_REQUEST_CHARACTERS, read_request
 from shardwright.tools.language.said import Said
+
+from ..examples import examples
 
 CASES = Path(__file__).parent.parent / "cases"
 REQUESTS: list[dict[str, Any]] = [
@@ -139,7 +141,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(FRAGMENTS, max_size=40).map(" ".join))
 def test_any_mix_of_known_words_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.workers import Task, _Waiting, in_this_process, on_local_cores
+
+from ..examples import examples
 
 # A task is a call: one that gives something back, or one that ends the process that makes it.
 Call = Callable[[], Any]
@@ -82,7 +84,7 @@ def test_tasks_that_are_alike_go_to_one_worker() -> None:
     assert not waiting
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=30), st.randoms(use_true_random=False))
 def test_every_task_is_handed_out_once_and_groups_stay_together(groups: list[str | None], random: Any) -> None:
     waiting = _Waiting([Task(place, None, group) for place, group in enumerate(groups)])

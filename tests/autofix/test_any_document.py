@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import FixResult, autofix
@@ -17,6 +17,7 @@ from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from ..rules.corruptions import damaged_plans, foreign_plans
 from .corrupted import piled, replayed
 
@@ -43,19 +44,19 @@ def holds_true(result: FixResult) -> None:
         assert (again.fixes, again.document) == ((), result.document)
 
 
-@settings(max_examples=30, suppress_health_check=_SLOW, derandomize=True)
+@examples(30, suppress_health_check=_SLOW, derandomize=True)
 @given(damaged_plans())
 def test_a_damaged_plan_is_mended_or_told_why_not(document: dict[str, Any]) -> None:
     holds_true(autofix(document))
 
 
-@settings(max_examples=40, suppress_health_check=_SLOW)
+@examples(40, suppress_health_check=_SLOW)
 @given(st.dictionaries(st.sampled_from(_FIELDS), _JSON, max_size=8))
 def test_random_json_is_answered(document: dict[str, Any]) -> None:
     holds_true(autofix(document))
 
 
-@settings(max_examples=10, suppress_health_check=_SLOW)
+@examples(10, suppress_health_check=_SLOW)
 @given(foreign_plans())
 def test_a_valid_plan_in_any_style_is_left_alone(document: dict[str, Any]) -> None:
     result = autofix(document)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import FixResult, autofix
@@ -23,6 +23,7 @@ from shardwright.tools.rules.examples import base_names, base_plan
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from .corrupted import piled, replayed
 from .foreign.proposals import proposals, table
 
@@ -56,21 +57,21 @@ def answered(text: str) -> FixResult:
     return result
 
 
-@settings(max_examples=16, derandomize=True)
+@examples(16, derandomize=True)
 @given(st.sampled_from(base_names()), st.floats(0, 1), _WORDS)
 def test_a_plan_that_breaks_off_is_completed_or_told_why_not(name: str, share: float, tail: str) -> None:
     text = _written(name)
     answered(text[: int(share * len(text))] + tail)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(st.sampled_from(base_names()), _WORDS.map(lambda words: words.translate(dict.fromkeys(map(ord, "{}[]\"'")))))
 def test_a_plan_inside_prose_is_found_as_it_is(name: str, words: str) -> None:
     result = answered(f"Here is my plan. {words}\n```json\n{_written(name)}\n```\nIt should be fine.")
     assert result.valid and result.read == base_plan(name) and not result.fixes
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.text(max_size=300))
 def test_any_words_are_answered(text: str) -> None:
     answered(text)

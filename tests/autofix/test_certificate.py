@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import autofix
@@ -18,6 +18,8 @@ from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.errors import InputError
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.verify import certificate_sha256, verify, verify_file
+
+from ..examples import examples
 
 Steps = tuple[str | int, ...]
 
@@ -94,7 +96,7 @@ def test_no_change_anywhere_keeps_the_hash_of_the_certificate() -> None:
             assert certificate_sha256(one) != whole["certificate_sha256"], at
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_any_change_is_refused(data: st.DataObject) -> None:
     at, value = data.draw(st.sampled_from(list(_places(json.loads(_text())))[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.intent import PlanDefaults, PlanIntent, read_intent
@@ -15,6 +15,7 @@ from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from ..rules.corruptions import Corruption, corruptions, damaged_plans, foreign_plans
 from .references import reference_plan
 from .settings import below, only_strategy, without, without_types
@@ -120,7 +121,7 @@ def test_one_fault_that_is_mended_in_place_leaves_the_strategy_readable(row: Cor
     assert validate(plan).valid
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(foreign_plans())
 def test_style_and_names_say_nothing_of_the_strategy(document: dict[str, Any]) -> None:
     strategy = intent_of(document).strategy
@@ -128,7 +129,7 @@ def test_style_and_names_say_nothing_of_the_strategy(document: dict[str, Any]) -
     assert strategy.model_dump(mode="json") == document["strategy"]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(damaged_plans())
 def test_no_damage_raises_and_a_reference_is_a_plan_or_nothing(document: dict[str, Any]) -> None:
     intent = intent_of(document)
@@ -144,7 +145,7 @@ _ANY = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.dictionaries(st.sampled_from(sorted(base_plan("dense-1"))), _ANY))
 def test_any_json_has_an_intent_that_says_what_is_missing(document: dict[str, Any]) -> None:
     intent = intent_of(document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.placing import ReplicaDevices, place_like
@@ -11,6 +11,7 @@ from shardwright.tools.plan.document import HardwareBlock, Strategy
 from shardwright.tools.plan.layout import StageLayout
 from shardwright.tools.plan.placement import StageMaker, ffn_width, gpu_count, is_disaggregated, place, stage_width
 
+from ..examples import examples
 from ..plan.tiny import MOE
 from .settings import any_strategies
 
@@ -38,7 +39,7 @@ authors = st.lists(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(any_strategies(), st.integers(1, 4), st.integers(1, 8), authors)
 def test_any_placement_has_the_widths_and_shares_no_device(
     strategy: Strategy, nodes: int, gpus_per_node: int, wanted: list[ReplicaDevices]

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.distance import distance, moves
@@ -21,6 +21,7 @@ from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from ..rules.corruptions import Corruption, corruptions
 from .brute_force import valid_strategies
 from .corrupted import some_of_each_rule
@@ -115,7 +116,7 @@ def test_small_settings_have_the_legal_strategies_that_their_names_say(name: str
     assert (not legal) == ("none" in name or "too many" in name)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(sorted(TINY)), any_strategies())
 def test_any_strategy_on_two_gpus_becomes_the_nearest_of_all_that_are_legal(name: str, author: Strategy) -> None:
     intent, legal = _enumerated(name)

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.models import all_models, find_model
 from shardwright.tools.errors import InputError, MissingFieldError, UnknownNameError
+
+from ..examples import examples
 
 CASES = Path(__file__).parent.parent / "cases"
 FRAMEWORK = json.loads((CASES / "hf_configs.json").read_text(encoding="utf-8"))["configs"]
@@ -201,7 +203,7 @@ VALUES = st.recursive(SCALARS, lambda part: st.lists(part, max_size=4) | st.dict
 
 
 @given(st.sampled_from(all_models()), st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4), st.booleans())
-@settings(max_examples=150)
+@examples(150)
 def test_any_object_is_an_architecture_or_an_input_error(entry: Any, changes: dict[str, Any], bare: bool) -> None:
     config = changes if bare else {**entry.config, **changes}
     try:

@@ -6,11 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog import hardware, model_mentions, models
 from shardwright.tools.errors import InputError, UnknownNameError
+
+from ..examples import examples
 
 CASES = Path(__file__).parent.parent / "cases"
 MODELS = json.loads((CASES / "model_aliases.json").read_text(encoding="utf-8"))
@@ -87,7 +89,7 @@ WORDS = ["llama", "3.1", "70b", "-", "x", "8", "H100", "/", "A100", "80G", "nvl"
 
 
 @given(st.text(max_size=300) | st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join))
-@settings(max_examples=150)
+@examples(150)
 def test_any_text_is_searched_without_failing(text: str) -> None:
     spans = [(mention.start, mention.end) for mention in model_mentions.mentions(text)]
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
@@ -96,7 +98,7 @@ def test_any_text_is_searched_without_failing(text: str) -> None:
 
 
 @given(st.text(max_size=250))
-@settings(max_examples=100)
+@examples(100)
 def test_any_name_is_an_entry_or_an_input_error(name: str) -> None:
     for find in (models.find_model, hardware.find_accelerator):
         try:

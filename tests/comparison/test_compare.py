@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shardwright
@@ -15,6 +15,7 @@ from shardwright.tools.comparison.result import Comparison
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import Plan
 
+from ..examples import examples
 from .plans import dense, moe
 
 LAYOUTS = ("TP1 DP1", "TP2 DP1", "DP2 of TP1", "PP2 x TP1 DP1", "DP2 of TP2", "PP2 x TP2 DP1", "TP4 DP1")
@@ -31,7 +32,7 @@ def test_a_plan_beside_itself_is_the_same_in_every_figure() -> None:
     assert "as fast per token" in found.verdict[1]
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
 def test_the_other_way_round_every_ratio_is_the_inverse(first: str, second: str) -> None:
     there, back = compare(dense(first), dense(second)), compare(dense(second), dense(first))

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.models import find_model
@@ -27,6 +27,8 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
+
+from ..examples import examples
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "pictures.json").read_text(encoding="utf-8"))
 # Rules whose bad example changes the graph in a way that can be seen.
@@ -190,7 +192,7 @@ def broken_plans(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(broken_plans())
-@settings(max_examples=40)
+@examples(40)
 def test_no_broken_plan_is_too_broken(plan: dict[str, Any]) -> None:
     picture = svg(plan)
     ET.fromstring(picture)

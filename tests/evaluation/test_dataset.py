@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.evaluation import dataset as module
@@ -17,6 +17,8 @@ from shardwright.agent.evaluation.dataset import MAX_CASES, Dataset, dataset_of_
 from shardwright.agent.evaluation.posed import pose
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.describe import describe
+
+from ..examples import examples
 
 ROWS: list[dict[str, str]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "datasets_refused.json").read_text(encoding="utf-8")
@@ -219,7 +221,7 @@ def test_only_picks_by_id_family_and_tag() -> None:
         found.only("zzz")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.text(max_size=200)
     | st.dictionaries(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.evaluation.case import Case, Golden
@@ -18,6 +18,8 @@ from shardwright.agent.loop.question import Question
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import Strategy
+
+from ..examples import examples
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "goldens_stated.json").read_text(encoding="utf-8")
@@ -64,7 +66,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.dictionaries(_NAMES, _VALUES, max_size=5) | st.text(max_size=60))
 def test_whatever_is_stated_gives_a_strategy_that_can_be_laid_out_or_one_line(stated: dict[str, Any] | str) -> None:
     try:

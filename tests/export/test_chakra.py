@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.export.astra_sim import Dimension, input_files
@@ -23,6 +23,7 @@ from shardwright.tools.performance.layout import layout_from_view
 from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.reader import read_document
 
+from ..examples import examples
 from ..plan.test_layout_law import documents
 from .plans import plan_named
 from .trace_reader import COLL, COMP, RECV, SEND, Run, read_run, read_trace, replay
@@ -108,7 +109,7 @@ def readme(folder: dict[str, bytes]) -> str:
     return folder["README.txt"].decode()
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(document=documents())
 def test_what_is_no_legal_plan_is_refused_and_every_other_takes_about_what_its_folder_says(
     document: dict[str, Any],

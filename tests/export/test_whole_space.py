@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.agent.import_api import import_plan
 from shardwright.tools.catalog.models import find_model
@@ -26,6 +26,7 @@ from shardwright.tools.search.search import base_setting
 from shardwright.tools.search.space import SpaceRequest
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from ..plan.test_layout_law import documents
 from ..search.requests import search_request
 from ..spaces import each_replica
@@ -52,7 +53,7 @@ def runs_as_placed(found: Export, layout: LoadedLayout) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=15)
+@examples(15)
 @given(document=documents())
 def test_only_rules_refuse_and_what_they_accept_runs_on_the_devices_of_the_plan(
     engine: str, document: dict[str, Any]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.knowledge import phrases
@@ -29,6 +29,8 @@ from shardwright.knowledge.search import search_index, search_sections
 from shardwright.knowledge.words import atoms, glossary, questioned_sections, reading, runs_of_atoms
 from shardwright.tools.errors import InputError
 from shardwright.tools.rules.registry import all_rules
+
+from ..examples import examples
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
 
@@ -131,7 +133,7 @@ def test_it_is_written_down_how_people_ask_for_every_section_and_for_no_other() 
     assert questioned_sections() == {section.id for section in knowledge().sections}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(QUESTIONS), st.sampled_from(["upper", "lower", "blanks", "hyphens", "wide"]))
 def test_spelling_makes_no_difference(row: dict[str, Any], change: str) -> None:
     changed = {
@@ -146,7 +148,7 @@ def test_spelling_makes_no_difference(row: dict[str, Any], change: str) -> None:
     assert first(changed) == first(row["question"])
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.text(max_size=300))
 def test_any_text_is_answered_or_refused_within_bounds_and_always_alike(text: str) -> None:
     found = search_sections(text, 3)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.knowledge.index import knowledge
@@ -18,6 +18,7 @@ from shardwright.knowledge.tokens import estimate_tokens
 from shardwright.tools.errors import InputError
 from shardwright.tools.rules.registry import all_rules
 
+from ..examples import examples
 from .situations import REQUESTS, situation
 
 RULES = [rule.id for rule in all_rules()]
@@ -42,7 +43,7 @@ def test_how_documents_are_written_is_read_on_demand_alone() -> None:
     assert not [one.section.id for one in every.chosen if one.section.id.startswith("dag.")]
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(SITUATIONS, BROKEN, st.integers(7_000, 30_000))
 def test_every_selection_begins_with_the_same_core_keeps_its_budget_and_loses_nothing(
     found: Situation, broken: list[str], budget_tokens: int
@@ -60,7 +61,7 @@ def test_every_selection_begins_with_the_same_core_keeps_its_budget_and_loses_no
     assert all(one.reason for one in whole.chosen)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(SITUATIONS, st.sampled_from(CONDITIONS))
 def test_one_more_condition_only_adds_sections(found: Situation, condition: str) -> None:
     held = {name.replace("-", "_"): True for name in (*found.holding(), condition)}

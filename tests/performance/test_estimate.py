@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.hardware import find_accelerator
@@ -19,6 +19,7 @@ from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.schedule import host_seconds
 from shardwright.tools.plan.performance import LatencyEstimate
 
+from ..examples import examples
 from .seen import seen
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
@@ -90,7 +91,7 @@ def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], lay
     assert latency.decode_ms == pytest.approx(steps * latency.tpot_ms, rel=0.05)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(shape=shapes, field=st.sampled_from(["memory", "compute", "intra", "inter"]), factor=st.floats(1.0, 8.0))
 # Experts turn from memory-bound to compute-bound here, beside collectives that hold a share of the arithmetic.
 @example(shape=OVERLAPPED, field="memory", factor=1.25)
@@ -122,7 +123,7 @@ def test_a_faster_part_never_slows_anything(
     assert fast.alone.end_to_end_ms <= slow.alone.end_to_end_ms * (1 + 1e-3)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(shape=shapes, tokens=st.integers(1, 30_000), more=st.integers(0, 10_000), chunk=st.sampled_from([512, 8192]))
 def test_a_longer_prompt_never_has_a_lower_ttft(
     shape: tuple[str, dict[str, Any], dict[str, Any]], tokens: int, more: int, chunk: int, layout_of: Any
@@ -137,7 +138,7 @@ def test_a_longer_prompt_never_has_a_lower_ttft(
     assert longer.ttft_ms >= shorter.ttft_ms * (1 - 3e-3)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(shape=st.sampled_from(SHAPES[:2]), dp=st.sampled_from([2, 4]))
 def test_dp_never_changes_what_one_request_sees_and_scales_throughput(
     shape: tuple[str, dict[str, Any], dict[str, Any]], dp: int, layout_of: Any
@@ -153,7 +154,7 @@ def test_dp_never_changes_what_one_request_sees_and_scales_throughput(
     assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(shape=shapes)
 def test_no_phase_is_faster_than_its_bytes_and_flops_allow(
     shape: tuple[str, dict[str, Any], dict[str, Any]], layout_of: Any

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.models import find_model
@@ -19,6 +19,8 @@ from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import HardwareBlock, ModelBlock, Plan, PolicyBlock
 from shardwright.tools.plan.view import PlanView
+
+from ..examples import examples
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
 
@@ -106,7 +108,7 @@ def test_degrees_come_from_the_graph_not_from_the_declaration(document: dict[str
 JUNK: list[Any] = [None, -1, 0, 10**9, "x", [], {}, [[0, 10**9]], ["n0.g0"], ["gpu7"], True, 3.5, {"tp": 10**9}, [0, 3]]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(data=st.data())
 def test_a_damaged_plan_is_estimated_or_refused_in_one_line(data: st.DataObject, document: dict[str, Any]) -> None:
     damaged = json.loads(json.dumps(document))

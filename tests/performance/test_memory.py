@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.budget import communication_buffer_bytes
@@ -15,6 +15,8 @@ from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, 
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.memory import device_memory, fits, max_concurrency, shortfall_bytes
 from shardwright.tools.performance.weights import covered_share, kv_slice
+
+from ..examples import examples
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "weights_per_device.json").read_text())["rows"]
 TP8 = {"tp": 8, "tp_ffn": 8}
@@ -201,7 +203,7 @@ def test_activations_of_an_8k_prefill_are_hidden_states_and_the_wider_projection
     assert device_memory(layout).per_device[0].activation_bytes == pytest.approx(2 * 134.2e6 + 117.4e6, rel=0.01)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     model=st.sampled_from(["Llama-3.1-70B", "Mixtral-8x7B", "DeepSeek-V3", "gpt-oss-120b", "Llama-3.2-1B"]),
     tp=st.sampled_from([1, 2, 4]),
@@ -217,7 +219,7 @@ def test_weights_per_device_never_grow_with_tp_or_pp(model: str, tp: int, pp: in
     assert of(tp, 2 * pp) <= here
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(concurrency=st.integers(1, 500), more=st.integers(1, 500), dp=st.sampled_from([1, 2, 4]))
 def test_more_requests_never_need_less_memory(concurrency: int, more: int, dp: int, layout_of: Any) -> None:
     layout = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, dp=dp)

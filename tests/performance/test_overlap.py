@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.hardware import find_accelerator
@@ -20,6 +20,8 @@ from shardwright.tools.performance.overlap_halves import (
 from shardwright.tools.performance.schedule import PhaseTimer, host_seconds
 from shardwright.tools.plan.blocks import fold_sequence
 from shardwright.tools.plan.document import ServingBlock
+
+from ..examples import examples
 
 WIDE_EP = {"weights": "fp8", "activations": "fp8", "relaxations": ("attention_dp",)}
 
@@ -65,7 +67,7 @@ def on_path(found: Overlapped, kinds: list[HalvedLayer]) -> float:
     return sum(kinds[kind].halves[half].runs[run].seconds * times for (kind, half, run), times in found.on_path.items())
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(data=st.data(), kinds=st.lists(programs(), min_size=1, max_size=3), repeats=st.integers(1, 30))
 def test_folding_changes_nothing_and_no_schedule_beats_its_busiest_resource(
     data: st.DataObject, kinds: list[tuple[list[Operation], list[Operation]]], repeats: int, layout_of: Any
@@ -84,7 +86,7 @@ def test_folding_changes_nothing_and_no_schedule_beats_its_busiest_resource(
         assert on_path(found, halved) == pytest.approx(found.seconds, rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(kind=programs(), repeats=st.integers(1, 12), data=st.data())
 def test_a_faster_operation_never_makes_the_halves_slower(
     kind: tuple[list[Operation], list[Operation]], repeats: int, data: st.DataObject, layout_of: Any
@@ -152,7 +154,7 @@ def test_what_sends_nothing_keeps_nothing_for_it(layout_of: Any) -> None:
     assert {name: one.seconds for name, one in made.items()} == {name: one.seconds for name, one in plain.items()}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     tokens=st.integers(2, 20_000), tp=st.sampled_from([2, 4, 8]), rate=st.floats(0.2, 8.0), factor=st.floats(1.0, 1.2)
 )
@@ -233,7 +235,7 @@ def test_a_single_token_cannot_be_halved_and_takes_what_it_took(layout_of: Any) 
     assert len(same) == 1
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(sequences=st.integers(2, 300), context=st.integers(0, 8000), tp=st.sampled_from([2, 4, 8]))
 def test_a_pass_is_never_faster_than_what_its_halves_compute_or_send(
     sequences: int, context: int, tp: int, layout_of: Any

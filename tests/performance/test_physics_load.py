@@ -6,19 +6,20 @@ longer. Step times are read off tables between measured points, hence the slack.
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.serving.load import ClosedLoop, Lengths, ServingTimes
 from shardwright.tools.performance.serving_estimate import serve
 
+from ..examples import examples
 from .physics_space import Deployment, deployments, faster_part, has_nic
 
 SLACK = 0.01
 ROUNDS = 8
-quick = settings(
+quick = examples(
     # A counterexample as it is found: to simulate hundreds of smaller ones takes minutes.
-    derandomize=True, max_examples=40, phases=(Phase.explicit, Phase.generate),
+    40, derandomize=True, phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.architecture import Architecture
@@ -14,10 +14,11 @@ from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.plan.document import PhaseStrategy
 from shardwright.tools.rules.tensor_parallel.uneven_split import divides
 
+from ..examples import examples
 from .physics_space import Deployment, deployments
 
-quick = settings(
-    derandomize=True, max_examples=80,
+quick = examples(
+    80, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from shardwright.tools.calibration.engine_profile import engine_profile
@@ -26,11 +26,12 @@ from shardwright.tools.performance.setting import Setting
 from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.document import PhaseStrategy
 
+from ..examples import examples
 from .physics_space import Deployment, deployments, faster_part
 from .test_physics_speed import step_ms
 
-quick = settings(
-    derandomize=True, max_examples=60,
+quick = examples(
+    60, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 PLAIN_KINDS = ("full", "mla")
@@ -176,7 +177,7 @@ def test_moving_a_prompt_to_another_replica_takes_at_least_its_bytes_over_all_li
 factors = st.floats(0.6, 1.4)
 
 
-@settings(derandomize=True, max_examples=100)
+@examples(100, derandomize=True)
 @given(
     shape=st.tuples(st.integers(1, 8192), st.integers(64, 32_768), st.integers(64, 32_768)),
     scales=st.tuples(factors, factors, factors, factors),

@@ -7,23 +7,24 @@ chance: what serves prompts sooner may put more of them into one step.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.plan.performance import LatencyEstimate
 
+from ..examples import examples
 from .physics_space import Deployment, deployments, faster_part, has_nic
 from .seen import Seen, seen
 
 ROUNDING = 1e-9
 # By how much a run may be longer by chance.
 CHANCE = 0.1
-quick = settings(
-    derandomize=True, max_examples=40,
+quick = examples(
+    40, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 kinds_of_speed = st.sampled_from(["memory", "compute", "intra", "inter"])
@@ -42,9 +43,10 @@ def step_ms(latency: LatencyEstimate) -> float:
     return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
 
 
-def same_times(one: LatencyEstimate, other: LatencyEstimate) -> bool:
+def same_times(one: LatencyEstimate, other: LatencyEstimate, left_out: Set[str] = frozenset()) -> bool:
     """Whether two estimates say the same, but for what sums of other lengths round to."""
-    pairs = zip(flat(one.model_dump()), flat(other.model_dump()), strict=True)
+    dumps = (each.model_dump(exclude=set(left_out)) for each in (one, other))
+    pairs = zip(*map(flat, dumps), strict=True)
     return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs)
 
 
@@ -140,7 +142,9 @@ def test_replicas_never_change_what_one_request_sees(deployment: Deployment, tim
         nodes=deployment.nodes * times_as_many, concurrency=load * times_as_many
     )
     one, many = (estimate_layout(each.layout(), with_explanation=False) for each in (deployment, more))
-    assert same_times(many.latency, one.latency)
+    # Where replicas have unlike many users, percentiles lie between other two of more requests.
+    left_out = {"percentiles"} if load % dp else set[str]()
+    assert same_times(many.latency, one.latency, left_out)
     assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.tools.performance.operation import Operation, TokenLoad, longest_path, seconds_on_path
 from shardwright.tools.performance.schedule import PhaseTimer, pass_seconds
 from shardwright.tools.performance.step_times import StepTimes
 
+from ..examples import examples
 from .physics_space import Deployment, deployments
 
 COUNTS = (1, 2, 6, 32, 200, 1000, 9000)
 
 
 @given(deployments())
-@settings(max_examples=25)
+@examples(25)
 def test_columns_that_are_timed_at_once_are_those_of_each_load(deployment: Deployment) -> None:
     layout = deployment.layout()
     for phase in ("prefill", "decode"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.compare import compare
@@ -19,6 +19,7 @@ from shardwright.tools.strict_values import MAX_DEPTH, cleaned, is_sound
 from shardwright.tools.validate import validate
 from shardwright.tools.verify import FORMAT, verify
 
+from ..examples import examples
 from .tiny import DENSE, tiny_plan
 
 PLAN: dict[str, Any] = tiny_plan(DENSE, PhaseStrategy(tp=2)).model_dump(mode="json")
@@ -51,7 +52,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 PLACES = places(PLAN)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.sampled_from(PLACES), VALUES, st.sampled_from([0, 0, 0, MAX_DEPTH, 300, 5000]))
 def test_any_value_anywhere_is_answered(place: tuple[Any, ...], value: Any, depth: int) -> None:
     document = copy.deepcopy(PLAN)

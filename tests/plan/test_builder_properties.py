@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
@@ -21,6 +21,7 @@ from shardwright.tools.plan.document import (
 from shardwright.tools.search.space import SpaceRequest
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from ..spaces import draw_strategy
 from .test_builder import scrambled
 from .tiny import DENSE, MLA, MOE
@@ -65,7 +66,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(plans())
 def test_every_plan_of_the_builder_is_valid(plan: Plan) -> None:
     report = validate(plan)
@@ -75,7 +76,7 @@ def test_every_plan_of_the_builder_is_valid(plan: Plan) -> None:
     assert all(rule in ("GP005", "TP007", "PP008") or rule.startswith("EN") for rule in warned), warned
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plans(), st.integers(0, 1000))
 def test_the_hash_of_a_plan_is_of_its_meaning(plan: Plan, seed: int) -> None:
     assert content_hash(scrambled(plan, seed)) == content_hash(plan)

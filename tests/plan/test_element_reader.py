@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ from shardwright.tools.plan.reader import read_document
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.strict_values import cleaned
 
+from ..examples import examples
 from .tiny import MOE, tiny_plan
 
 PLAN = tiny_plan(MOE, PhaseStrategy(tp=2, ep=2), dp=2).model_dump(mode="json")
@@ -61,7 +62,7 @@ def test_what_is_equal_but_of_another_type_is_not_the_same(field: str) -> None:
         assert view.by_id["twin"].content is not view.by_id[node["id"]].content
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_a_document_is_a_plan_exactly_where_the_models_say_so(data: st.DataObject) -> None:
     document = copy.deepcopy(PLAN)

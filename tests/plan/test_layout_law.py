@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
@@ -27,6 +27,7 @@ from shardwright.tools.rules.examples import base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.space import SpaceRequest
 
+from ..examples import examples
 from ..spaces import draw_strategy
 from .test_builder_properties import CONFIGS
 from .tiny import MOE
@@ -89,7 +90,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return build_plan(request).model_dump(mode="json")
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(documents())
 def test_what_is_read_of_what_was_written_is_what_was_placed(document: dict[str, Any]) -> None:
     # Layouts are large: their difference is not printed, what was declared is.

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.stated_strategy import read_block
@@ -17,6 +17,8 @@ from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
 from shardwright.tools.plan.placement import even_cut, gpu_count
 from shardwright.tools.plan.shorthand import read_shorthand
+
+from ..examples import examples
 
 QUESTIONS = list(islice(drawn_questions(seed=29, most_gpus=16), 24))
 
@@ -42,7 +44,7 @@ def cut_otherwise(draw: st.DrawFn, strategy: Strategy, layers: int) -> Strategy:
     return strategy.model_copy(update=phases)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_what_is_written_is_read_back(data: st.DataObject) -> None:
     asked = data.draw(st.sampled_from(QUESTIONS))

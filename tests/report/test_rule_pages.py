@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.agent.cli.app import run
 from shardwright.agent.facts import rule_facts
@@ -18,6 +18,7 @@ from shardwright.tools.rules.base import Rule
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.rules.registry import FAMILIES, all_rules, find_rule
 
+from ..examples import examples
 from ..rules.corruptions import damaged_plans
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -50,7 +51,7 @@ def test_a_place_of_the_document_is_shown_with_its_value_in_both_examples() -> N
     assert "/strategy/gpu_count = 4" in facts.good.drawing
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(plan=damaged_plans())
 def test_any_document_is_drawn_within_bounds_and_each_node_once(plan: dict[str, Any]) -> None:
     names = tuple(node["id"] for node in plan["nodes"] if isinstance(node, dict) and isinstance(node.get("id"), str))

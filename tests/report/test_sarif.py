@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from shardwright.agent.cli.app import run
@@ -19,6 +19,7 @@ from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import ValidationReport, validate
 
+from ..examples import examples
 from ..rules.corruptions import damaged_plans
 
 ESSENTIALS = json.loads((Path(__file__).parents[1] / "cases" / "sarif_essentials.schema.json").read_text("utf-8"))
@@ -84,7 +85,7 @@ def test_a_fingerprint_outlasts_another_order_and_tells_findings_apart(rule_id: 
     assert not set(marks) & set(other)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(plan=damaged_plans())
 def test_findings_of_any_document_are_sarif(plan: dict[str, Any]) -> None:
     CHECK.validate(as_read(validate(plan)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.errors import InputError, UnknownNameError
@@ -23,6 +23,7 @@ from shardwright.tools.rules.precedence import PRECEDENCE
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import ValidationReport, find_violations, validate
 
+from ..examples import examples
 from .corruptions import damaged_plans, renamed_and_shuffled
 
 CONTRACT_KEYS = {"valid", "errors", "warnings", "violations"}
@@ -233,7 +234,7 @@ def _values(depth: int) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.dictionaries(st.sampled_from([*Plan.model_fields, "x"]), _values(12)))
 def test_any_json_object_at_all_gets_a_report(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
@@ -243,14 +244,14 @@ def test_any_json_object_at_all_gets_a_report(document: dict[str, Any]) -> None:
     report.model_dump_json()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(_values(10))
 def test_any_json_text_at_all_gets_a_report(value: Any) -> None:
     text = json.dumps({"nodes": value} if not isinstance(value, dict) else value)
     assert isinstance(validate(text), ValidationReport)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(damaged_plans())
 def test_the_same_document_gets_the_same_report(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
@@ -260,7 +261,7 @@ def test_the_same_document_gets_the_same_report(document: dict[str, Any]) -> Non
     assert not [v.message for v in report.violations if "could not be checked" in v.message]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.sampled_from([rule.id for rule in all_rules()]), st.integers(0, 1 << 32))
 def test_ids_and_order_change_no_verdict(rule_id: str, seed: int) -> None:
     document = apply(find_rule(rule_id).bad)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.tools.engines.names import ENGINES as KNOWN
 from shardwright.tools.engines.names import JUDGED
@@ -16,6 +16,7 @@ from shardwright.tools.rules.reading import named_engine
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from .corruptions import damaged_plans, fired
 
 ENGINES = tuple(JUDGED)
@@ -34,7 +35,7 @@ def test_a_plan_that_names_no_engine_has_no_finding(name: str) -> None:
     assert fired(base_plan(name), "EN") == []
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(plan=damaged_plans())
 def test_no_rule_fails_on_a_damaged_plan_whatever_its_engine(plan: dict[str, Any]) -> None:
     for engine in (*ENGINES, 3, None):

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.engines.names import JUDGED
@@ -22,6 +22,7 @@ from shardwright.tools.rules.examples import MLA, MOE, apply, base_plan
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.validate import find_violations
 
+from ..examples import examples
 from ..plan.tiny import tiny_plan
 from .corruptions import Corruption, corruptions, renamed_and_shuffled, unrolled
 
@@ -143,7 +144,7 @@ def test_a_plan_that_repeats_itself_is_valid_and_looked_at_in_part(name: str) ->
     assert len(view.distinct.edges) < len(view.edges)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(nearly_repetitive_plans())
 def test_a_fault_in_one_of_many_copies_is_found_as_if_all_were_looked_at(document: dict[str, Any]) -> None:
     assert _findings(document, compares=True) == _findings(document, compares=False)

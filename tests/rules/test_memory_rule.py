@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.plan.view import PlanView
@@ -13,6 +13,7 @@ from shardwright.tools.rules.base import Edit, Example, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import find_rule
 
+from ..examples import examples
 from .corruptions import damaged_plans, fired
 
 TERMS = ("weights_bytes", "kv_cache_bytes", "activation_bytes", "communication_bytes")
@@ -27,7 +28,7 @@ def test_a_plan_that_fits_has_no_finding(name: str) -> None:
     assert fired(base_plan(name), "ME") == []
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(plan=damaged_plans())
 def test_a_damaged_document_never_breaks_the_rule(plan: dict[str, Any]) -> None:
     fired(plan, "ME")

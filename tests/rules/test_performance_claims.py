@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.estimate import estimate
@@ -19,6 +19,7 @@ from shardwright.tools.rules.examples import base_names, base_plan
 from shardwright.tools.rules.performance.claims import near
 from shardwright.tools.validate import validate, validate_read
 
+from ..examples import examples
 from .corruptions import damaged_plans
 
 every_base = pytest.mark.parametrize("base", base_names())
@@ -232,7 +233,7 @@ def test_the_profile_behind_a_missed_limit_is_named() -> None:
     assert violation.value == pytest.approx(estimate(document).latency.tpot_ms)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(plan=damaged_plans(), claim=st.sampled_from(["dense-tp2", "moe-ep4", "dense-pp4", "disaggregated-moe"]))
 def test_a_claim_in_a_damaged_document_breaks_no_rule(plan: dict[str, Any], claim: str) -> None:
     report = validate({**plan, "performance": copy.deepcopy(_estimated(claim))})
@@ -264,7 +265,7 @@ def damaged_claims(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(damaged_claims())
 def test_a_damaged_claim_breaks_no_rule(document: dict[str, Any]) -> None:
     report = validate(document)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import autofix
@@ -33,6 +33,7 @@ from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate, validate_read
 
+from ..examples import examples
 from .corruptions import damaged_plans
 
 # Far above what a plan of these takes. CPU seconds: a busy machine changes no verdict.
@@ -161,13 +162,13 @@ def _own_card(figures: dict[str, float], peaks: dict[str, float]) -> dict[str, A
     return {name: value for name, value in own.items() if name != "measured_max_matmul_tflops" and value is not None}
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(headers())
 def test_a_valid_header_is_judged_and_usable(document: dict[str, Any]) -> None:
     use(document)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(damaged_plans())
 def test_a_valid_graph_is_judged_and_usable(document: dict[str, Any]) -> None:
     use(document)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
@@ -24,6 +24,7 @@ from shardwright.tools.search.devices import Footprint, end_of_replicas
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.simulated import candidate_at
 
+from ..examples import examples
 from ..plan.tiny import DENSE
 from ..spaces import disaggregated, strategies
 from .enumeration import Point, best_of, compositions, front_of
@@ -168,7 +169,7 @@ def slowest(costs: StageCosts, cut: tuple[int, ...]) -> float:
 
 
 @given(stage_costs())
-@settings(max_examples=150)
+@examples(150)
 def test_the_cut_is_the_best_of_all_compositions(case: tuple[StageCosts, int]) -> None:
     costs, stages = case
     least = min(slowest(costs, cut) for cut in compositions(len(costs.layers), stages))
@@ -234,7 +235,7 @@ def devices_of(strategy: Strategy, case: Inventory) -> Iterator[list[int]]:
 
 
 @given(inventories(), st.integers(1, 12))
-@settings(max_examples=150)
+@examples(150)
 def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory, count: int) -> None:
     footprint = Footprint.of(case.node, *case.one)
     alone = phase(case.one)
@@ -246,7 +247,7 @@ def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory,
 
 
 @given(inventories(), st.integers(1, 8), st.integers(1, 8))
-@settings(max_examples=150)
+@examples(150)
 def test_two_kinds_of_replicas_end_where_they_are_placed(case: Inventory, count: int, rest: int) -> None:
     strategy = Strategy(dp=count + rest, gpu_count=1, prefill=phase(case.one, count), decode=phase(case.other, rest))
     strategy = strategy.model_copy(update={"gpu_count": gpu_count(strategy)})

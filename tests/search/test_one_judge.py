@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
@@ -28,6 +28,7 @@ from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.space import SpaceRequest, stage_degrees
 from shardwright.tools.validate import validate
 
+from ..examples import examples
 from ..plan.tiny import DENSE, MLA, MOE
 
 FP8 = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
@@ -98,7 +99,7 @@ def findings(
     return {(one.rule, one.severity) for one in report.violations if one.rule in OF_DEGREES}
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data(), asked=requests(), phase=st.sampled_from(PHASES))
 def test_the_space_holds_what_no_rule_on_degrees_forbids(
     data: st.DataObject, asked: tuple[dict[str, Any], SpaceRequest], phase: Phase

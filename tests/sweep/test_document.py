@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.sweep.document import MAX_CASES, MAX_FILE_BYTES, read_sweep, read_sweep_file
 from shardwright.tools.errors import InputError
 
+from ..examples import examples
 from .samples import CASES, SMALL, TINY, sweep_of
 
 REFUSED = json.loads((Path(__file__).parents[1] / "cases" / "sweeps_refused.json").read_text(encoding="utf-8"))
@@ -109,7 +110,7 @@ def test_too_large_a_file_and_too_many_cases_are_refused(tmp_path: Path) -> None
         sweep_of(many)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.dictionaries(
         st.sampled_from(["models", "hardware", "workloads", "precision", "engine", "disaggregated", "x"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -21,6 +21,8 @@ from shardwright.agent.intent.intent import Intent
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.request import read_request
 from shardwright.tools.language.said import Said
+
+from ...examples import examples
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "chat.json").read_text(encoding="utf-8"))
 
@@ -89,7 +91,7 @@ def test_a_change_to_nothing_is_refused(say: str) -> None:
         read_edit(say, spoken())
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(1, 4096), st.sampled_from(["add {} GPUs", "{} more GPUs", "再加{}张卡", "increase the GPUs by {}"]))
 def test_what_is_added_comes_on_top(amount: int, form: str) -> None:
     assert read_edit(form.format(amount), spoken()).said.gpus == 8 + amount
@@ -124,7 +126,7 @@ def test_every_change_is_told() -> None:
     }
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.text(max_size=120))
 def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.agent import Agent
@@ -28,6 +28,7 @@ from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.calibration.profile_file import KernelEntry, ProfileFile
 from shardwright.tools.errors import InputError
 
+from ...examples import examples
 from .questions import OPEN, SMALL
 from .scripts import SCRIPTS, TOOLS, recorded, strategy
 
@@ -113,7 +114,7 @@ def test_a_clock_that_runs_out_is_written_down_and_replayed() -> None:
     assert replay(whole).same
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCRIPTS, st.integers(0, 3), st.none() | st.integers(0, 3))
 def test_wherever_the_clock_ran_out_the_replay_ends_there(steps: list[Step], requests: int, made: int | None) -> None:
     stop = Stop(requests=requests, calls=made)

@@ -6,7 +6,7 @@ import json
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.feedback import MOST_FINDINGS, Level, feedback, finding, findings_told, open_remedy
@@ -18,6 +18,7 @@ from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import all_rules, rule_order
 from shardwright.tools.validate import validate
 
+from ...examples import examples
 from .questions import STATED, desk, judge_strategy, node, reference_document
 
 ERRORS = [rule for rule in all_rules() if rule.severity == "error"]
@@ -200,7 +201,7 @@ VIOLATIONS = st.builds(
 
 
 @given(st.lists(VIOLATIONS, max_size=20), st.lists(TEXT, max_size=20), st.sampled_from(get_args(Level)))
-@settings(max_examples=20)
+@examples(20)
 def test_whatever_is_found_feedback_is_json_of_bounded_size(
     found: list[Violation], lines: list[str], level: Level
 ) -> None:

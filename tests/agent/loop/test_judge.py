@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.against import REFERENCE
@@ -16,6 +16,7 @@ from shardwright.agent.loop.judge import Judgement, judge_document, judge_text, 
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
 
+from ...examples import examples
 from .questions import LONG, OPEN, SMALL, STATED, desk, judge_strategy, node, question, reference_document
 
 JSON = st.recursive(
@@ -52,7 +53,7 @@ def stands_rightly(judgement: Judgement, request: str = SMALL) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["strategy", "nodes", "edges", "model", "format", "x"]), JSON, max_size=5))
-@settings(max_examples=40)
+@examples(40)
 def test_any_object_is_judged_and_told_of_without_an_exception(proposed: dict[str, Any]) -> None:
     before = copy.deepcopy(proposed)
     judgement = judge_document(desk(), proposed)
@@ -64,7 +65,7 @@ def test_any_object_is_judged_and_told_of_without_an_exception(proposed: dict[st
 @given(
     st.text(max_size=200) | JSON.map(lambda value: json.dumps(value)) | JSON.map(lambda v: f"```json\n{json.dumps(v)}")
 )
-@settings(max_examples=40)
+@examples(40)
 def test_any_text_is_judged_without_an_exception(text: str) -> None:
     stands_rightly(judge_text(desk(), text))
 
@@ -73,7 +74,7 @@ MUTANT_VALUES = st.sampled_from([None, True, -1, 0, 7, 1.5, "", "x", "n9.g9", []
 
 
 @given(st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_any_field_of_a_good_document_may_be_spoilt_and_only_valid_plans_stand(data: st.DataObject) -> None:
     document = reference_document()
     for _ in range(data.draw(st.integers(1, 3))):
@@ -88,7 +89,7 @@ DEGREES = st.builds(StatedDegrees, tp=DEGREE, pp=DEGREE, ep=DEGREE, sp=DEGREE, a
 
 
 @given(st.builds(StatedStrategy, dp=DEGREE, prefill=DEGREES, decode=DEGREES))
-@settings(max_examples=25)
+@examples(25)
 def test_any_strategy_is_judged_without_an_exception(stated: StatedStrategy) -> None:
     stands_rightly(judge_strategy(desk(), stated))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.against import REFERENCE
@@ -25,6 +25,7 @@ from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.search.strategy_rows import TIE_SHARE
 from shardwright.tools.validate import validate
 
+from ...examples import examples
 from .hostile_runs import failed_tools, hostile_run, refused_afresh, unanswered
 from .questions import OPEN, SMALL, STATED, question, reference_document
 from .scripts import OPTIONS, SCRIPTS, TOOLS, played, recorder_of, strategy
@@ -34,7 +35,7 @@ WRONG = strategy(1, tp=3)
 RIGHT = strategy(1, tp=2)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SCRIPTS, OPTIONS)
 def test_a_run_ends_with_a_valid_answer_whatever_a_model_says(steps: list[Step], options: Options) -> None:
     ending, result = played(steps, options)
@@ -50,7 +51,7 @@ def test_a_run_ends_with_a_valid_answer_whatever_a_model_says(steps: list[Step],
     assert result.report.model_use.status == ending.status
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SCRIPTS, OPTIONS)
 def test_a_request_never_holds_a_call_without_its_one_answer(steps: list[Step], options: Options) -> None:
     model = ScriptedModel(steps)
@@ -100,7 +101,7 @@ _SPLITS = st.builds(
 
 
 @pytest.mark.parametrize("request_text", [SMALL, OPEN, MOE])
-@settings(max_examples=8)
+@examples(8)
 @given(steps=st.lists(_SPLITS, min_size=1, max_size=4))
 def test_no_model_makes_an_answer_worse_than_the_built_in_one(request_text: str, steps: list[Step]) -> None:
     asked = question(request_text)

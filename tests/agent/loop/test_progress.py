@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.judge import judge_document, judge_text
 from shardwright.agent.loop.progress import Progress
 from shardwright.agent.model.messages import ToolCall
 
+from ...examples import examples
 from .questions import desk, reference_document
 
 
@@ -71,7 +72,7 @@ def test_arguments_that_are_no_json_are_compared_as_they_were_written(arguments:
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["{}", "{", "1"])), max_size=2), max_size=12))
-@settings(max_examples=100)
+@examples(100)
 def test_the_count_is_the_length_of_the_run_of_like_turns(turns: list[list[tuple[str, str]]]) -> None:
     progress, run, last = Progress(), 0, None
     for turn in turns:

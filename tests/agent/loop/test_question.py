@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.question import PINNED, ask
@@ -16,6 +16,7 @@ from shardwright.agent.stated_strategy import read_strategy
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
 
+from ...examples import examples
 from .questions import IMPOSSIBLE, OPEN, SMALL, STATED, question, reference_document
 
 JSON = st.recursive(
@@ -41,7 +42,7 @@ def test_a_request_that_nothing_can_serve_is_refused_before_any_model_is_asked()
 
 
 @given(BLOCKS)
-@settings(max_examples=60)
+@examples(60)
 def test_no_proposal_changes_what_was_asked_for(proposed: dict[str, Any]) -> None:
     asked = question(SMALL)
     pinned = asked.pinned(proposed)
@@ -51,7 +52,7 @@ def test_no_proposal_changes_what_was_asked_for(proposed: dict[str, Any]) -> Non
 
 
 @given(BLOCKS)
-@settings(max_examples=60)
+@examples(60)
 def test_of_an_open_request_only_the_requests_in_flight_are_the_proposals_own(proposed: dict[str, Any]) -> None:
     asked = question(OPEN)
     pinned = asked.pinned(proposed)

@@ -7,10 +7,12 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.shorten import MOST_ITEMS, bounded, short_text, short_value
+
+from ...examples import examples
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -20,7 +22,7 @@ ANY = st.recursive(
 
 
 @given(ANY)
-@settings(max_examples=100)
+@examples(100)
 def test_any_value_becomes_json_and_is_not_changed_twice(value: Any) -> None:
     shown = bounded(value)
     json.dumps(shown, allow_nan=False, ensure_ascii=False).encode("utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shardwright.agent.loop.context import Passages
 from shardwright.agent.loop.loop import Options, run
@@ -18,6 +18,7 @@ from shardwright.agent.loop.transcript import Step as RecordedStep
 from shardwright.agent.model.scripted import ScriptedModel, Step, says
 from shardwright.tools.errors import InputError
 
+from ...examples import examples
 from .questions import SMALL, question
 from .scripts import OPTIONS, SCRIPTS, TOOLS, recorded, recorder_of, strategy
 
@@ -43,7 +44,7 @@ def saved(transcript: Transcript, path: Path) -> Path:
     return path
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(SCRIPTS, OPTIONS)
 def test_the_file_is_whole_after_each_step(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step], options: Options
@@ -55,7 +56,7 @@ def test_the_file_is_whole_after_each_step(
     assert log.kinds[:2] == ["opening", "messages"]
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCRIPTS, OPTIONS)
 def test_any_run_replays_to_the_same_end(steps: list[Step], options: Options) -> None:
     found = replay(recorded(steps, options))

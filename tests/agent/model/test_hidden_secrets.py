@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from shardwright.agent.agent import Agent
@@ -26,6 +26,7 @@ from shardwright.agent.model.redaction import RedactedStream, Redactor
 from shardwright.agent.model.settings import EndpointFlags, read_settings
 from shardwright.agent.report.plan import render_plan
 
+from ...examples import examples
 from ..loop.questions import SMALL, question, reference_document
 from .fault_server import FaultServer, Step, answer, call, delta, refuses, sends, streams
 
@@ -126,7 +127,8 @@ PLACES: dict[str, Callable[[str], Step]] = {
 @example("copy", [])
 @example("node", ["JSON, each letter"])
 @example("rationale in words", ["JSON, each letter", "JSON"])
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@example("words", ["HTML, hexadecimal", "some percent", "HTML, named"])
+@examples(12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(list(PLACES)), LAYERS)
 def test_no_result_and_no_transcript_holds_the_key(tmp_path: Path, place: str, names: list[str]) -> None:
     transcript = tmp_path / "run.json"
@@ -160,7 +162,7 @@ def test_no_output_of_the_command_holds_the_key(
     assert "[redacted]" in seen[0]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(LAYERS, st.lists(st.integers(3, 30), min_size=1, max_size=20))
 def test_a_disguised_key_cut_into_pieces_is_found(names: list[str], lengths: list[int]) -> None:
     text, stream, shown, at = f"it is {disguised(names)} or so", RedactedStream(Redactor([KEY])), "", 0

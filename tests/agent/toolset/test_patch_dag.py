@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from ...examples import examples
 from ..loop.questions import node
 from .benches import FAULTY, GOOD, asked, bench, refused, told
 
@@ -183,7 +184,7 @@ OPERATIONS = st.fixed_dictionaries(
 
 
 @given(st.lists(EDITS, min_size=1, max_size=2) | st.none(), st.lists(OPERATIONS, min_size=1, max_size=3))
-@settings(max_examples=30)
+@examples(30)
 def test_whatever_is_patched_the_result_is_of_what_was_asked_for(
     edits: list[dict[str, Any]] | None, operations: list[dict[str, Any]]
 ) -> None:

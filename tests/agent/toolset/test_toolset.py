@@ -7,7 +7,7 @@ import logging
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.model.messages import ToolCall
@@ -19,6 +19,7 @@ from shardwright.agent.toolset.tool import Answer, Arguments, Bench, Tool
 from shardwright.agent.toolset.toolset import MAX_ANSWER_CHARACTERS, MAX_ARGUMENT_CHARACTERS, Toolset
 from shardwright.tools.errors import InputError
 
+from ...examples import examples
 from .benches import FAULTY, GOOD, asked, bench, call, still_bench
 from .from_schema import from_schema
 
@@ -62,7 +63,7 @@ CALLS = st.lists(
 
 
 @given(CALLS)
-@settings(max_examples=60)
+@examples(60)
 def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> None:
     answered = Toolset(still_bench(), QUICK).answer_all(calls)
     assert [message.tool_call_id for message in answered.messages] == [one.id for one in calls]
@@ -80,7 +81,7 @@ def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
     made = from_schema(tool.spec.parameters)
 
     @given(made)
-    @settings(max_examples=20)
+    @examples(20)
     def answers(arguments: dict[str, Any]) -> None:
         answered = Toolset(bench(), [tool]).answer_all([call(tool.name, arguments)])
         (message,) = answered.messages

@@ -8,13 +8,15 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tests.rules.corruptions import Corruption, corruptions
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.plan.compact import expand
 from shardwright.tools.rules.examples import apply
+
+from ...examples import examples
 
 _FAMILIES = ("ST", "CO", "DP", "PP", "TP", "EP", "SP", "PH", "DE", "GP", "ME", "PE", "EN")
 _KEYS = st.sampled_from(
@@ -38,7 +40,7 @@ _GARBAGE = (
 )  # fmt: skip
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.dictionaries(_KEYS, _ANYTHING, max_size=6))
 def test_any_object_is_read_without_being_changed(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
@@ -48,7 +50,7 @@ def test_any_object_is_read_without_being_changed(document: dict[str, Any]) -> N
         assert repr(read_proposal(read.document).document) == repr(read.document)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.text(alphabet="{}[]()\",:'-> \n=#|/*\\tpx08abcdeg", max_size=300))
 def test_any_text_is_read(text: str) -> None:
     read_proposal(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from shardwright.agent.evaluation.results import CaseResult
@@ -21,6 +21,7 @@ from shardwright.agent.loop.planner import AgentOptions
 from shardwright.tools.errors import InputError
 
 from ...agent.model.fault_server import Step, answer, call, cuts, delta, hangs, refuses, sends, streams, text
+from ...examples import examples
 from . import worlds
 from .worlds import BARE, calls, endpoint, rewritten, scored, strategy
 
@@ -118,7 +119,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=3, suppress_health_check=list(HealthCheck))
+@examples(3, suppress_health_check=list(HealthCheck))
 @given(STEPS)
 def test_any_run_comes_to_the_same(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
     folder = tmp_path_factory.mktemp("tape")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.evaluation.solver import HELD, UNHURRIED, Solver
@@ -20,6 +20,7 @@ from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import Message, ModelRequest, ToolSpec
 
 from ...agent.loop.questions import question
+from ...examples import examples
 from .worlds import found, scored
 
 MOE_16 = "Serve DeepSeek-V3 on 16 H200, 4k in / 1k out, 64 concurrent requests, best throughput"
@@ -142,7 +143,7 @@ def test_the_student_changes_the_degree_that_a_code_is_about_and_no_other(epoch:
     assert {**first, "pp": 0} == {**second, "pp": 0}
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(
     st.lists(
         st.one_of(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.errors import InputError
@@ -16,6 +16,7 @@ from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLo
 from shardwright.tools.performance.serving.policy import Policy
 from shardwright.tools.performance.serving.step_table import StepTable
 
+from ...examples import examples
 from .disaggregated_one_by_one import serve
 from .engines import ENGINE, ROOMY, WINDOWED, simulate
 from .one_by_one import cost, decode_seconds
@@ -63,7 +64,7 @@ def deployed(table: StepTable = ENGINE, **fields: Any) -> Disaggregated:
 
 
 # Derandomised: where equal replicas finish equal requests at once, rounding alone says who is first; both are right.
-@settings(max_examples=200, derandomize=True)
+@examples(200, derandomize=True)
 @given(DEPLOYMENTS, ARRIVALS, LENGTHS)
 def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
     deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths

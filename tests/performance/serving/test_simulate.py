@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.serving.core import run
@@ -17,6 +17,7 @@ from shardwright.tools.performance.serving.policy import Mode, Policy
 from shardwright.tools.performance.serving.records import Seen
 from shardwright.tools.performance.serving.step_table import StepTable
 
+from ...examples import examples
 from .engines import ENGINE, MEETING, ROOMY, WINDOWED, simulate
 from .one_by_one import OneByOne, cost, decode_seconds
 
@@ -45,7 +46,7 @@ POLICIES = st.builds(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.sampled_from([ENGINE, WINDOWED, MEETING]), POLICIES, ARRIVALS, LENGTHS)
 def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
     table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths
@@ -178,7 +179,7 @@ def test_one_prompt_at_a_time_queues_as_m_d_1() -> None:
         assert not times.saturated
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(POLICIES, ARRIVALS, LENGTHS)
 def test_percentiles_are_in_order_and_runs_repeat(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> None:
     policy = replace(policy, token_budget=max(policy.token_budget, lengths.input_tokens))
