@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.compare import compare
 from shardwright.agent.operations.asking import Request
 from shardwright.agent.pipeline import plan
 from shardwright.agent.report.asked import workload_text
@@ -74,3 +75,14 @@ def test_the_later_of_lengths_and_a_length_holds() -> None:
     assert alike.lengths is not None and not alike.lengths.covers("input") and alike.lengths.covers("output")
     pairs = RequestLengths.model_validate({"pairs": [[100, 10]]})
     assert merge_said([Said(lengths=pairs), Said(output_tokens=7)]).lengths is None
+
+
+def test_a_comparison_and_a_refusal_say_lengths_in_words() -> None:
+    alike, unlike = plan(**SMALL, input_tokens=2199).plan, plan(**SMALL, lengths=TAIL).plan
+    assert alike is not None and unlike is not None
+    [told] = [one for one in compare(alike, unlike).question if one.what == "workload lengths"]
+    assert (told.a, told.b) == (None, "input p50 1,000, p95 8,000, at most 49,735")
+    pairs = {"pairs": [[one, 9] for one in range(1, 1000)]}
+    with pytest.raises(InputError) as refused:
+        plan(**SMALL, lengths=pairs, input_tokens=7)
+    assert "lengths = input p50 500, p95 950, at most 999" in str(refused.value) and len(str(refused.value)) < 500

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from pydantic import BaseModel
+
 from ..plan.document import PHASES, Phase, PhaseStrategy
+from ..plan.lengths import Arrivals, RequestLengths
 from .result import BranchShape, Change, Plain, Side
 
 _DEGREES = {
@@ -33,7 +36,7 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
         ("relaxations", ", ".join(a.relaxations) or None, ", ".join(b.relaxations) or None),
     ]
     for block in ("workload", "precision"):
-        one, other = (getattr(side, block).model_dump(mode="json") for side in (a, b))
+        one, other = (_stated(getattr(side, block)) for side in (a, b))
         pairs += [
             (f"{block} {name}", _plain(one.get(name)), _plain(other.get(name)))
             for name in dict.fromkeys((*one, *other))
@@ -43,7 +46,15 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
             yield Change(what=what, a=left, b=right)
 
 
+def _stated(block: BaseModel) -> dict[str, Any]:
+    """The fields of a block as JSON has them, lengths and arrivals as they are."""
+    whole = {name: getattr(block, name, None) for name in ("lengths", "arrivals")}
+    return block.model_dump(mode="json") | {name: value for name, value in whole.items() if value is not None}
+
+
 def _plain(value: Any) -> Plain:
+    if isinstance(value, RequestLengths | Arrivals):
+        return str(value)
     return " to ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 

@@ -69,8 +69,9 @@ def refusal(said: Said, reason: str) -> RequestError:
     """The error that refuses a request for `reason`, with what was understood of it."""
     stated = said.model_dump(
         exclude_defaults=True,
-        exclude={"words", "assumed", "unread", "readings", "model_config_object", "accelerator_object"},
+        exclude={"words", "assumed", "unread", "readings", "model_config_object", "accelerator_object", "trace"},
     )
+    stated |= {name: str(getattr(said, name)) for name in ("lengths", "arrivals") if name in stated}
     understood = tuple(
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )

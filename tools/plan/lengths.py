@@ -25,6 +25,7 @@ MOST_PAIRS = 1000
 
 
 Side = Literal["input", "output"]
+_SIDES: tuple[Side, Side] = ("input", "output")
 
 
 def _scaled(tokens: int, factor: Fraction) -> int:
@@ -168,6 +169,13 @@ class RequestLengths(Sparse):
         pairs = ((_scaled(one, factor), more) if is_input else (one, _scaled(more, factor)) for one, more in self.pairs)
         return RequestLengths(pairs=tuple(pairs))
 
+    def __str__(self) -> str:
+        """How far each side spreads, in words."""
+        spread = self.spread(1, 1)
+        figures = zip(_SIDES, spread.at(0.5), spread.at(0.95), spread.longest, strict=True)
+        words = {side: f"{side} p50 {half:,}, p95 {high:,}, at most {most:,}" for side, half, high, most in figures}
+        return "; ".join(words[side] for side in _SIDES if self.covers(side))
+
     def spread(self, input_tokens: int, output_tokens: int) -> Independent | Joint:
         """What a simulation draws from; a side that is not given has the tokens given here."""
         if self.pairs is not None:
@@ -188,6 +196,10 @@ class Arrivals(Sparse):
     burstiness: Annotated[float, bounds.BURSTINESS.real()] | None = None
     think_time_s: Annotated[float, bounds.THINK_S.real()] | None = None
 
+    def __str__(self) -> str:
+        """What is stated, in words."""
+        return ", ".join(f"{name} {value:g}" for name, value in self if value is not None)
+
 
 # By so much a stated mean may be off: people round, and a fitted tail has no end where ours has one.
 _ROUNDED_SHARE = 0.05
@@ -200,8 +212,7 @@ def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
         PydanticCustomError: they have others, or one is.
     """
     spread = lengths.spread(stated["input_tokens"], stated["output_tokens"])
-    sides: tuple[Side, Side] = ("input", "output")
-    for side, mean in zip(sides, spread.means, strict=True):
+    for side, mean in zip(_SIDES, spread.means, strict=True):
         name, tokens = f"{side}_tokens", stated[f"{side}_tokens"]
         if abs(tokens - mean) > max(1.0, _ROUNDED_SHARE * mean):
             raise _refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
