@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .agent.chat.chat import Chat
     from .agent.compare import compare
     from .agent.evaluation.case import Case
-    from .agent.evaluation.evaluate import Evaluation, evaluate
+    from .agent.evaluation.evaluate import Evaluation, aevaluate, evaluate
     from .agent.evaluation.solver import Solver
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
@@ -78,6 +78,7 @@ __all__ = [
     "ValidationReport",
     "Verification",
     "__version__",
+    "aevaluate",
     "autofix",
     "compare",
     "estimate",
@@ -124,6 +125,7 @@ _HOMES = {
     "Usage": ".agent.model.messages",
     "ValidationReport": ".tools.validate",
     "Verification": ".tools.verify",
+    "aevaluate": ".agent.evaluation.evaluate",
     "autofix": ".agent.fix_api",
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",

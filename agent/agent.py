@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from ..tools.checkpoint import stoppable
+from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError
-from ..tools.language.said import Said
+from .awaited import awaited
+from .intent.intent import Intent
 from .loop.planner import AgentOptions, ModelPlanner
 from .model.client import ModelClient, checked_client
-from .pipeline import intent_of
+from .pipeline import stated_intent
 from .results import PlanResult
+from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .time_limit import within
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
     from .chat.chat import Chat
+    from .reading.reader import ModelReader
     from .search_results import SearchAnswer
 
 
@@ -42,47 +43,114 @@ class Agent(ModelPlanner):
     ) -> None:
         super().__init__(_client_of(client, model), options or AgentOptions())
 
-    def run(self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
-        """Plan for a request in words, a brief, flags, or all of them together.
+    @checks_arguments
+    def run(
+        self,
+        request: str | None = None,
+        *,
+        model: ModelArgument | None = None,
+        hardware: HardwareArgument | None = None,
+        workload: WorkloadArgument | None = None,
+        brief: str | Path | Iterable[str | Path] = (),
+        **stated: Unpack[Arguments],
+    ) -> PlanResult:
+        """Plan for a request in words, a brief, arguments, or all of them together, as `shardwright.plan` takes them.
+
+        Args:
+            request: What to plan, in English or Chinese.
+            model: The model to be planned for, not the one that is asked.
+            hardware: As `plan`.
+            workload: As `plan`.
+            brief: As `plan`.
+            **stated: As `plan`.
+
+        Returns:
+            The plan; `report.model_use` says whose it is and what was spent.
 
         Raises:
-            InputError: as `shardwright.plan`, or the client returned what is no `Reply`.
+            InputError: As `plan`, or the client returned what is no `Reply`.
         """
         reader = self.reader()
-        return self.run_intent(intent_of(request, brief=brief, flags=flags, reader=reader), request, reader)
+        intent = _intent(request, model, hardware, workload, brief, stated, reader)
+        return self.run_intent(intent, request or "", reader)
 
-    async def arun(self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
-        """As `run`, in a thread of its own, for servers. Where the task is cancelled the work stops at its next step; a
-        request to the model that is under way ends with its own time limit.
+    async def arun(
+        self,
+        request: str | None = None,
+        *,
+        model: ModelArgument | None = None,
+        hardware: HardwareArgument | None = None,
+        workload: WorkloadArgument | None = None,
+        brief: str | Path | Iterable[str | Path] = (),
+        **stated: Unpack[Arguments],
+    ) -> PlanResult:
+        """As `run`, awaited, for servers: the work is done in a thread of its own.
+
+        Where the task is cancelled it stops at its next step, and no longer waits for an endpoint; what a client of
+        your own is doing then comes to its end in that thread.
 
         Raises:
-            InputError: as `run`.
+            InputError: As `run`.
         """
-        is_over = threading.Event()
+        return await awaited(
+            lambda: self.run(request, model=model, hardware=hardware, workload=workload, brief=brief, **stated)
+        )
 
-        def work() -> PlanResult:
-            with stoppable(is_over.is_set):
-                return self.run(request, brief=brief, flags=flags)
-
-        try:
-            return await asyncio.to_thread(work)
-        finally:
-            is_over.set()
-
+    @checks_arguments
     def search(
-        self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None, top: int | None = None
+        self,
+        request: str | None = None,
+        *,
+        model: ModelArgument | None = None,
+        hardware: HardwareArgument | None = None,
+        workload: WorkloadArgument | None = None,
+        brief: str | Path | Iterable[str | Path] = (),
+        top: int | None = None,
+        **stated: Unpack[Arguments],
     ) -> SearchAnswer:
         """Rank every legal strategy for what the model and the rules read, as `shardwright.search`.
 
+        Args:
+            request: What to plan, in English or Chinese.
+            model: The model to be planned for, not the one that is asked.
+            hardware: As `plan`.
+            workload: As `plan`.
+            brief: As `plan`.
+            top: Keep so many candidates, and the front.
+            **stated: As `plan`.
+
         Raises:
-            InputError: as `shardwright.search`.
+            InputError: As `shardwright.search`.
         """
         from .search_api import search_intent
 
-        intent = intent_of(request, brief=brief, flags=flags, reader=self.reader())
+        intent = _intent(request, model, hardware, workload, brief, stated, self.reader())
         with within(self.options.time_limit_s):
             return search_intent(intent, top=top)
 
+    async def asearch(
+        self,
+        request: str | None = None,
+        *,
+        model: ModelArgument | None = None,
+        hardware: HardwareArgument | None = None,
+        workload: WorkloadArgument | None = None,
+        brief: str | Path | Iterable[str | Path] = (),
+        top: int | None = None,
+        **stated: Unpack[Arguments],
+    ) -> SearchAnswer:
+        """As `search`, awaited; cancelled it stops as `arun` does.
+
+        Raises:
+            InputError: As `search`.
+        """
+        return await awaited(
+            lambda: self.search(
+                request, model=model, hardware=hardware, workload=workload, brief=brief, top=top, **stated
+            )
+        )
+
+    @checks_arguments
     def chat(self, session: str | Path | None = None) -> Chat:
         """A conversation in which the model answers free text and proposes plans; kept at `session`, if it is given.
 
@@ -92,6 +160,20 @@ class Agent(ModelPlanner):
         from .chat.chat import Chat
 
         return Chat(session, agent=self, time_limit_s=self.options.time_limit_s)
+
+
+def _intent(
+    request: str | None,
+    model: ModelArgument | None,
+    hardware: HardwareArgument | None,
+    workload: WorkloadArgument | None,
+    brief: str | Path | Iterable[str | Path],
+    stated: Arguments,
+    reader: ModelReader | None,
+) -> Intent:
+    """What is asked, with what the model reads in it."""
+    said = said_of_arguments(model, hardware, workload, stated)
+    return stated_intent(request, said, brief=brief, stated=stated, reader=reader)
 
 
 def _client_of(client: Any, model: str | None) -> ModelClient:

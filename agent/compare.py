@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
@@ -41,6 +42,7 @@ class Words:
     text: str
 
 
+@checks_arguments
 def compare(
     a: Document,
     b: Document | Words,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from ..knowledge.index import knowledge
 from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sections
 from ..knowledge.section import Section
+from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError, expect
 from ..tools.plan.performance import Frozen, Sparse
 from ..tools.strict_values import check_text
@@ -74,6 +75,7 @@ class Explanation(Sparse):
         return 0 if self.answers or self.rule is not None else 1
 
 
+@checks_arguments
 def explain(question: str, limit: int = 1) -> Explanation:
     """Answer a topic, a rule id or a question with at most `limit` passages.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from ..tools.arguments import checks_arguments
 from ..tools.autofix.autofix import Chosen, autofix_read
 from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
@@ -31,8 +32,9 @@ _COMPARED = (
 )  # fmt: skip
 
 
+@checks_arguments
 def autofix(
-    document: Mapping[str, Any] | str | Path | Plan,
+    document: Mapping[str, object] | str | Path | Plan,
     *,
     request: str | PlanDefaults | None = None,
     safe_only: bool = False,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
+from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
@@ -17,7 +18,7 @@ from ..tools.catalog.models import find_model
 from ..tools.catalog.names import named_format
 from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
-from ..tools.errors import InputError
+from ..tools.errors import InputError, expect
 from ..tools.importing.caveats import (
     hardware_remarks,
     lengths,
@@ -90,6 +91,7 @@ class Imported(Sparse):
         return tuple(said)
 
 
+@checks_arguments
 def import_plan(
     source: str,
     *,
@@ -109,6 +111,9 @@ def import_plan(
             left to a variable; nothing says on which GPUs it runs. The message says what to add.
         TypeError: an argument that there is not.
     """
+    for name, text in (files or {}).items():
+        expect(name, str, "files", "texts by their names are expected")
+        expect(text, str, f"files: {name}", "a text is expected")
     return imported(read_launch(source, files), said_of_arguments(model, hardware, workload, stated))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..tools.calibration.custom import CustomCalibration
-from ..tools.performance.estimate import estimate
+from ..tools.performance.estimate import estimate_view
 from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import Plan
 from ..tools.plan.performance import PerformanceEstimate
@@ -22,6 +22,6 @@ def judged(
     with collector_paused():
         read = read_document(plan)
         try:
-            return validate_read(read), estimate(read.view, usd_per_gpu_hour, calibration)
+            return validate_read(read), estimate_view(read.view, usd_per_gpu_hour, calibration)
         finally:
             read.view.release()

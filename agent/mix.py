@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 from pydantic import Field
 
+from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
@@ -104,13 +105,14 @@ def kinds_of(value: Any, where: str = "mix") -> Kinds:
     return checked(Kinds, value if isinstance(value, Mapping) else {"workloads": value}, where)
 
 
+@checks_arguments
 def plan_mix(
     request: str | None = None,
     *,
-    workloads: Sequence[Mapping[str, Any]],
+    workloads: Sequence[Mapping[str, object]],
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
-    brief: Iterable[str | Path] = (),
+    brief: str | Path | Iterable[str | Path] = (),
     calibration: CustomCalibration | str | Path | None = None,
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],

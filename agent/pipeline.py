@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
+from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import expect
 from ..tools.language.errors import RequestError
-from ..tools.language.merge import merge_said
 from ..tools.language.said import Said
 from ..tools.performance.limits import figures_of_estimate, percentile_notes, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
     from .reading.reader import ModelReader
 
 
+@checks_arguments
 def plan(
     request: str | None = None,
     *,
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
-    brief: Iterable[str | Path] | Mapping[str, str] = (),
-    flags: Said | None = None,
+    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
     calibration: CustomCalibration | str | Path | None = None,
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
@@ -77,7 +76,7 @@ def plan(
     """
     with within(time_limit_s):
         said = said_of_arguments(model, hardware, workload, stated)
-        intent = stated_intent(request, said, brief=brief, flags=flags, calibration=calibration, stated=stated)
+        intent = stated_intent(request, said, brief=brief, calibration=calibration, stated=stated)
         return plan_intent(intent, keep_stated=not brief)
 
 
@@ -85,18 +84,17 @@ def stated_intent(
     request: str | None,
     said: Said | None,
     *,
-    brief: Iterable[str | Path] | Mapping[str, str] = (),
-    flags: Said | None = None,
+    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
     calibration: CustomCalibration | str | Path | None = None,
     stated: Arguments,
+    reader: ModelReader | None = None,
 ) -> Intent:
     """What a request, a brief and the arguments of a call (`said`) ask for together, `stated` with its whole `serving`.
 
     Raises:
         InputError: as `plan`.
     """
-    both = said if flags is None else merge_said([one for one in (flags, said) if one is not None])
-    intent = intent_of(request, brief=brief, flags=both, calibration=calibration)
+    intent = intent_of(request, brief=brief, flags=said, calibration=calibration, reader=reader)
     serving = stated.get("serving")
     if serving is None:
         return intent
@@ -109,7 +107,7 @@ def stated_intent(
 def intent_of(
     request: str | None = None,
     *,
-    brief: Iterable[str | Path] | Mapping[str, str] = (),
+    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     reader: ModelReader | None = None,
@@ -122,7 +120,6 @@ def intent_of(
         InputError: as `plan`.
     """
     said: list[Said] = []
-    expect(flags, (Said, NoneType), "flags", "a Said is expected")
     if brief:
         said.append(_read("brief", _brief(brief), reader))
     if request is not None:
@@ -138,7 +135,7 @@ def intent_of(
     return intent if own is None else intent.model_copy(update={"calibration": own})
 
 
-def _brief(brief: Iterable[str | Path] | Mapping[str, str]) -> list[tuple[str, str]]:
+def _brief(brief: str | Path | Iterable[str | Path] | Mapping[str, str]) -> list[tuple[str, str]]:
     """The texts of a brief by their names: given as they are, or read from files.
 
     Raises:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Unpack
 
+from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError, expect
@@ -36,13 +37,14 @@ from .stated_arguments import (
 from .time_limit import TIME_LIMIT_S, within
 
 
+@checks_arguments
 def search(
     request: str | None = None,
     *,
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
-    brief: Iterable[str | Path] = (),
+    brief: str | Path | Iterable[str | Path] = (),
     calibration: CustomCalibration | str | Path | None = None,
     top: int | None = None,
     sensitivity: bool = False,

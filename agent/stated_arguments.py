@@ -35,10 +35,10 @@ from .intent.cluster import read_cluster
 from .intent.formats import said_weights
 from .stated_constraints import ConstraintArgument, stated_constraints
 
-ModelArgument = str | Path | Mapping[str, Any]
-HardwareArgument = str | HardwareBlock | Mapping[str, Any]
+ModelArgument = str | Path | Mapping[str, object]
+HardwareArgument = str | HardwareBlock | Mapping[str, object]
 PrecisionArgument = str | PrecisionBlock | Mapping[str, str]
-WorkloadArgument = WorkloadBlock | Mapping[str, Any]
+WorkloadArgument = WorkloadBlock | Mapping[str, object]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 # Lengths that stand in while what was stated of a workload is checked.
@@ -91,7 +91,7 @@ class Arguments(LoadArguments, total=False):
     disaggregated: bool
     engine: str
     rules: Literal["strict", "engine"]
-    serving: ServingBlock | Mapping[str, Any]
+    serving: ServingBlock | Mapping[str, object]
     constraints: Iterable[ConstraintArgument]
     usd_per_gpu_hour: float
     trace: TraceArgument

@@ -15,7 +15,7 @@ from ..tools.catalog.hardware import find_accelerator
 from ..tools.errors import InputError, expect
 from ..tools.plan.constraints import Constraint, DegreeName, Primitive
 
-ConstraintArgument = str | Mapping[str, Any] | Constraint
+ConstraintArgument = str | Mapping[str, object] | Constraint
 FORMS = (
     "[prefill|decode] tp <= 4, tp = 4, no tp; [prefill|decode] replicas = 2; reserved_gpus = 2; reserved_nodes = 1; "
     "free_gb_per_gpu = 10; usd_per_hour <= 40; tp within node; pp across nodes; accelerators = h100-sxm, l40s"

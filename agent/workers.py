@@ -17,8 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from ..tools.checkpoint import checkpoint
+
 Given = TypeVar("Given")
 Result = TypeVar("Result")
+# How often whoever waits for a worker looks whether the work is still wanted.
+_LOOKED_UP_AFTER_S = 0.2
 DIED = "the process that ran it died (killed, perhaps for want of memory)"
 
 
@@ -42,6 +46,7 @@ def local_cores() -> int:
 def in_this_process(work: Callable[[Given], Result], tasks: Iterable[Task[Given]]) -> Finished[Given, Result]:
     """One after another, here."""
     for task in tasks:
+        checkpoint()
         yield task, work(task.given)
 
 
@@ -131,7 +136,8 @@ def _on_lanes(
                 lane = idle.pop()
                 lane.last = waiting.take(lane.last)
                 running[_submitted(lane.pool, work, lane.last)] = lane
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            done, _ = wait(running, timeout=_LOOKED_UP_AFTER_S, return_when=FIRST_COMPLETED)
+            checkpoint()
             for future in done:
                 lane = running.pop(future)
                 idle.append(lane)

@@ -1,6 +1,7 @@
 """The errors that the tools raise on purpose. Each message is one line: what, where, and how to mend it."""
 
 import re
+from collections.abc import Iterable
 
 # A word that is quoted is no longer than this; paths nearly never are.
 MOST_WORD_CHARACTERS = 400
@@ -55,6 +56,18 @@ class UnknownNameError(InputError):
         self.kind = kind
         self.name = name
         self.nearest = nearest
+
+
+class UnknownArgumentError(InputError, TypeError):
+    """A keyword argument that a function does not take; the message names the nearest, or all that there are."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        from difflib import get_close_matches
+
+        names = dict.fromkeys(known)
+        near = get_close_matches(name[:_KEPT_CHARACTERS], names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        super().__init__(f"no argument {name[:_KEPT_CHARACTERS]!r}; {hint}")
 
 
 class MissingFieldError(InputError):

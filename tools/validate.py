@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
+from .arguments import checks_arguments
 from .checkpoint import checked, checkpoint
 from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
@@ -69,7 +70,8 @@ class ValidationReport(Displayed, BaseModel):
         return {name: value for name, value in handler(self).items() if value or name != "brought"}
 
 
-def validate(document: Mapping[str, Any] | str | Path | Plan) -> ValidationReport:
+@checks_arguments
+def validate(document: Mapping[str, object] | str | Path | Plan) -> ValidationReport:
     """Check a plan: an object, a JSON text, the path of a file, or a `Plan`.
 
     Raises:

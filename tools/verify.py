@@ -18,6 +18,7 @@ import jsonpatch
 import jsonpointer
 from pydantic import BaseModel, ConfigDict
 
+from .arguments import checks_arguments
 from .errors import InputError, expect
 from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
@@ -82,7 +83,8 @@ def verify_file(path: Path) -> Verification:
     return verify(cast("dict[str, Any]", found))
 
 
-def verify(certificate: Mapping[str, Any]) -> Verification:
+@checks_arguments
+def verify(certificate: Mapping[str, object]) -> Verification:
     """Check a certificate that was read already; it is not changed.
 
     Raises:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from ...tools.calibration.custom import CustomCalibration, own_calibration
@@ -17,6 +18,7 @@ from ...tools.errors import InputError, ShardwrightError
 from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.language.said import Said
 from ...tools.plan.document import Plan
+from ..awaited import awaited
 from ..intent.intent import Intent
 from ..languages.of_text import language_of
 from ..languages.say import say, speaking
@@ -67,11 +69,14 @@ class Chat:
         width: int = 100,
         time_limit_s: float = TIME_LIMIT_S,
     ) -> None:
+        # A turn that was cancelled may still be on its way to its next step.
+        self._one_turn = Lock()
         self._agent = agent
         self._keeper = Keeper(None if agent is None else agent.client)
-        self.session = session if isinstance(session, Session) else Session(_path(session), self._keeper.text)
-        own = calibration
-        self._calibration = own_calibration(own)
+        if not isinstance(session, Session):
+            session = Session(None if session is None else Path(session), self._keeper.text)
+        self.session = session
+        self._calibration = own_calibration(calibration)
         self._width = width
         self._time_limit_s = time_limit_s
         # A model that cannot call tools proposes plans, but what is said is read without it.
@@ -119,7 +124,8 @@ class Chat:
         Raises:
             InputError: the session cannot be written.
         """
-        return self._turn(text, on_text, tuple(said))
+        with self._one_turn:
+            return self._turn(text, on_text, tuple(said))
 
     def say(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
         """Answer `text`: a request, a change of it, a question, or a command that begins with "/".
@@ -130,7 +136,18 @@ class Chat:
         Raises:
             InputError: the session cannot be written.
         """
-        return self._turn(text, on_text, ())
+        with self._one_turn:
+            return self._turn(text, on_text, ())
+
+    async def asay(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
+        """As `say`, awaited, in a thread of its own.
+
+        Where the task is cancelled the turn is broken off at its next step, as by an interrupt; the next waits.
+
+        Raises:
+            InputError: as `say`.
+        """
+        return await awaited(lambda: self.say(text, on_text))
 
     def close(self) -> None:
         """Give the session back, and end the transcript."""
@@ -290,7 +307,3 @@ class Chat:
 def _built_in(intent: Intent, words: str) -> PlanResult:
     del words
     return plan_intent(intent)
-
-
-def _path(session: str | Path | None) -> Path | None:
-    return None if session is None else Path(session)

@@ -77,6 +77,7 @@ class Session:
             _make_private(path)
         try:
             where = ":memory:" if path is None else path
+            # Turns that are awaited are each answered in a thread of their own, one at a time.
             self._db = sqlite3.connect(where, timeout=0.2, isolation_level=None, check_same_thread=False)
             self._prepare()
         except sqlite3.Error as error:

@@ -38,9 +38,9 @@ def export_command(document: Path, target: str, output: Path | None, output_form
         _check_folder(output, output_format)
     check_places({"-o": None if is_folder else output}, [document])
     plan = typed_plan(document)
-    from ...tools.export.export import export
+    from ...tools.export.export import export, target_named
 
-    found = export(plan, target)
+    found = export(plan, target_named(target))
 
     def report(_: frozenset[Path]) -> None:
         if output_format == "json":

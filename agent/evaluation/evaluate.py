@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic import model_serializer
 
+from ...tools.arguments import checks_arguments
 from ...tools.errors import InputError
+from ..awaited import awaited
 from .baseline import Baseline, read_baseline
 from .comparison import Comparison, compare_runs, same_cases
 from .coverage import coverage_of
@@ -50,6 +52,7 @@ class Evaluation(ResultModel):
         return next(faults, "no reason is known")
 
 
+@checks_arguments
 def evaluate(
     dataset: Dataset | Path | str | None = None,
     solver: Solver | str = "builtin",
@@ -75,6 +78,22 @@ def evaluate(
     return run_evaluation(
         cases, chosen, RunOptions(epochs=epochs, jobs=jobs), baseline=place, with_mutants=with_mutants
     )
+
+
+async def aevaluate(
+    dataset: Dataset | Path | str | None = None,
+    solver: Solver | str = "builtin",
+    *,
+    epochs: int = 1,
+    jobs: int | None = None,
+    baseline: Path | str | None = None,
+) -> Evaluation:
+    """As `evaluate`, awaited; where the task is cancelled no further case is begun and worker processes are ended.
+
+    Raises:
+        InputError: as `evaluate`.
+    """
+    return await awaited(lambda: evaluate(dataset, solver, epochs=epochs, jobs=jobs, baseline=baseline))
 
 
 def run_evaluation(

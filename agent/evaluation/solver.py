@@ -19,6 +19,7 @@ UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0, refe
 HELD = replace(UNHURRIED, reference=True)
 
 
+@runtime_checkable
 class Solver(Protocol):
     """Someone who proposes.
 

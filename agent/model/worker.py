@@ -12,9 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ...tools.checkpoint import checkpoint
 from .deadline import Deadline
 
 T = TypeVar("T")
+# How often whoever waits looks whether the answer is still wanted.
+_LOOKED_UP_AFTER_S = 0.1
 THREAD_NAME = "shardwright-endpoint"
 
 
@@ -63,6 +66,7 @@ def work_until(
 
     Raises:
         OverdueError: the deadline passed first. What `work` raises is raised as it is.
+        StoppedError: the caller's own work was stopped.
     """
     inbox: queue.SimpleQueue[str | _Result[T]] = queue.SimpleQueue()
     line = Line(inbox)
@@ -90,10 +94,13 @@ def _listen(
     inbox: queue.SimpleQueue[str | _Result[T]], deadline: Deadline, on_piece: Callable[[str], None] | None
 ) -> _Result[T]:
     while True:
+        checkpoint()
         try:
-            item = inbox.get(timeout=deadline.left_s())
+            item = inbox.get(timeout=min(deadline.left_s(), _LOOKED_UP_AFTER_S))
         except queue.Empty:
-            raise OverdueError from None
+            if deadline.is_over():
+                raise OverdueError from None
+            continue
         if isinstance(item, _Result):
             return item
         if on_piece is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...tools.engines.names import JUDGED, engine_of, engine_or_usual
 from ...tools.errors import InputError
-from ...tools.export.export import export
+from ...tools.export.export import export, target_named
 from ...tools.export.result import Launch
 from ...tools.plan.elements import as_mapping, as_str
 from .tool import Answer, Bench
@@ -25,7 +25,8 @@ def commands(bench: Bench, handle: str, engine: str | None) -> Answer:
     if engine is not None and engine not in JUDGED:
         raise InputError(f"no engine {engine[:40]!r}: {', '.join(JUDGED)}")
     own = as_str(as_mapping(document.get("serving")).get("engine"))
-    found = export(document, engine or engine_of(own) or engine_or_usual(own))
+    named = engine or engine_of(own) or engine_or_usual(own)
+    found = export(document, target_named(named))
     told: dict[str, Any] = {"handle": handle, "engine": f"{found.engine} {found.engine_version}"}
     if found.refused:
         return Answer({**told, "refused": list(found.refused), "nearest": found.nearest}, "infeasible")

@@ -107,5 +107,5 @@ def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have() -> Non
     asked = "Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.7 ms"
     refused = plan(asked).infeasible
     assert refused is not None and "(--engine vllm --rules engine: vocab_parallel" in refused.reason
-    found = plan(asked, flags=Said(engine="vllm", rules="engine")).plan
+    found = plan(asked, engine="vllm", rules="engine").plan
     assert found is not None and describe(found.strategy) in refused.reason

@@ -34,7 +34,6 @@ _WRONG: dict[str, Callable[[], object]] = {
     "explain: no text": lambda: shardwright.explain(7),  # type: ignore[arg-type]
     "explain: limit": lambda: shardwright.explain("PP003", 10**5000),
     "plan: no text": lambda: shardwright.plan([_ONE]),  # type: ignore[arg-type]
-    "plan: flags": lambda: shardwright.plan(_ONE, flags={"model": "x"}),  # type: ignore[arg-type]
     "plan: calibration": lambda: shardwright.plan(_ONE, calibration=1),  # type: ignore[arg-type]
     "plan: brief": lambda: shardwright.plan(_ONE, brief=[1]),  # type: ignore[list-item]
     "plan: one brief": lambda: shardwright.plan(_ONE, brief="no such file.md"),

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..calibration.custom import CustomCalibration
 from ..errors import InputError
-from ..performance.estimate import estimate
+from ..performance.estimate import estimate_view
 from ..performance.limits import figures_of_estimate, stated_limits
 from ..plan.describe import describe
 from ..plan.document import PHASES, HardwareBlock, Phase, Plan, WorkloadBlock
@@ -25,7 +24,7 @@ from .result import Bottleneck, BranchShape, LimitCheck, Side
 # Violations of a plan that a comparison carries; `validate` lists them all.
 MOST_VIOLATIONS = 20
 
-Document = Plan | Mapping[str, Any] | str | Path
+Document = Plan | Mapping[str, object] | str | Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def _judged(
     report = validate_read(read)
     figures, why = None, None
     try:
-        figures = estimate(read.view, usd_per_gpu_hour, calibration)
+        figures = estimate_view(read.view, usd_per_gpu_hour, calibration)
     except InputError as error:
         why = str(error)
     hardware, serving = plan.hardware, plan.serving

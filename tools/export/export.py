@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..arguments import checks_arguments
 from ..autofix.autofix import autofix
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..importing.launch import request_line
-from ..performance.estimate import estimate
+from ..performance.estimate import estimate_view
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..performance.overlap_halves import is_two_batch
 from ..plan.canonical import content_hash
@@ -61,7 +62,8 @@ _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 
 
-def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
+@checks_arguments
+def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -> Export:
     """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the target `to`.
 
     The target is an engine, or a form that runs one: then the engine is the plan's, or vLLM where it names none. Or it
@@ -70,10 +72,7 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
     Raises:
         InputError: there is no such target, or no plan can be read.
     """
-    known: dict[str, TargetName] = {one: one for one in (*TARGETS, TRACES)}
-    name = known.get(to)
-    if name is None:
-        raise InputError(f"no target {to[:60]!r}: one of {', '.join(known)}")
+    name = target_named(to)
     with collector_paused():
         read = read_document(document)
         if read.plan is None:
@@ -92,6 +91,18 @@ def export(document: Mapping[str, Any] | str | Path | Plan, to: str) -> Export:
         )
         found = _exported(_named(given, target), target, _FORMS.get(name, script))
         return head.model_copy(update=found)
+
+
+def target_named(text: str) -> TargetName:
+    """The target that is called `text`.
+
+    Raises:
+        InputError: there is none.
+    """
+    known: dict[str, TargetName] = {one: one for one in (*TARGETS, TRACES)}
+    if text not in known:
+        raise InputError(f"no target {text[:60]!r}: one of {', '.join(known)}")
+    return known[text]
 
 
 def _traced(plan: Plan) -> Export:
@@ -176,7 +187,7 @@ def _written(
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
     servers, settings = servers_of(layout), settings_of(layout, target.makes)
     commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
-    benchmark = estimate(read.view).benchmark
+    benchmark = estimate_view(read.view).benchmark
     remarks = (*missed, *_remarks(plan, layout, target, settings))
     by_itself = tuple(_by_itself(layout, target))
     card = accelerator.names[0] if accelerator.names else "GPUs"

@@ -11,12 +11,12 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from ..arguments import checks_arguments
 from ..bounds import USD
 from ..calibration.custom import CustomCalibration, own_calibration
 from ..engines.load import LoadToSend
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..plan.document import Plan
 from ..plan.performance import (
     Benchmark,
@@ -155,8 +155,9 @@ def _headroom(layout: LoadedLayout, times: ServingTimes) -> str | None:
     return f"with one of {replicas} replicas lost, {fits}: {verdict} {need:,}; they make {rate:,.0f} tokens/s"
 
 
+@checks_arguments
 def estimate(
-    document: Plan | PlanView | Mapping[str, Any] | str | Path,
+    document: Plan | Mapping[str, object] | str | Path,
     usd_per_gpu_hour: float | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     trace: Trace | str | Path | None = None,
@@ -169,34 +170,44 @@ def estimate(
     Raises:
         InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
     """
-    if not isinstance(document, PlanView):
-        view = _view(document)
-        try:
-            return estimate(view, usd_per_gpu_hour, calibration, trace)
-        finally:
-            view.release()
-    layout = layout_from_view(document)
+    view = _view(document)
+    try:
+        return estimate_view(view, usd_per_gpu_hour, calibration, trace)
+    finally:
+        view.release()
+
+
+def estimate_view(
+    view: PlanView,
+    usd_per_gpu_hour: float | None = None,
+    calibration: CustomCalibration | str | Path | None = None,
+    trace: Trace | str | Path | None = None,
+) -> PerformanceEstimate:
+    """`estimate` of a document that was read already.
+
+    Raises:
+        InputError: as `estimate`.
+    """
+    layout = layout_from_view(view)
     own = own_calibration(calibration)
     if own is not None:
         layout = layout.with_setting(layout.setting.with_calibration(own))
     if usd_per_gpu_hour is not None:
-        expect(usd_per_gpu_hour, (int, float), "usd_per_gpu_hour", "a number is expected")
         if not USD.hold(usd_per_gpu_hour):
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
     described: tuple[str, ...] = ()
     if trace is not None:
-        expect(trace, (Trace, str, Path), "trace", "the path of a file is expected, or what read_trace made of it")
         read = trace if isinstance(trace, Trace) else read_trace(Path(trace))
         workload = under_trace(layout.setting.workload, read)
         layout, described = layout.with_setting(layout.setting.with_workload(workload)), (read.describe(),)
     found = estimate_layout(layout)
     found = found.model_copy(update={"notes": (*described, *found.notes)})
-    name = as_str(document.model.get("name"))
+    name = as_str(view.model.get("name"))
     return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
 
 
-def _view(document: Plan | Mapping[str, Any] | str | Path) -> PlanView:
+def _view(document: Plan | Mapping[str, object] | str | Path) -> PlanView:
     read = read_document(document)
     if read.raw is None:
         raise InputError(f"no plan can be read: {read.faults[0].message}")

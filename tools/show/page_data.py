@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..draw.xml_text import clipped
 from ..errors import InputError
-from ..performance.estimate import estimate
+from ..performance.estimate import estimate_view
 from ..plan.describe import describe
 from ..plan.document import PHASES, Phase
 from ..plan.performance import PerformanceEstimate
@@ -68,7 +68,7 @@ def _figures(read: ReadDocument) -> tuple[PerformanceEstimate | None, str]:
     if read.plan is None:
         return None, f"no figures: it is not a plan document ({clipped(read.faults[0].message, 300)})"
     try:
-        return estimate(read.view), ""
+        return estimate_view(read.view), ""
     except InputError as error:
         return None, f"no figures: {clipped(str(error), 300)}"
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from ....tools.engines.names import engine_or_usual
-from ....tools.export.export import export
+from ....tools.export.export import export, target_named
 from ....tools.plan.document import Plan, ServingBlock
 from ...languages.say import say
 from ...report.export import render_export
@@ -87,6 +87,6 @@ def launch_text(plan: Plan, text: str, width: int) -> str:
         plan = plan.model_copy(
             update={"serving": (plan.serving or ServingBlock()).model_copy(update={"engine": engine})}
         )
-    found = export(plan, target or engine)
+    found = export(plan, target_named(target or engine))
     lines = found.text or render_export(found, title=say("this plan"), width=width)
     return f"{unwritten}\n{lines}" if unwritten else lines

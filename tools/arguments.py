@@ -1,0 +1,135 @@
+"""A public function refuses an argument of another type than its signature says: in one line, before it begins."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from .errors import InputError, UnknownArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_WORDS: dict[type, str] = {
+    str: "a text",
+    Path: "a path",
+    bool: "True or False",
+    Integral: "a whole number",
+    Real: "a number",
+    Mapping: "a mapping",
+    Sequence: "a list",
+    Iterable: "a list",
+    tuple: "a tuple",
+    types.NoneType: "None",
+}
+# What numbers may be, of whatever library: a whole number is a number too.
+_ABSTRACT: dict[type, type] = {int: Integral, float: Real}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """The types that an argument may have; of any where it is `None`."""
+
+    kinds: tuple[type[Any], ...] | None
+
+    def holds(self, value: object) -> bool:
+        """Whether `value` is of one of them; True and False are no numbers."""
+        if self.kinds is None:
+            return True
+        if isinstance(value, bool) and bool not in self.kinds:
+            return False
+        return isinstance(value, self.kinds)
+
+    @property
+    def words(self) -> str:
+        """What is expected: "a text, a path or a mapping"."""
+        named = [_WORDS.get(kind, f"a {kind.__name__}") for kind in self.kinds or ()]
+        named = sorted(dict.fromkeys(named), key=lambda one: one == "None")
+        return " or ".join((", ".join(named[:-1]), named[-1])) if len(named) > 1 else named[0]
+
+
+def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, which raises `InputError` where an argument is of another type than its annotation.
+
+    Types are looked at from outside: that a list holds texts is for the function to see. `**fields: Unpack[T]` takes
+    the keys of T, and each as T says.
+    """
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+            _check(function, name, value)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _check(function: Callable[..., Any], name: str, value: Any) -> None:
+    found = _kinds_of(function).get(name)
+    if isinstance(found, _Kinds):
+        if not found.holds(value):
+            raise InputError(f"{name}: {found.words} is expected, not {type(value).__name__}")
+    elif found is not None:
+        for key, one in cast("dict[str, Any]", value).items():
+            if key not in found:
+                raise UnknownArgumentError(key, (*inspect.signature(function).parameters, *found))
+            if not found[key].holds(one):
+                raise InputError(f"{key}: {found[key].words} is expected, not {type(one).__name__}")
+
+
+@functools.cache
+def _kinds_of(function: Callable[..., Any]) -> dict[str, _Kinds | dict[str, _Kinds]]:
+    """By parameter what it may be; of `**` the same of each key."""
+    # Without what is returned, which may be imported for type checkers alone.
+    written = types.SimpleNamespace(
+        __annotations__={name: one for name, one in function.__annotations__.items() if name != "return"}
+    )
+    found: dict[str, _Kinds | dict[str, _Kinds]] = {}
+    for name, hint in get_type_hints(written, globalns=function.__globals__).items():
+        if get_origin(hint) is Unpack:
+            # A key that is absent is as one that is `None`.
+            fields = get_type_hints(get_args(hint)[0])
+            found[name] = {key: _Kinds(_classes(one | None)) for key, one in fields.items()}
+        else:
+            found[name] = _Kinds(_classes(hint))
+    return found
+
+
+def _classes(hint: Any) -> tuple[type[Any], ...] | None:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        parts = [_classes(one) for one in get_args(hint)]
+        return None if None in parts else tuple(kind for part in parts for kind in part or ())
+    if origin is Literal:
+        return tuple({cast("type[Any]", type(one)) for one in get_args(hint)})
+    if hint is None:
+        return (types.NoneType,)
+    if is_typeddict(hint):
+        return (Mapping,)
+    kind = origin or hint
+    if not isinstance(kind, type) or kind is object or not _can_be_asked(kind):
+        return None
+    return (_ABSTRACT.get(kind, kind),)
+
+
+def _can_be_asked(kind: type) -> bool:
+    """Whether a value can be asked if it is of `kind`: of protocols only those can that say so."""
+    return not getattr(kind, "_is_protocol", False) or getattr(kind, "_is_runtime_protocol", False)
