@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from random import Random
 
 import pytest
@@ -12,15 +13,17 @@ from shardwright.tools.autofix.autofix import autofix
 from .pairs import Pair, agree, broken_by_both, conflicts, in_both_orders, pairs
 
 # All of them take minutes: `benchmarks/repair.py --pairs` looks at every one.
-SOME = Random(11).sample([pair for pair in pairs() if pair not in conflicts()], 20)
+SOME = Random(11).sample([pair for pair in pairs() if pair not in conflicts()], 80)
+PARTS = 4
 
 
-@pytest.mark.parametrize("pair", SOME, ids=str)
-def test_the_order_of_two_repairs_means_nothing(pair: Pair) -> None:
-    document = broken_by_both(pair)
-    if document is None:
-        pytest.skip("no plan of the tables breaks both")
-    assert agree(in_both_orders(document, pair))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_order_of_two_repairs_means_nothing(part: int) -> None:
+    broken = ((pair, document) for pair in SOME[part::PARTS] if (document := broken_by_both(pair)) is not None)
+    looked_at = list(islice(broken, 4))
+    assert len(looked_at) == 4
+    for pair, document in looked_at:
+        assert agree(in_both_orders(document, pair)), pair
 
 
 @pytest.mark.parametrize("pair", sorted(conflicts())[::2], ids=str)

@@ -33,11 +33,17 @@ def findings_of_base(base: str) -> set[str]:
 
 def check(variant: Variant, base: str) -> None:
     """The variant of `base` says what the base itself says: nothing, or the same warning."""
+    assert is_rewritten(variant, base)
+
+
+def is_rewritten(variant: Variant, base: str) -> bool:
+    """Whether the variant finds something to rewrite in `base`, which then says what the base itself says."""
     for seed in SEEDS:
         document = variant(base_plan(base), random.Random(seed))
         if document is None:
-            pytest.skip("nothing to rewrite")
-        assert findings(document) == findings_of_base(base) <= {"GP005 warning"}
+            return False
+        assert findings(document) == findings_of_base(base) <= {"GP005 warning"}, base
+    return True
 
 
 # Those that find nothing to rewrite in some plans.
@@ -55,9 +61,8 @@ PARTIAL = (
 
 
 @pytest.mark.parametrize("variant", PARTIAL, ids=lambda variant: variant.__name__)
-def test_a_variant_rewrites_a_base_plan(variant: Variant) -> None:
-    rewritten = [name for name in base_names() if variant(base_plan(name), random.Random(1)) is not None]
-    assert len(rewritten) >= MIN_BASES
+def test_what_some_plans_can_be_written_as(variant: Variant) -> None:
+    assert len([base for base in base_names() if is_rewritten(variant, base)]) >= MIN_BASES
 
 
 @every_base
@@ -73,31 +78,6 @@ def test_ids_of_any_characters(base: str) -> None:
 @every_base
 def test_devices_of_a_node_under_one_anothers_names(base: str) -> None:
     check(variants.permuted_devices, base)
-
-
-@every_base
-def test_ranks_on_one_anothers_devices(base: str) -> None:
-    check(variants.permuted_ranks, base)
-
-
-@every_base
-def test_reduce_scatter_and_all_gather_in_place_of_all_reduce(base: str) -> None:
-    check(variant_graphs.scattered, base)
-
-
-@every_base
-def test_experts_listed_one_by_one(base: str) -> None:
-    check(variants.experts_one_by_one, base)
-
-
-@every_base
-def test_experts_listed_as_ranges(base: str) -> None:
-    check(variants.experts_as_ranges, base)
-
-
-@every_base
-def test_experts_dealt_out_in_turn(base: str) -> None:
-    check(variants.experts_dealt_out, base)
 
 
 @every_base
@@ -131,11 +111,6 @@ def test_ranks_along_dimensions_that_split_nothing(base: str) -> None:
 
 
 @every_base
-def test_kinds_of_attention_in_other_words(base: str) -> None:
-    check(variants.with_kinds_in_other_words, base)
-
-
-@every_base
 def test_one_cache_write_for_each_shard(base: str) -> None:
     check(variant_graphs.with_a_cache_write_for_each_shard, base)
 
@@ -151,16 +126,6 @@ def test_fields_of_the_config_that_nobody_reads(base: str) -> None:
 
 
 @every_base
-def test_exchanges_written_out_on_one_device(base: str) -> None:
-    check(variant_graphs.with_exchanges_on_one_device, base)
-
-
-@every_base
-def test_replicas_written_as_copies_of_the_first(base: str) -> None:
-    check(variant_graphs.replicas_as_copies, base)
-
-
-@every_base
 def test_every_layer_as_a_block_of_its_own(base: str) -> None:
     check(unrolled, base)
 
@@ -168,11 +133,6 @@ def test_every_layer_as_a_block_of_its_own(base: str) -> None:
 @every_base
 def test_every_layer_with_operators_of_its_own_in_one_block(base: str) -> None:
     check(variant_graphs.layers_side_by_side, base)
-
-
-@every_base
-def test_phases_on_devices_of_their_own(base: str) -> None:
-    check(variant_graphs.phases_on_devices_of_their_own, base)
 
 
 @every_base
