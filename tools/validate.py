@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from .arguments import checks_arguments
-from .checkpoint import checked, checkpoint
+from .checkpoint import checked, checkpoint, doing
 from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
 from .plan.collector import collector_paused
@@ -155,6 +155,7 @@ def _run(rule: Rule, view: PlanView) -> list[Violation]:
 
 def _found(rule: Rule, view: PlanView) -> list[Violation]:
     checkpoint()
+    doing(f"checking rule {rule.id}")
     found: list[Violation] = []
     try:
         found.extend(islice(checked(rule.run(view)), MAX_FINDINGS_OF_A_RULE + 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import click
 
@@ -32,6 +33,7 @@ from .importing import import_command
 from .mcp import mcp_command
 from .planning import plan_command
 from .process import interrupts, unwritten
+from .progress import shown_work
 from .replay import replay_command
 from .search import search_command
 from .serving import serve_command
@@ -40,6 +42,16 @@ from .sweep import sweep_command
 
 # Letters of a message of ours, but for the hint where help is.
 MAX_LINE = 2000
+# What a command does, as a terminal shows it where that takes longer; those that show it themselves are not here.
+_DOES = {
+    "plan": "planning", "search": "searching", "validate": "checking every rule", "fix": "repairing",
+    "verify": "replaying the certificate", "estimate": "estimating", "expand": "unrolling", "show": "drawing",
+    "compare": "comparing", "export": "exporting", "import": "importing", "fidelity": "predicting rows",
+    "measure": "timing kernels", "calibrate": "fitting", "models": "reading models", "hardware": "reading accelerators",
+    "rules": "reading rules", "explain": "searching the knowledge base", "schema": "writing the schema",
+    "replay": "replaying", "doctor": "asking the endpoint",
+}  # fmt: skip
+_SHOWN_AFTER_S = 0.5
 
 
 class OrderedGroup(click.Group):
@@ -145,7 +157,9 @@ def _run(arguments: list[str]) -> int:
         except (KeyError, ValueError):  # of the words to complete
             raise InputError(f"{COMPLETE_VARIABLE} is set, and what else a shell says with it is not") from None
     try:
-        with online(), cli.make_context(PROGRAM, arguments) as context:
+        words = _DOES.get(arguments[0]) if arguments else None
+        shown = nullcontext() if words is None else shown_work(words, after_s=_SHOWN_AFTER_S)
+        with online(), cli.make_context(PROGRAM, arguments) as context, shown:
             return cli.invoke(context)
     except click.exceptions.Exit as shown:  # help, or the version
         return shown.exit_code

@@ -11,7 +11,6 @@ from ...tools.engines.names import ENGINES
 from ...tools.errors import InputError
 from .documents import title_of
 from .flags import COUNT, DTYPE, FILE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
-from .progress import shown_work
 from .streams import (
     STANDARD,
     check_places,
@@ -60,8 +59,7 @@ def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: 
         click.echo("shardwright measure: no accelerator here: the host is timed, for trying it out", err=True)
     # Between processes of a host there is no link worth a time, unless it is asked for.
     chosen = wanted or tuple(name for name in _known_kernels() if not machine.is_host or name != "collectives")
-    with shown_work("timing kernels"):
-        found = measure(machine, chosen, QUICK if quick else FULL)
+    found = measure(machine, chosen, QUICK if quick else FULL)
     text = table_text(found.rows)
     if output is None:
         write_stdout(text)

@@ -187,13 +187,8 @@ class _Front:
 
     def _taken(self, turn: Callable[[Callable[[str], None] | None], ChatAnswer]) -> bool:
         """Take a turn and show its answer, and until then what is done for it; whether the chat goes on."""
-        with shown_work() as make_way:
-
-            def write(piece: str) -> None:
-                make_way(piece)
-                write_piece(piece)
-
-            answer = turn(None if self._as_json else write)
+        with shown_work():
+            answer = turn(None if self._as_json else write_piece)
         if self._as_json:
             write_stdout(answer.model_dump_json())
         else:

@@ -10,7 +10,6 @@ import click
 from .documents import title_of
 from .flags import FILE, output_format
 from .online_flag import online_option
-from .progress import shown_work
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ def fidelity_command(table: Path, output: Path | None, output_format: str) -> in
     from ...tools.fidelity.run import predict_rows, predictions_csv, report_of
     from ...tools.performance.serving_estimate import serve
 
-    with shown_work("predicting rows"):
-        predictions = predict_rows(rows, serve)
+    predictions = predict_rows(rows, serve)
     report = report_of(predictions)
 
     def show(_: frozenset[Path]) -> None:

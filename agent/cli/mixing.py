@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from .flags import INPUT
-from .progress import shown_work
 from .streams import may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, outp
     """
     from ..mix import answer_mix, read_kinds
 
-    with shown_work("searching"):
-        answer = answer_mix(intent, read_kinds(mix))
+    answer = answer_mix(intent, read_kinds(mix))
     document = None if answer.plan is None else answer.plan.model_dump_json(indent=2) + "\n"
 
     def report(unwritten: frozenset[Path]) -> None:

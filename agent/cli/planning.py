@@ -13,7 +13,6 @@ from ..time_limit import within
 from .asking import asked, asks, request_text
 from .flags import FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
-from .progress import shown_work
 from .proposing import agent_of, proposer_options
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
@@ -74,7 +73,7 @@ def plan_command(
         click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
     from ..pipeline import plan_intent
 
-    with shown_work("planning"), within(options["time_limit"]):
+    with within(options["time_limit"]):
         result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
     return result.exit_status or int(options["strict"] and bool(intent.unread))
@@ -101,8 +100,7 @@ def _by_model(
         ServiceError: it did not, and it `must_answer`: nobody but a model was to propose.
         InputError: the transcript could not be written.
     """
-    with shown_work("planning"):
-        result = agent.run_intent(intent, request_text(request) or "", reader)
+    result = agent.run_intent(intent, request_text(request) or "", reader)
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
     if use is None:

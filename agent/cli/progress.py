@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,41 +20,79 @@ def _is_watched() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextmanager
-def shown_work(first: str = "") -> Iterator[Callable[[str], None]]:
-    """One line that says what the work inside does and since when; it is gone at the end.
+def make_way(text: str) -> None:
+    """`text` is about to be written: the line of `shown_work` goes, and comes back with a step after the end of a line."""
+    for line in _LINES:
+        line.make_way(text)
 
-    It begins with `first`, or where that is empty with the first step. What is yielded is to be told of all other text
-    before that is written: the line makes way, and comes back with the next step after the end of a line.
+
+@contextmanager
+def shown_work(first: str = "", after_s: float = 0.0) -> Iterator[None]:
+    """One line that says what the work inside does and since when; it is gone at the end, and for what is written.
+
+    It begins with `first`, once the work has lasted for `after_s`, or where that is empty with the first step.
     """
     if not _is_watched():
-        yield lambda text: None
+        yield
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    line = Progress(*columns, console=Console(stderr=True), transient=True)
-    task, has_room = line.add_task(first, total=None), True
-
-    def show(what: str) -> None:
-        line.update(task, description=one_line(what))
-        if has_room:
-            line.start()
-
-    def make_way(text: str) -> None:
-        nonlocal has_room
-        has_room = text.endswith("\n")
-        if line.live.is_started:
-            line.stop()
-
-    if first:
-        line.start()
+    line = _Line(first, after_s)
+    _LINES.append(line)
     try:
-        with watched(show):
-            yield make_way
+        with watched(line.show):
+            yield
     finally:
-        make_way("")
+        _LINES.remove(line)
+        line.end()
+
+
+class _Line:
+    """The line on the terminal. A timer may start it, so that what is quick shows none."""
+
+    def __init__(self, first: str, after_s: float) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._line = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+        self._task = self._line.add_task(first, total=None)
+        self._has_room, self._lock = True, threading.Lock()
+        self._is_due = not after_s
+        self._timer = threading.Timer(after_s, self._due)
+        self._timer.daemon = True
+        if first and self._is_due:
+            self._start()
+        elif after_s:
+            self._timer.start()
+
+    def show(self, what: str) -> None:
+        """A step begins."""
+        self._line.update(self._task, description=one_line(what))
+        self._start()
+
+    def make_way(self, text: str) -> None:
+        """`text` is about to be written."""
+        with self._lock:
+            self._has_room = text.endswith("\n")
+            if self._line.live.is_started:
+                self._line.stop()
+
+    def end(self) -> None:
+        """The work is done."""
+        self._timer.cancel()
+        self._is_due = False
+        self.make_way("")
+
+    def _due(self) -> None:
+        self._is_due = True
+        self._start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._is_due and self._has_room:
+                self._line.start()
+
+
+_LINES: list[_Line] = []
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from .asking import asked, asks
 from .endpoint_flags import endpoint_options
 from .flags import COUNT, FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
-from .progress import shown_work
 from .proposing import reader_of, reader_option
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
@@ -74,7 +73,7 @@ def search_command(
     from ..search_api import search_intent
 
     # The picture shows every strategy, whatever the table is cut to.
-    with shown_work("searching"), within(time_limit):
+    with within(time_limit):
         answer = search_intent(intent, sensitivity=options["sensitivity"])
     pictures = {} if plot is None else _drawn(answer, plot)
 

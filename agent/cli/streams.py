@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...tools import files
 from ...tools.errors import InputError
 from ...tools.files import utf8_text
+from .progress import make_way
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -98,6 +99,8 @@ def write_piece(text: str | bytes) -> None:
     Raises:
         InputError: standard output cannot be written.
     """
+    if isinstance(text, str):
+        make_way(text)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", errors="replace") if isinstance(text, str) else text)
     sys.stdout.buffer.flush()

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(sys.executable).parent / "shardwright"
 SEARCH = ["search", "--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm"]
 TURNS = b"Llama-3.1-8B on 2 H100, 2k in / 256 out\nwhat if 1 GPU\n"
@@ -44,6 +46,43 @@ def test_a_terminal_shows_what_a_search_does_and_then_the_answer_alone(tmp_path:
     assert b"searching" in shown
     # Its last act is to erase its line.
     assert shown.rstrip().endswith(ERASED)
+
+
+# A command over a plan that takes more than a moment, what follows the plan, and words that a terminal shows meanwhile.
+SLOW = [
+    ("validate", [], b"checking "),
+    ("estimate", [], b"checking "),
+    ("fix", [], b"checking "),
+    ("expand", ["--format", "json"], b"unrolling"),
+    ("show", ["--html"], b"drawing"),
+    ("compare", ["PP2 of TP8"], b"checking "),
+    ("export", ["--to", "vllm"], b"checking "),
+]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "plan.json"
+    stated = ["--model", "llama-3.1-70b", "--hardware", "64x8:h100-sxm", "--concurrency", "512"]
+    subprocess.run([PROGRAM, "plan", *stated, "--objective", "throughput", "-o", path], check=True, capture_output=True)
+    return path
+
+
+@pytest.mark.parametrize(("command", "more", "words"), SLOW)
+def test_whatever_takes_long_says_on_a_terminal_what_it_does_and_into_a_pipe_nothing(
+    command: str, more: list[str], words: bytes, large: Path, tmp_path: Path
+) -> None:
+    arguments = [command, str(large), *more]
+    shown, written = watched(arguments, tmp_path, whole=False)
+    assert words in shown and shown.rstrip().endswith(ERASED)
+    assert b"\x1b" not in written
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True)
+    assert done.returncode == 0 and done.stderr == b""
+
+
+def test_what_is_quick_shows_nothing(tmp_path: Path) -> None:
+    shown, written = watched(["schema"], tmp_path, whole=False)
+    assert b"schema" not in shown and written.startswith(b"{")
 
 
 def test_a_chat_shows_what_each_turn_does_and_then_its_answer(tmp_path: Path) -> None:
