@@ -51,13 +51,24 @@ def compare(
     calibration: CustomCalibration | str | Path | None = None,
     usd_per_gpu_hour: float | None = None,
 ) -> Comparison:
-    """Set plan `a` beside plan `b`, or beside a strategy in words under the model, hardware and load of `a`.
+    """Set two deployments side by side.
 
-    A plan is a `Plan`, an object, a JSON text or the path of a file. A text for `b` that is neither JSON nor the path
-    of a file is read as words; `Words` says so. `calibration` is a user's own, or the path of its file.
+    Args:
+        a: A plan: a `Plan`, an object, a JSON text, or the path of a file.
+        b: Another plan, or a strategy in words or launch commands, placed under the model, hardware and load of `a`.
+            A text that is neither JSON nor the path of a file is read as words; `Words` says so.
+        titles: What reports call the two.
+        calibration: Times of your own, or the path of their file.
+        usd_per_gpu_hour: The price of both; the catalogue's where it is `None`.
 
     Raises:
-        InputError: one of them cannot be read as a plan document, or the words name no strategy.
+        InputError: One of them cannot be read as a plan document, or the words name no strategy.
+
+    Example:
+        >>> import shardwright
+        >>> one = shardwright.plan("Llama-3.2-1B on 2 L4, 512 in / 32 out").plan
+        >>> shardwright.compare(one, "DP2 of TP1").b.valid
+        True
     """
     own = own_calibration(calibration)
     words = b if isinstance(b, Words) else Words(b) if isinstance(b, str) and is_words(b) else None

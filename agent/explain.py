@@ -13,7 +13,7 @@ from ..knowledge.index import knowledge
 from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sections
 from ..knowledge.section import Section
 from ..tools.arguments import checks_arguments
-from ..tools.errors import InputError, expect
+from ..tools.errors import InputError
 from ..tools.plan.performance import Frozen, Sparse
 from ..tools.strict_values import check_text
 
@@ -77,17 +77,28 @@ class Explanation(Sparse):
 
 @checks_arguments
 def explain(question: str, limit: int = 1) -> Explanation:
-    """Answer a topic, a rule id or a question with at most `limit` passages.
+    """The passage of the knowledge base that answers a topic, a rule's id or a question, with its citation.
+
+    Args:
+        question: In English or Chinese.
+        limit: At most so many passages.
+
+    Returns:
+        The passages, best first; where there is none `nearest` cites what comes closest.
 
     Raises:
-        InputError: nothing is asked, more than can be a question, or no text; a rule of a known family does not exist.
+        InputError: The question is empty or too long, or the limit is none that can be.
+
+    Example:
+        >>> import shardwright
+        >>> shardwright.explain("PP003").rule.id
+        'PP003'
     """
     asked = check_text(question, "the question").strip()
     if not asked:
         raise InputError("nothing was asked: give a topic, the id of a rule or a question")
     if len(asked) > MAX_QUESTION_CHARACTERS:
         raise InputError(f"the question is longer than {MAX_QUESTION_CHARACTERS:,} characters; ask in fewer words")
-    expect(limit, int, "limit", "a whole number is expected")
     if not 1 <= limit <= MAX_ANSWERS:
         raise InputError(f"limit: from 1 to {MAX_ANSWERS} answers can be asked for")
     rule_id = _rule_asked_for(asked)

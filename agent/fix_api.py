@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 from ..tools.arguments import checks_arguments
@@ -13,7 +12,7 @@ from ..tools.autofix.autofix import Chosen, autofix_read
 from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
 from ..tools.autofix.result import FixResult
-from ..tools.errors import InputError, expect
+from ..tools.errors import InputError
 from ..tools.files import is_there
 from ..tools.language.request import read_words
 from ..tools.language.said import Said
@@ -36,18 +35,30 @@ _COMPARED = (
 def autofix(
     document: Mapping[str, object] | str | Path | Plan,
     *,
-    request: str | PlanDefaults | None = None,
+    request: str | None = None,
     safe_only: bool = False,
     rules: Collection[str] | None = None,
 ) -> FixResult:
-    """Mend a plan, or a proposal in any other form: an object, a text, the path of a file, or a `Plan`.
+    """Mend a plan, or make one of a proposal in any other form.
 
-    `request`, in words, stands in for what the document leaves out, and for nothing else; with `safe_only` nothing that
-    the author decided is changed; of `rules`, where they are named, only the findings are mended.
+    Args:
+        document: A `Plan`, an object, a JSON text, the path of a file, or a text with a proposal in it.
+        request: What was asked, in words; it stands in for what the document leaves out, and for nothing else.
+        safe_only: Change nothing that the author decided.
+        rules: Mend only what these rules find; all where it is `None`.
+
+    Returns:
+        The plan where one is valid, each fix with its rule and its JSON Patch, and what remains.
 
     Raises:
-        InputError: a file that cannot be read, a request that cannot be, an unknown rule, or no document at all.
+        InputError: A file that cannot be read, a request that cannot be, an unknown rule, or no document at all.
             Whatever a document holds is answered, never raised.
+
+    Example:
+        >>> import shardwright
+        >>> fixed = shardwright.autofix("TP2 for both phases", request="Llama-3.2-1B on 2 L4, 512 in / 32 out")
+        >>> fixed.valid, fixed.plan.strategy.decode.tp
+        (True, 2)
     """
     return fixed(_read(document), request, safe_only=safe_only, rules=rules)
 
@@ -66,7 +77,6 @@ def fixed(
         notes = (*reading.notes, *_contradictions(defaults, reading.read.raw or {}))
         reading = replace(reading, notes=notes)
     else:
-        expect(request, (PlanDefaults, NoneType), "request", "a text is expected")
         defaults = request
     with collector_paused():
         return autofix_read(reading, request=defaults, chosen=chosen)

@@ -101,15 +101,28 @@ def import_plan(
     files: Mapping[str, str] | None = None,
     **stated: Unpack[Arguments],
 ) -> Imported:
-    """The plan that `source` runs: a launch command, a script, a manifest, or TensorRT-LLM's file of options, as text.
+    """What runs today as a plan: launch commands, a script, a manifest, or an engine's file of options.
 
-    `files` are texts by their names: more of what runs, and the options that commands name. Arguments say what no
-    command does, as for `plan`: the GPUs, the load, limits. They win over what a text says.
+    Args:
+        source: The text of it.
+        model: As `plan`, where no command names one.
+        hardware: As `plan`, with a number of nodes or without.
+        workload: As `plan`.
+        files: Texts by their names: more of what runs, and files of options that commands name.
+        **stated: As `plan`; arguments win over what a text says.
+
+    Returns:
+        The plan as it stands, its findings and estimate, and what was not understood. Nothing is mended.
 
     Raises:
-        InputError: nothing that starts an engine, servers of several engines or models, an unknown model; a figure is
-            left to a variable; nothing says on which GPUs it runs. The message says what to add.
-        TypeError: an argument that there is not.
+        InputError: Nothing that starts an engine, servers of several engines or models, an unknown model, a figure
+            that is left to a variable, nothing that says on which GPUs it runs. The message says what to add.
+
+    Example:
+        >>> import shardwright
+        >>> found = shardwright.import_plan("vllm serve Qwen/Qwen3-8B -tp 2", hardware="1x2:h100-sxm")
+        >>> found.valid, found.plan.strategy.prefill.tp
+        (True, 2)
     """
     for name, text in (files or {}).items():
         expect(name, str, "files", "texts by their names are expected")

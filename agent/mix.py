@@ -117,14 +117,28 @@ def plan_mix(
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> MixAnswer:
-    """One plan for several kinds of requests: name, weight, input_tokens, output_tokens and limits of each.
+    """One plan for several kinds of requests at once; limits hold for each kind by itself.
 
-    What else is asked is said as to `search`: in words, as arguments, or both. Limits hold for each kind by itself.
-    After `time_limit_s` seconds the best so far is the answer; `left_out` then says what was not looked at.
+    Args:
+        request: What else is asked, in words, as `search`.
+        workloads: Of each kind its name, weight (its share, in any unit), input_tokens and output_tokens, and where
+            there are such ttft_ms_max, tpot_ms_max and prefix_cache_hit_rate.
+        model: As `plan`.
+        hardware: As `plan`, with a number of nodes.
+        brief: The path of a deployment brief, or several.
+        calibration: Times of your own, or the path of their file.
+        time_limit_s: Seconds after which the best so far is the answer; `left_out` says what was not looked at.
+        **stated: As `plan`.
 
     Raises:
-        InputError: no model, hardware that is left open, a value that cannot be.
-        TypeError: an argument that there is not.
+        InputError: As `plan`, or the hardware is left open.
+
+    Example:
+        >>> import shardwright
+        >>> kinds = [{"name": "chat", "weight": 3, "input_tokens": 512, "output_tokens": 64},
+        ...          {"name": "summary", "weight": 1, "input_tokens": 4096, "output_tokens": 64}]
+        >>> shardwright.plan_mix(workloads=kinds, model="llama-3.2-1b", hardware="1x2:l4").feasible
+        True
     """
     said = said_of_arguments(model, hardware, None, stated)
     intent = stated_intent(request, said, brief=brief, calibration=calibration, stated=stated)

@@ -57,22 +57,43 @@ def plan(
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> PlanResult:
-    """Plan a deployment from a request in words, a brief (files, or texts by name), arguments, or from all of them.
+    """Plan a deployment from a request in words, a brief, arguments, or from all of them.
 
-    Arguments win over words, and words over a brief. `model` is a catalogue name, the path of a config.json, or a
-    config; `hardware` is `2x8:h100-sxm`, the name of an accelerator (then the fewest that do), or a hardware block;
-    `workload` is a block or some of its fields, which may be stated one by one as well (`input_tokens=4096`,
-    `ttft_ms=500`). Further: precision, objective, relaxations, disaggregated, engine, rules, serving,
-    memory_utilization, constraints (`["tp <= 4", "reserved_nodes = 1"]`), usd_per_gpu_hour, trace (a file of requests,
-    or what `read_trace` made of one).
+    Arguments win over words, and words over a brief. What nobody says is assumed, and `report.assumptions` lists it.
 
-    `calibration` is a user's own, or the path of its file: it changes times, never what is legal. After `time_limit_s`
-    seconds the best plan so far is returned; `report.left_out` then says what was not looked at.
+    Args:
+        request: What to plan, in English or Chinese.
+        model: A catalogue name, an id on the Hugging Face Hub, the path of a config.json, or a config as a mapping.
+        hardware: `2x8:h100-sxm` (nodes × GPUs), the name of an accelerator (then the fewest that do), or a block.
+        workload: A block, or some of its fields, which may be stated one by one as well (`input_tokens=4096`).
+        brief: The path of a deployment brief (Markdown, YAML, JSON), or several, or texts by their names.
+        calibration: Times of your own, or the path of their file; they never change what is legal.
+        time_limit_s: Seconds after which the best plan so far is returned; `report.left_out` says what was not
+            looked at.
+        **stated: One of `Arguments` each. The load: input_tokens, output_tokens, input_tokens_range,
+            output_tokens_range, concurrency (requests at once), request_rate (requests/s), prefix_cache_hit_rate and
+            expert_imbalance. Limits: ttft_ms and tpot_ms, or ttft_ms_max and tpot_ms_max (milliseconds, with
+            ttft_statistic and tpot_statistic: mean, p50 … p99), min_tokens_per_second. The answer: objective
+            (latency, throughput, cost), precision (`fp8`; a block; a list or `any` to choose from), relaxations,
+            constraints (`["tp <= 4", "reserved_nodes = 1"]`), disaggregated, engine (`vllm`, `vllm==0.33.0`, `none`),
+            rules, serving, memory_utilization (a share of each GPU), usd_per_gpu_hour. trace: a file of requests, or
+            what `read_trace` made of one, in place of the load.
+
+    Returns:
+        The plan with its estimate and report; where there is none `plan` is `None` and `infeasible` says why.
 
     Raises:
-        InputError: no model, an unknown model or accelerator, an impossible or contradictory figure; a brief cannot be
-            read. The message says what was understood so far.
-        TypeError: an argument that there is not.
+        InputError: No model, an unknown model or accelerator, an impossible or contradictory figure, an argument that
+            there is not (that is a `TypeError` too), a brief that cannot be read. The message says what was
+            understood so far.
+
+    Example:
+        >>> import shardwright
+        >>> found = shardwright.plan("Serve Llama-3.2-1B on one L4, 512 in / 32 out, lowest latency")
+        >>> found.valid, found.plan.strategy.gpu_count
+        (True, 1)
+        >>> shardwright.plan(model="Llama-3.1-405B", hardware="1x1:l4").infeasible.rule
+        'ME001'
     """
     with within(time_limit_s):
         said = said_of_arguments(model, hardware, workload, stated)

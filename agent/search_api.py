@@ -51,20 +51,31 @@ def search(
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> SearchAnswer:
-    """Rank every legal strategy; `request` in words may say what the arguments do not, which win over it.
+    """Rank every legal strategy for what is asked, as `plan` is asked.
 
-    `model` is a catalogue name, the path of a config.json, or a config; `hardware` is `2x8:h100-sxm`, the name of an
-    accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
-    be stated one by one as well (`input_tokens=4096`, `ttft_ms=500`). Further: precision, objective, relaxations,
-    disaggregated, engine, rules, serving, memory_utilization, constraints (`["tp <= 4"]`), usd_per_gpu_hour, trace (a
-    file of requests, or what `read_trace` made of one). `top`
-    keeps only so many candidates, and the front.
-    `sensitivity` searches again for what flips the answer, which takes several times as long. After `time_limit_s`
-    seconds in all the best so far is the answer; `left_out` then says what was not looked at.
+    Args:
+        request: What to plan, in English or Chinese; arguments win over it.
+        model: A catalogue name, an id on the Hugging Face Hub, the path of a config.json, or a config as a mapping.
+        hardware: `2x8:h100-sxm` (nodes × GPUs), the name of an accelerator (then the fewest that do), or a block.
+        workload: A block, or some of its fields, which may be stated one by one as well (`input_tokens=4096`).
+        brief: The path of a deployment brief, or several.
+        calibration: Times of your own, or the path of their file.
+        top: Keep so many candidates, and the Pareto front; all that are listed where it is `None`.
+        sensitivity: Search again for what flips the answer, which takes several times as long.
+        time_limit_s: Seconds after which the best so far is the answer; `left_out` says what was not looked at.
+        **stated: As `plan`.
+
+    Returns:
+        Candidates, the best first, the Pareto front as places among them, and why the other families lost.
 
     Raises:
-        InputError: no model, an unknown model or accelerator, a value that cannot be.
-        TypeError: an argument that there is not.
+        InputError: As `plan`.
+
+    Example:
+        >>> import shardwright
+        >>> found = shardwright.search(model="llama-3.2-1b", hardware="1x2:l4", input_tokens=512, output_tokens=32)
+        >>> found.best.summary
+        'TP2'
     """
     said = said_of_arguments(model, hardware, workload, stated)
     intent = stated_intent(request, said, brief=brief, calibration=calibration, stated=stated)

@@ -97,9 +97,6 @@ class Arguments(LoadArguments, total=False):
     trace: TraceArgument
 
 
-_NAMES = (*LoadArguments.__annotations__, *Arguments.__annotations__)
-
-
 def said_of_arguments(
     model: ModelArgument | None,
     hardware: HardwareArgument | None,
@@ -109,10 +106,8 @@ def said_of_arguments(
     """All that is stated, or `None` where nothing is.
 
     Raises:
-        TypeError: an argument that there is not.
         InputError: a value that cannot be, or an unknown model, accelerator or engine.
     """
-    _refuse_unknown(arguments, _NAMES, "argument", TypeError)
     fields = {**_model(model), **_hardware(hardware)}
     single = {
         _LIMITS.get(name, name): value for name, value in arguments.items() if name in LoadArguments.__annotations__
@@ -155,14 +150,12 @@ def checked(kind: type[_Model], value: Any, where: str) -> _Model:
         ) from None
 
 
-def _refuse_unknown(
-    given: Iterable[str], known: Collection[str], what: str, kind: type[TypeError] | type[InputError]
-) -> None:
+def _refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
     for name in given:
         if name not in known:
             near = get_close_matches(str(name)[:80], known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-            raise kind(f"no {what} {str(name)[:80]!r}{hint}")
+            raise InputError(f"no {what} {str(name)[:80]!r}{hint}")
 
 
 def _model(model: ModelArgument | None) -> dict[str, Any]:
@@ -199,7 +192,7 @@ def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
 
 
 def _workload(stated: dict[str, Any]) -> dict[str, Any]:
-    _refuse_unknown(stated, WorkloadBlock.model_fields, "field of a workload", InputError)
+    _refuse_unknown(stated, WorkloadBlock.model_fields, "field of a workload")
     stated = {name: value for name, value in stated.items() if value is not None}
     # Whether they agree with means and rates is known when everything is.
     apart = {name: checked(kind, stated.pop(name), f"workload.{name}") for name, kind in _APART if name in stated}
@@ -227,7 +220,7 @@ def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None
     if isinstance(precision, Sequence):
         return _choice(precision)
     stated = precision.model_dump() if isinstance(precision, PrecisionBlock) else dict(precision)
-    _refuse_unknown(stated, _PRECISIONS, "field of a precision", InputError)
+    _refuse_unknown(stated, _PRECISIONS, "field of a precision")
     return stated
 
 

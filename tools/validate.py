@@ -72,10 +72,21 @@ class ValidationReport(Displayed, BaseModel):
 
 @checks_arguments
 def validate(document: Mapping[str, object] | str | Path | Plan) -> ValidationReport:
-    """Check a plan: an object, a JSON text, the path of a file, or a `Plan`.
+    """Check a plan against every rule.
+
+    Args:
+        document: A `Plan`, an object, a JSON text, or the path of a file.
+
+    Returns:
+        `valid`, and every finding with its rule, its place, how to mend it and its source.
 
     Raises:
-        InputError: the file cannot be opened or is too large. Whatever a document holds is reported, never raised.
+        InputError: The file cannot be opened or is too large. Whatever a document holds is reported, never raised.
+
+    Example:
+        >>> import shardwright
+        >>> shardwright.validate('{"nodes": []}').valid
+        False
     """
     with collector_paused():
         read = read_document(document)

@@ -19,7 +19,7 @@ import jsonpointer
 from pydantic import BaseModel, ConfigDict
 
 from .arguments import checks_arguments
-from .errors import InputError, expect
+from .errors import InputError
 from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
@@ -85,12 +85,20 @@ def verify_file(path: Path) -> Verification:
 
 @checks_arguments
 def verify(certificate: Mapping[str, object]) -> Verification:
-    """Check a certificate that was read already; it is not changed.
+    """Replay the certificate of a repair, and check all that it says; it is not changed.
+
+    Args:
+        certificate: The object that `shardwright fix --certificate` wrote.
 
     Raises:
-        InputError: it is no certificate.
+        InputError: It is no certificate.
+
+    Example:
+        >>> import shardwright
+        >>> shardwright.verify({"format": "something else"})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        shardwright.tools.errors.InputError: not a certificate: ...
     """
-    expect(certificate, Mapping, "the certificate", "an object is expected")
     if certificate.get("format") != FORMAT or certificate.get("version") != "1":
         raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
     check_value(certificate, "the certificate", most_depth=MAX_WRAPPED_DEPTH)

@@ -140,9 +140,7 @@ class Chat:
             return self._turn(text, on_text, ())
 
     async def asay(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
-        """As `say`, awaited, in a thread of its own.
-
-        Where the task is cancelled the turn is broken off at its next step, as by an interrupt; the next waits.
+        """As `say`, awaited; where the task is cancelled the turn is broken off, and the next one waits for that.
 
         Raises:
             InputError: as `say`.
@@ -290,7 +288,6 @@ class Chat:
     def _work(self, turn_budget: TurnBudget | None) -> Work:
         if turn_budget is None:
             return self._unaided()
-
         reads = turn_budget.options.reader == "model"
         reader = turn_budget.reader() if reads and not self._model_talks else None
         return Work(self.state, turn_budget.plan, self._calibration, self._width, reads=reads, reader=reader)

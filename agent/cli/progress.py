@@ -21,7 +21,7 @@ def _is_watched() -> bool:
 
 
 def make_way(text: str) -> None:
-    """`text` is about to be written: the line of `shown_work` goes, and comes back with a step after the end of a line."""
+    """The line of `shown_work` goes before `text` is written; it comes back with a step after the end of a line."""
     for line in _LINES:
         line.make_way(text)
 

@@ -61,13 +61,24 @@ def evaluate(
     jobs: int | None = None,
     baseline: Path | str | None = None,
 ) -> Evaluation:
-    """How good `solver` is on `dataset`: a file or a folder of cases, those that ship where it is `None`.
+    """How good a proposer is on cases whose right answers are known.
 
-    `solver` is a name, as `eval --solver` takes it, or your own; `epochs` is how often each case is run, on `jobs`
-    processes (one a core where it is `None`); `baseline` is a JSON report to compare with.
+    Args:
+        dataset: A file or a folder of cases; those that ship where it is `None`.
+        solver: Who proposes: a name, as `eval --solver` takes it, or your own.
+        epochs: How often each case is run.
+        jobs: Worker processes; one a core where it is `None`, 1: this process.
+        baseline: A JSON report to compare with.
 
     Raises:
-        InputError: dataset, solver or baseline cannot be read or used.
+        InputError: Dataset, solver or baseline cannot be read or used.
+
+    Example:
+        >>> import shardwright, tempfile, pathlib
+        >>> cases = pathlib.Path(tempfile.mkdtemp(), "cases.jsonl")
+        >>> _ = cases.write_text('{"request": "Llama-3.2-1B on 2 L4, 512 in / 32 out", "strategy": "TP2"}')
+        >>> [one.passed("strategy") for one in shardwright.evaluate(cases, jobs=1).results]
+        [True]
     """
     cases = dataset if isinstance(dataset, Dataset) else read_dataset(None if dataset is None else Path(dataset))
     chosen = solver_named(SolverSpec(solver, dataset_hash=cases.digest)) if isinstance(solver, str) else solver

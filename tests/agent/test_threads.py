@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 import shardwright
+from shardwright.agent.evaluation.dataset import dataset_of_text
 from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.rules.examples import base_plan
 
 THREADS = 8
 LOAD = {"input_tokens": 512, "output_tokens": 32, "concurrency": 4}
+SHORT = {"input_tokens": 512, "output_tokens": 32}
 QUESTIONS = (
     "What is tensor parallelism?",
     "Why is PP003 broken?",
@@ -49,12 +51,23 @@ def _verified(document: dict[str, Any]) -> Any:
     return shardwright.verify(json.loads(json.dumps(certificate(text, shardwright.autofix(text)))))
 
 
+def _evaluated(request: str) -> Any:
+    cases = dataset_of_text(json.dumps({"request": request, "strategy": "TP2"}), "one case")
+    return [one.model_dump(mode="json") for one in shardwright.evaluate(cases, jobs=1).results]
+
+
 CALLS: list[Callable[[], Any]] = [
     *(partial(shardwright.explain, question) for question in QUESTIONS),
     *(partial(shardwright.validate, base_plan(name)) for name in ("moe-ep2", "dense-tp2")),
     *(partial(shardwright.estimate, base_plan(name)) for name in ("moe-ep2", "dense-tp2")),
     *(partial(shardwright.autofix, _broken("moe-ep2", one)) for one in ("ShardNode", "ExpertNode", "PhaseNode")),
     partial(shardwright.compare, base_plan("dense-tp2"), "TP1"),
+    partial(shardwright.export, base_plan("dense-tp2"), "vllm"),
+    partial(shardwright.import_plan, "vllm serve Qwen/Qwen3-8B -tp 2", hardware="1x2:h100-sxm"),
+    partial(
+        shardwright.plan_mix, workloads=[{"name": "a", "weight": 1, **SHORT}], model="llama-3.2-1b", hardware="1x2:l4"
+    ),
+    partial(_evaluated, "Llama-3.2-1B on 2 L4, 512 in / 32 out"),
     partial(_verified, _broken("dense-tp2", "AllReduceNode")),
     partial(_searched, base_plan("moe-ep2")["model"]["config"]),
     partial(_planned, "Serve Llama-3.1-8B on 2 H100, 1k in / 64 out, lowest latency"),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import decimal
+import inspect
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
 import shardwright
+from shardwright.agent.evaluation.dataset import dataset_of_text
 from shardwright.tools.autofix.foreign.claims import MOST_PLACES
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.rules.examples import base_plan
@@ -28,6 +30,7 @@ _READERS: dict[str, Callable[[Any], object]] = {
     "compare": lambda document: shardwright.compare(document, base_plan("dense-tp2")),
     "verify": shardwright.verify,
 }
+_CASES = dataset_of_text('{"request": "Llama-3.2-1B on one L4, 64 in / 8 out", "strategy": "TP1"}', "one case")
 _ONE = "Serve Llama-3.1-8B on 1 H100, 2k in / 256 out"
 _LOAD = {"input_tokens": 8, "output_tokens": 8}
 _WRONG: dict[str, Callable[[], object]] = {
@@ -72,6 +75,59 @@ def test_an_argument_of_a_wrong_kind_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(shardwright.InputError) as refused:
         _WRONG[name]()
     _check_line(refused.value)
+
+
+# Calls that are well, of every public function; each of their arguments is replaced by each of `_ODD`.
+_TINY = {"model": "llama-3.2-1b", "hardware": "1x1:l4", "input_tokens": 64, "output_tokens": 8}
+_KIND = {"name": "a", "weight": 1, "input_tokens": 64, "output_tokens": 8}
+_WELL: dict[str, dict[str, Any]] = {
+    "autofix": {"document": "Llama-3.2-1B, TP1, one L4, 64 in, 8 out"},
+    "compare": {"a": base_plan("dense-1"), "b": "TP1"},
+    "estimate": {"document": base_plan("dense-1")},
+    "evaluate": {"dataset": _CASES, "jobs": 1},
+    "explain": {"question": "PP003"},
+    "export": {"document": base_plan("dense-1"), "to": "vllm"},
+    "import_plan": {"source": "vllm serve Qwen/Qwen3-8B -tp 1", "hardware": "1x1:h100-sxm"},
+    "plan": _TINY,
+    "plan_mix": {"model": "llama-3.2-1b", "hardware": "1x1:l4", "workloads": [_KIND]},
+    "search": _TINY,
+    "validate": {"document": base_plan("dense-1")},
+    "verify": {"certificate": {}},
+}
+_ODD = (
+    None, 3, -1, 2.5, float("nan"), True, "", "nonsense", "\udc80", "x" * 5000, "a\0b", b"bytes", object(), [], [None],
+    ["x"], [[]], {}, {"a": 1}, {1: 2}, {"\udc80": 1}, (1, 2), pathlib.Path("nofile"), pathlib.Path(),
+    pathlib.Path("a\0b"), len, int, np.int64(2), decimal.Decimal(2),
+)  # fmt: skip
+# They run what they are given, on as many processes as they are told.
+_SLOW = {("evaluate", "dataset"): (None,), ("evaluate", "jobs"): (None, 3, np.int64(2))}
+
+
+def test_the_table_has_every_public_function() -> None:
+    functions = {name for name in shardwright.__all__ if inspect.isfunction(getattr(shardwright, name))}
+    assert set(_WELL) == functions - {"aevaluate"}
+
+
+@pytest.mark.parametrize("name", _WELL)
+def test_whatever_an_argument_is_a_call_is_answered_or_refused_by_an_error_of_ours(name: str) -> None:
+    function = getattr(shardwright, name)
+    takes = inspect.signature(function).parameters
+    arguments = [one for one in takes if one != "stated"]
+    arguments += get_type_hints(shardwright.Arguments) if "stated" in takes else []
+    for argument in arguments:
+        for value in _ODD:
+            if any(value is one for one in _SLOW.get((name, argument), ())):
+                continue
+            try:
+                function(**{**_WELL[name], argument: value})
+            except shardwright.ShardwrightError as refused:
+                _check_line(refused)
+
+
+@pytest.mark.parametrize("kind", [shardwright.ShardwrightError, TypeError])
+def test_an_argument_that_there_is_not_is_refused_with_the_nearest(kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="did you mean 'hardware'"):
+        shardwright.plan(**{**_TINY, "hardwear": "1x1:l4"})
 
 
 @pytest.mark.parametrize("text", ["\ufeff{}", "\ufeff\n[]", " \ufeff{}", '\ufeff{"nodes": 1}'])

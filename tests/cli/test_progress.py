@@ -55,7 +55,7 @@ SLOW = [
     ("fix", [], b"checking "),
     ("expand", ["--format", "json"], b"unrolling"),
     ("show", ["--html"], b"drawing"),
-    ("compare", ["PP2 of TP8"], b"checking "),
+    ("compare", ["DP64 of TP8"], b"checking "),
     ("export", ["--to", "vllm"], b"checking "),
 ]
 

@@ -40,10 +40,8 @@ def tree_files() -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(set(names) - ignored(folder, names)))
 
 
-@pytest.fixture(scope="module")
-def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Names of the files in a wheel that was built from a clean copy of the tree, without a network."""
-    folder = tmp_path_factory.mktemp("wheel")
+def built_wheel(folder: Path) -> Path:
+    """A wheel in `folder` that was built from a clean copy of the tree, without a network."""
     shutil.copytree(ROOT, folder / "tree", ignore=ignored)
     (folder / "out").mkdir()
     code = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
@@ -57,7 +55,13 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     (wheel,) = (folder / "out").glob("*.whl")
-    return set(zipfile.ZipFile(wheel).namelist())
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names of the files in a wheel."""
+    return set(zipfile.ZipFile(built_wheel(tmp_path_factory.mktemp("wheel"))).namelist())
 
 
 def test_the_list_of_packages_is_whole() -> None:

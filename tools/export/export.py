@@ -64,13 +64,24 @@ _MISSED_LIMIT = "PE010"
 
 @checks_arguments
 def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -> Export:
-    """What runs a plan (an object, a JSON text, the path of a file, a `Plan`) on the target `to`.
+    """What runs a plan on a target: the text of a script or of a manifest, or why the engine cannot run it.
 
-    The target is an engine, or a form that runs one: then the engine is the plan's, or vLLM where it names none. Or it
-    is `chakra`: execution traces, which need no engine.
+    Args:
+        document: A `Plan`, an object, a JSON text, or the path of a file.
+        to: An engine (`vllm`, `sglang`, `trtllm`); or a form that runs the plan's engine, vLLM where it names none; or
+            `chakra`, execution traces, which need no engine.
+
+    Returns:
+        `text`, the commands of each server, and the check with the figures to expect; `refused` where there are none.
 
     Raises:
-        InputError: there is no such target, or no plan can be read.
+        InputError: There is no such target, or no plan can be read.
+
+    Example:
+        >>> import shardwright
+        >>> one = shardwright.plan("Llama-3.2-1B on 2 L4, TP2, 512 in / 32 out").plan
+        >>> "--tensor-parallel-size 2" in shardwright.export(one, "vllm").text
+        True
     """
     name = target_named(to)
     with collector_paused():

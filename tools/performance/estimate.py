@@ -162,13 +162,25 @@ def estimate(
     calibration: CustomCalibration | str | Path | None = None,
     trace: Trace | str | Path | None = None,
 ) -> PerformanceEstimate:
-    """The estimate of a plan as its graph shows it: a `Plan`, an object, a JSON text, or the path of a file.
+    """The estimate of a plan as its graph shows it, which need not be valid.
 
-    `calibration` is a user's own, or the path of its file. `trace` (the path of a file, or what `read_trace`
-    made of one) has the requests in place of the plan's own load.
+    Args:
+        document: A `Plan`, an object, a JSON text, or the path of a file.
+        usd_per_gpu_hour: US dollars for an hour of one GPU; the catalogue's price where it is `None`.
+        calibration: Times of your own, or the path of their file.
+        trace: The path of a file of requests, or what `read_trace` made of one, in place of the plan's own load.
+
+    Returns:
+        Latency in milliseconds, tokens per second, bytes on each device, the critical path, and the cost.
 
     Raises:
-        InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
+        InputError: The plan cannot be read, or a fact that the arithmetic needs is not known.
+
+    Example:
+        >>> import shardwright
+        >>> one = shardwright.plan("Llama-3.2-1B on one L4, 512 in / 32 out").plan
+        >>> shardwright.estimate(one).latency.ttft_ms > 0
+        True
     """
     view = _view(document)
     try:

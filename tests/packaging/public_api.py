@@ -1,0 +1,83 @@
+"""The public names as text: each with its kind, its signature, its fields and methods, as a review reads them.
+
+    python tests/packaging/public_api.py > tests/cases/public_api.txt
+
+writes down what it is today. A test holds the two together, so that no signature changes unseen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any, ForwardRef, cast, is_typeddict
+
+import shardwright
+
+
+def public_api() -> str:
+    """All public names, a block each, in their order in `__all__`."""
+    return "\n".join("\n".join(_block(name, getattr(shardwright, name))) for name in shardwright.__all__) + "\n"
+
+
+def _block(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, type):
+        if not callable(value):
+            yield f"{type(value).__name__} {name}"
+            return
+        signature = inspect.signature(value)
+        yield f"{_kind(value)} {name} -> {signature.return_annotation}"
+        for one in signature.parameters.values():
+            by_name = "" if one.kind is not one.KEYWORD_ONLY else "by name, "
+            yield f"    {by_name}{_unquoted(str(one))}"
+        return
+    yield f"class {name}({', '.join(base.__name__ for base in value.__bases__)})"
+    seen: set[str] = set()
+    for owner in value.__mro__:
+        # What libraries give is theirs.
+        if owner.__module__.startswith("shardwright.") and (is_typeddict(value) or owner.__name__ != "Protocol"):
+            for line, member in _members(value, owner):
+                if member not in seen:
+                    seen.add(member)
+                    yield f"    {line}"
+
+
+def _members(whole: type, owner: type) -> Iterator[tuple[str, str]]:
+    for name, written in inspect.get_annotations(owner).items():
+        if not name.startswith("_") and not str(written).startswith("ClassVar"):
+            written = written.__forward_arg__ if isinstance(written, ForwardRef) else written
+            yield f"{name}: {written}{'' if _is_required(whole, name) else ' = …'}", name
+    for name, member in vars(owner).items():
+        if name.startswith("_") and (name != "__init__" or dataclasses.is_dataclass(whole)):
+            continue
+        if isinstance(member, property):
+            returned = inspect.signature(cast(Any, member.fget)).return_annotation
+            yield f"{name}: {returned}, read only", name
+        elif isinstance(member, classmethod | staticmethod):
+            yield f"{type(member).__name__} {name}{_unquoted(str(inspect.signature(member.__func__)))}", name
+        elif inspect.isfunction(member):
+            yield f"{_kind(member)} {name}{_unquoted(str(inspect.signature(member)))}", name
+
+
+def _kind(function: object) -> str:
+    return "async def" if inspect.iscoroutinefunction(function) else "def"
+
+
+def _unquoted(signature: str) -> str:
+    """`signature` with annotations as they are written in the source, not as the texts that they are there."""
+    return re.sub(r"""(: |-> )(["'])(.*?)\2""", r"\1\3", signature)
+
+
+def _is_required(whole: Any, name: str) -> bool:
+    if hasattr(whole, "model_fields"):
+        return name not in whole.model_fields or whole.model_fields[name].is_required()
+    if dataclasses.is_dataclass(whole):
+        field = next((one for one in dataclasses.fields(whole) if one.name == name), None)
+        missing = dataclasses.MISSING
+        return field is None or (field.default is missing and field.default_factory is missing)
+    return not is_typeddict(whole) or name in whole.__required_keys__
+
+
+if __name__ == "__main__":
+    print(public_api(), end="")
