@@ -15,7 +15,8 @@ import pytest
 from shardwright.agent.mcp.brief_answer import brief_answer, is_plan, short_report, whole_answer
 from shardwright.agent.mcp.shears import cut_to
 from shardwright.agent.mcp.shelf import Shelf
-from shardwright.agent.mcp.work import Threads
+from shardwright.agent.serve.jobs import Gates
+from shardwright.agent.serve.settings import Limits
 from shardwright.tools.checkpoint import StoppedError, checkpoint, stoppable
 from shardwright.tools.errors import InputError, ServiceError
 
@@ -133,7 +134,7 @@ def _works_until_stopped() -> None:
 
 def test_a_call_that_takes_too_long_is_stopped_and_told_so() -> None:
     with pytest.raises(ServiceError, match=r"stopped after 0.05 seconds"):
-        anyio.run(lambda: Threads(seconds=0.05).run(_works_until_stopped, is_long=True))
+        anyio.run(lambda: Gates(Limits(job_s=0.05)).run(_works_until_stopped, is_long=True))
 
 
 def test_long_calls_wait_for_a_place_and_short_ones_do_not() -> None:
@@ -147,8 +148,8 @@ def test_long_calls_wait_for_a_place_and_short_ones_do_not() -> None:
         under_way -= 1
 
     async def all_at_once(*, is_long: bool) -> None:
-        threads = Threads(at_once=1)
-        await asyncio.gather(*(threads.run(work, is_long=is_long) for _ in range(5)))
+        gates = Gates(Limits(running=1))
+        await asyncio.gather(*(gates.run(work, is_long=is_long) for _ in range(5)))
 
     anyio.run(lambda: all_at_once(is_long=True))
     assert most == 1
@@ -158,10 +159,10 @@ def test_long_calls_wait_for_a_place_and_short_ones_do_not() -> None:
 
 def test_a_place_is_free_again_when_who_waited_has_gone_away() -> None:
     async def give_up() -> str:
-        threads = Threads(at_once=1)
+        gates = Gates(Limits(running=1))
         with anyio.move_on_after(0.05):
-            await threads.run(_works_until_stopped, is_long=True)
+            await gates.run(_works_until_stopped, is_long=True)
         with anyio.fail_after(10):
-            return await threads.run(lambda: "done", is_long=True)
+            return await gates.run(lambda: "done", is_long=True)
 
     assert anyio.run(give_up) == "done"
