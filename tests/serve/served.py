@@ -30,8 +30,8 @@ SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 51
 REQUEST = "Llama-3.1-8B on 2 H100, 512 in, 64 out"
 # A question that is searched for minutes.
 LONG = {
-    "model": "DeepSeek-V3", "hardware": "512x8:h100-sxm", "precision": "any", "input_tokens": 4096, "output_tokens": 512,
-    "concurrency": 4096, "sensitivity": True, "time_limit_s": 100,
+    "model": "DeepSeek-V3", "hardware": "512x8:h100-sxm", "precision": "any", "input_tokens": 4096,
+    "output_tokens": 512, "concurrency": 4096, "sensitivity": True, "time_limit_s": 100,
 }  # fmt: skip
 
 
