@@ -11,13 +11,23 @@ from functools import partial
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp.types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from ..serve.jobs import in_thread
 
 MOST_MESSAGE_BYTES = 32 << 20
 _PIECE_BYTES = 1 << 16
+# After the end of what comes in, answers that are still due are waited for so long.
+_LAST_ANSWERS_S, _LOOKED_UP_AFTER_S = 3.0, 0.01
 # Of a message that is refused the id is looked for among its first fields.
 _HEAD_BYTES = 1000
 _ID = re.compile(rb'\s*\{[^{}\[\]]{0,300}?"id"\s*:\s*(?:(?P<number>-?\d{1,18})\b|"(?P<name>[^"\\]{0,200})")')
@@ -67,6 +77,7 @@ class Wire:
     def __init__(self, source: int, sink: int) -> None:
         self._lines, self._sink = Lines(source), sink
         self._one_at_a_time = anyio.Lock()
+        self._unanswered = 0
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
@@ -81,12 +92,18 @@ class Wire:
                         if isinstance(found, JSONRPCError):
                             await self._write(found)
                         else:
+                            self._unanswered += isinstance(found, JSONRPCRequest)
                             await come_in.send(SessionMessage(found))
+                    # Who pipes requests in closes the pipe at once, and waits for the answers.
+                    with anyio.move_on_after(_LAST_ANSWERS_S):
+                        while self._unanswered > 0:
+                            await anyio.sleep(_LOOKED_UP_AFTER_S)
 
             async def write() -> None:
                 async with go_out:
                     async for one in go_out:
                         await self._write(one.message)
+                        self._unanswered -= isinstance(one.message, JSONRPCResponse | JSONRPCError)
 
             async def until_broken(work: Callable[[], Awaitable[None]]) -> None:
                 try:

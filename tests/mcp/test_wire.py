@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 from shardwright.agent.mcp.wire import MOST_MESSAGE_BYTES
 
-from .talk import INITIALIZE, LONG, Line, line
+from .talk import INITIALIZE, LONG, PROGRAM, Line, line
 
 CALL = {"name": "rules", "arguments": {"id": "PP003"}}
 
@@ -181,3 +182,15 @@ def test_what_anything_else_prints_goes_to_standard_error() -> None:
         status, errors = _end(found)
         assert status == 0
         assert errors.count(b"stray") > 3
+
+
+def test_what_is_piped_in_is_answered_though_the_input_ends_at_once() -> None:
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *({"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(2, 12)),
+    ]
+    text = "".join(f"{json.dumps(one)}\n" for one in asked)
+    done = subprocess.run([PROGRAM, "mcp"], input=text.encode(), capture_output=True, timeout=60)
+    assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [*range(1, 12)]
+    assert done.returncode == 0
