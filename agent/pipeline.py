@@ -71,13 +71,13 @@ def plan(
         time_limit_s: Seconds after which the best plan so far is returned; `report.left_out` says what was not
             looked at.
         **stated: One of `Arguments` each. The load: input_tokens, output_tokens, input_tokens_range,
-            output_tokens_range, concurrency (requests at once), request_rate (requests/s), prefix_cache_hit_rate and
-            expert_imbalance. Limits: ttft_ms and tpot_ms, or ttft_ms_max and tpot_ms_max (milliseconds, with
-            ttft_statistic and tpot_statistic: mean, p50 … p99), min_tokens_per_second. The answer: objective
-            (latency, throughput, cost), precision (`fp8`; a block; a list or `any` to choose from), relaxations,
-            constraints (`["tp <= 4", "reserved_nodes = 1"]`), disaggregated, engine (`vllm`, `vllm==0.33.0`, `none`),
-            rules, serving, memory_utilization (a share of each GPU), usd_per_gpu_hour. trace: a file of requests, or
-            what `read_trace` made of one, in place of the load.
+            output_tokens_range, concurrency (requests at once), request_rate (requests/s), lengths and arrivals
+            (spreads, as the plan format has them), prefix_cache_hit_rate and expert_imbalance. Limits: ttft_ms and
+            tpot_ms, or ttft_ms_max and tpot_ms_max (milliseconds, with ttft_statistic and tpot_statistic: mean,
+            p50 … p99), min_tokens_per_second. The answer: objective (latency, throughput, cost), precision (`fp8`; a
+            block; a list or `any` to choose from), relaxations, constraints (`["tp <= 4", "reserved_nodes = 1"]`),
+            disaggregated, engine (`vllm`, `vllm==0.33.0`, `none`), rules, serving, memory_utilization (a share of each
+            GPU), usd_per_gpu_hour. trace: a file of requests, or what `read_trace` made of one, in place of the load.
 
     Returns:
         The plan with its estimate and report; where there is none `plan` is `None` and `infeasible` says why.

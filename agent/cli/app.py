@@ -47,11 +47,8 @@ _DOES = {
     "plan": "planning", "search": "searching", "validate": "checking every rule", "fix": "repairing",
     "verify": "replaying the certificate", "estimate": "estimating", "expand": "unrolling", "show": "drawing",
     "compare": "comparing", "export": "exporting", "import": "importing", "fidelity": "predicting rows",
-    "measure": "timing kernels", "calibrate": "fitting", "models": "reading models", "hardware": "reading accelerators",
-    "rules": "reading rules", "explain": "searching the knowledge base", "schema": "writing the schema",
-    "replay": "replaying", "doctor": "asking the endpoint",
+    "measure": "timing kernels", "calibrate": "fitting", "replay": "replaying", "doctor": "asking the endpoint",
 }  # fmt: skip
-_SHOWN_AFTER_S = 0.5
 
 
 class OrderedGroup(click.Group):
@@ -158,7 +155,7 @@ def _run(arguments: list[str]) -> int:
             raise InputError(f"{COMPLETE_VARIABLE} is set, and what else a shell says with it is not") from None
     try:
         words = _DOES.get(arguments[0]) if arguments else None
-        shown = nullcontext() if words is None else shown_work(words, after_s=_SHOWN_AFTER_S)
+        shown = nullcontext() if words is None else shown_work(words)
         with online(), cli.make_context(PROGRAM, arguments) as context, shown:
             return cli.invoke(context)
     except click.exceptions.Exit as shown:  # help, or the version

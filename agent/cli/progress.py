@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -27,69 +26,49 @@ def make_way(text: str) -> None:
 
 
 @contextmanager
-def shown_work(first: str = "", after_s: float = 0.0) -> Iterator[None]:
+def shown_work(first: str = "") -> Iterator[None]:
     """One line that says what the work inside does and since when; it is gone at the end, and for what is written.
 
-    It begins with `first`, once the work has lasted for `after_s`, or where that is empty with the first step.
+    It begins with `first`, or where that is empty with the first step.
     """
     if not _is_watched():
         yield
         return
-    line = _Line(first, after_s)
+    line = _Line(first)
     _LINES.append(line)
     try:
         with watched(line.show):
             yield
     finally:
         _LINES.remove(line)
-        line.end()
+        line.make_way("")
 
 
 class _Line:
-    """The line on the terminal. A timer may start it, so that what is quick shows none."""
+    """The line on the terminal."""
 
-    def __init__(self, first: str, after_s: float) -> None:
+    def __init__(self, first: str) -> None:
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         self._line = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
         self._task = self._line.add_task(first, total=None)
-        self._has_room, self._lock = True, threading.Lock()
-        self._is_due = not after_s
-        self._timer = threading.Timer(after_s, self._due)
-        self._timer.daemon = True
-        if first and self._is_due:
-            self._start()
-        elif after_s:
-            self._timer.start()
+        self._has_room = True
+        if first:
+            self._line.start()
 
     def show(self, what: str) -> None:
         """A step begins."""
         self._line.update(self._task, description=one_line(what))
-        self._start()
+        if self._has_room:
+            self._line.start()
 
     def make_way(self, text: str) -> None:
         """`text` is about to be written."""
-        with self._lock:
-            self._has_room = text.endswith("\n")
-            if self._line.live.is_started:
-                self._line.stop()
-
-    def end(self) -> None:
-        """The work is done."""
-        self._timer.cancel()
-        self._is_due = False
-        self.make_way("")
-
-    def _due(self) -> None:
-        self._is_due = True
-        self._start()
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._is_due and self._has_room:
-                self._line.start()
+        self._has_room = text.endswith("\n")
+        if self._line.live.is_started:
+            self._line.stop()
 
 
 _LINES: list[_Line] = []

@@ -79,6 +79,7 @@ def test_an_argument_of_a_wrong_kind_is_refused_in_one_line(name: str) -> None:
 
 # Calls that are well, of every public function; each of their arguments is replaced by each of `_ODD`.
 _TINY = {"model": "llama-3.2-1b", "hardware": "1x1:l4", "input_tokens": 64, "output_tokens": 8}
+_TRACE = str(pathlib.Path(__file__).parents[1] / "cases" / "trace.jsonl")
 _KIND = {"name": "a", "weight": 1, "input_tokens": 64, "output_tokens": 8}
 _WELL: dict[str, dict[str, Any]] = {
     "autofix": {"document": "Llama-3.2-1B, TP1, one L4, 64 in, 8 out"},
@@ -90,6 +91,7 @@ _WELL: dict[str, dict[str, Any]] = {
     "import_plan": {"source": "vllm serve Qwen/Qwen3-8B -tp 1", "hardware": "1x1:h100-sxm"},
     "plan": _TINY,
     "plan_mix": {"model": "llama-3.2-1b", "hardware": "1x1:l4", "workloads": [_KIND]},
+    "read_trace": {"path": _TRACE},
     "search": _TINY,
     "validate": {"document": base_plan("dense-1")},
     "verify": {"certificate": {}},

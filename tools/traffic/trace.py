@@ -8,6 +8,7 @@ from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from random import Random
 
+from ..arguments import checks_arguments
 from ..bounds import REQUESTS_PER_S
 from ..checkpoint import checkpoint
 from ..errors import InputError
@@ -86,15 +87,33 @@ def _span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def read_trace(path: Path, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
+@checks_arguments
+def read_trace(path: str | Path, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
     """The trace in the file at `path`, read as it comes.
+
+    Args:
+        path: A file of Mooncake, Azure, BurstGPT, a load generator's results, or a log with token counts.
+        sample: Requests whose lengths are kept, drawn with `seed`.
+        seed: Of the draw; the same one keeps the same requests.
+
+    Returns:
+        How many requests, their span, lengths, rate and burstiness, and what could not be read.
 
     Raises:
         InputError: it cannot be read, is of no known format, or most of it is no request.
+
+    Example:
+        >>> import pathlib, tempfile, shardwright
+        >>> lines = '{"timestamp": 0, "input_length": 512, "output_length": 32, "hash_ids": [1]}\\n' * 3
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "trace.jsonl")
+        ...     _ = path.write_text(lines)
+        ...     shardwright.read_trace(path).requests
+        3
     """
-    name = shown_path(path)
-    with opened(path, name) as stream:
-        return _trace_of(stream, name, sample, seed)
+    name = shown_path(Path(path))
+    with opened(Path(path), name) as stream:
+        return _trace_of(stream, name, int(sample), int(seed))
 
 
 def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
