@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError
 from .awaited import awaited
-from .intent.intent import Intent
 from .loop.planner import AgentOptions, ModelPlanner
 from .model.client import ModelClient, checked_client
 from .pipeline import stated_intent
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
     from .chat.chat import Chat
-    from .reading.reader import ModelReader
     from .search_results import SearchAnswer
 
 
@@ -71,7 +69,8 @@ class Agent(ModelPlanner):
             InputError: As `plan`, or the client returned what is no `Reply`.
         """
         reader = self.reader()
-        intent = _intent(request, model, hardware, workload, brief, stated, reader)
+        said = said_of_arguments(model, hardware, workload, stated)
+        intent = stated_intent(request, said, brief=brief, stated=stated, reader=reader)
         return self.run_intent(intent, request or "", reader)
 
     async def arun(
@@ -124,7 +123,8 @@ class Agent(ModelPlanner):
         """
         from .search_api import search_intent
 
-        intent = _intent(request, model, hardware, workload, brief, stated, self.reader())
+        said = said_of_arguments(model, hardware, workload, stated)
+        intent = stated_intent(request, said, brief=brief, stated=stated, reader=self.reader())
         with within(self.options.time_limit_s):
             return search_intent(intent, top=top)
 
@@ -160,20 +160,6 @@ class Agent(ModelPlanner):
         from .chat.chat import Chat
 
         return Chat(session, agent=self, time_limit_s=self.options.time_limit_s)
-
-
-def _intent(
-    request: str | None,
-    model: ModelArgument | None,
-    hardware: HardwareArgument | None,
-    workload: WorkloadArgument | None,
-    brief: str | Path | Iterable[str | Path],
-    stated: Arguments,
-    reader: ModelReader | None,
-) -> Intent:
-    """What is asked, with what the model reads in it."""
-    said = said_of_arguments(model, hardware, workload, stated)
-    return stated_intent(request, said, brief=brief, stated=stated, reader=reader)
 
 
 def _client_of(client: Any, model: str | None) -> ModelClient:

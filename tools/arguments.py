@@ -75,7 +75,7 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+        for name, value in _signature(function).bind(*args, **kwargs).arguments.items():
             _check(function, name, value)
         return function(*args, **kwargs)
 
@@ -90,9 +90,14 @@ def _check(function: Callable[..., Any], name: str, value: Any) -> None:
     elif found is not None:
         for key, one in cast("dict[str, Any]", value).items():
             if key not in found:
-                raise UnknownArgumentError(key, (*inspect.signature(function).parameters, *found))
+                raise UnknownArgumentError(key, (*_signature(function).parameters, *found))
             if not found[key].holds(one):
                 raise InputError(f"{key}: {found[key].words} is expected, not {type(one).__name__}")
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import click
 
 from ...tools.errors import InputError, ShardwrightError
 from ..hub.online import online
-from ..report.safe import one_line
+from ..report.safe import short_line
 from . import EXIT_INTERRUPTED
 from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
@@ -40,8 +40,6 @@ from .serving import serve_command
 from .showing import show_command
 from .sweep import sweep_command
 
-# Letters of a message of ours, but for the hint where help is.
-MAX_LINE = 2000
 # What a command does, as a terminal shows it where that takes longer; those that show it themselves are not here.
 _DOES = {
     "plan": "planning", "search": "searching", "validate": "checking every rule", "fix": "repairing",
@@ -155,16 +153,13 @@ def _run(arguments: list[str]) -> int:
             raise InputError(f"{COMPLETE_VARIABLE} is set, and what else a shell says with it is not") from None
     try:
         words = _DOES.get(arguments[0]) if arguments else None
-        shown = nullcontext() if words is None else shown_work(words)
-        with online(), cli.make_context(PROGRAM, arguments) as context, shown:
+        line = nullcontext() if words is None else shown_work(words)
+        with online(), cli.make_context(PROGRAM, arguments) as context, line:
             return cli.invoke(context)
     except click.exceptions.Exit as shown:  # help, or the version
         return shown.exit_code
 
 
 def _refuse(where: str, message: str, status: int) -> int:
-    line = one_line(message)
-    if len(line) > MAX_LINE:  # it quotes what it refuses
-        line = f"{line[: MAX_LINE // 2]} … {line[-MAX_LINE // 2 :]}"
-    click.echo(f"{where}: {line}", err=True)
+    click.echo(f"{where}: {short_line(message)}", err=True)
     return status

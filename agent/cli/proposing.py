@@ -119,14 +119,25 @@ def reader_of(options: dict[str, Any]) -> ModelReader | None:
     Raises:
         InputError: `--reader model` with no endpoint or no model named, or a setting cannot be.
     """
+    reader = options.pop("reader")
+    agent = None if reader == "rules" else usual_agent(options, must_be=reader == "model")
+    return None if agent is None else agent.reader()
+
+
+def usual_agent(options: dict[str, Any], *, must_be: bool = False) -> Agent | None:
+    """The agent of the endpoint that the options name, with the usual budget; `None` where none is named.
+
+    Raises:
+        InputError: none is named and one `must_be`, or a setting cannot be.
+    """
     from ..model.settings import configured, read_settings
 
-    flags, reader = endpoint_flags(options), options.pop("reader")
-    if reader == "rules" or (reader is None and not configured(flags)):
+    flags = endpoint_flags(options)
+    if not must_be and not configured(flags):
         return None
     from ..agent import Agent
     from ..loop.planner import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)
-    return Agent(EndpointClient(settings), options=AgentOptions(prices=settings.prices, mode=settings.mode)).reader()
+    return Agent(EndpointClient(settings), options=AgentOptions(prices=settings.prices, mode=settings.mode))

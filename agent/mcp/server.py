@@ -28,9 +28,11 @@ from mcp.types import (
 from ... import __version__
 from ...prompts.render import render
 from ...tools.errors import ShardwrightError
+from ..report.safe import short_line
+from ..watching import told_now_and_then
 from .prompts import INSTRUCTIONS, prompt, prompt_list
 from .resources import Resources, templates
-from .tools import TOOLS, Bench, refusal_line, refused, told_now_and_then
+from .tools import TOOLS, Bench, refused
 from .work import Run
 
 T = TypeVar("T")
@@ -83,12 +85,13 @@ class _Handlers:
         def show(what: str) -> None:
             loop.call_soon_threadsafe(_put, words, what)
 
+        def work() -> CallToolResult:
+            with told_now_and_then(show):
+                return tool.call(arguments, self._bench)
+
         telling = asyncio.ensure_future(_tell(context, words))
         try:
-            return await self._run(
-                lambda: told_now_and_then(show, lambda: tool.call(arguments, self._bench)),
-                is_long=tool.operation.is_long,
-            )
+            return await self._run(work, is_long=tool.operation.is_long)
         except ShardwrightError as error:  # the work was not taken on, or took too long
             return refused(str(error))
         finally:
@@ -122,7 +125,7 @@ class _Handlers:
         try:
             return await self._run(work, is_long=False)
         except ShardwrightError as error:
-            raise MCPError(INVALID_PARAMS, refusal_line(str(error))) from None
+            raise MCPError(INVALID_PARAMS, short_line(str(error))) from None
 
 
 def _check_first_page(params: PaginatedRequestParams | None) -> None:

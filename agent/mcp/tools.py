@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
-from ...tools.checkpoint import watched
 from ...tools.errors import InputError, ShardwrightError
 from ..operations.all_operations import OPERATIONS
 from ..operations.operation import Operation
-from ..report.safe import one_line
+from ..report.safe import short_line
 from .brief_answer import Brief, brief_answer, is_plan, short_report, whole_answer
 from .schemas import WHOLE, input_schema, output_schema
 from .shelf import Shelf, is_plan_handle
@@ -23,11 +20,6 @@ from .shelf import Shelf, is_plan_handle
 if TYPE_CHECKING:
     from ..agent import Agent
 
-Show = Callable[[str], None]
-# Letters of a refusal; what is longer quotes what it refuses.
-MOST_REFUSAL_CHARACTERS = 2000
-# Words on what is being done come at most so often.
-_BETWEEN_WORDS_S = 0.1
 _LOG = logging.getLogger(__name__)
 
 
@@ -100,35 +92,12 @@ class Bench:
 TOOLS = {operation.name: OperationTool(operation) for operation in OPERATIONS}
 
 
-def refusal_line(message: str) -> str:
-    """Why something is refused, on one line of bounded length."""
-    line = one_line(message)
-    if len(line) <= MOST_REFUSAL_CHARACTERS:
-        return line
-    return f"{line[: MOST_REFUSAL_CHARACTERS // 2]} … {line[-MOST_REFUSAL_CHARACTERS // 2 :]}"
-
-
 def refused(message: str) -> CallToolResult:
     """The answer that says why there is none."""
-    return CallToolResult(content=[TextContent(text=refusal_line(message))], is_error=True)
+    return CallToolResult(content=[TextContent(text=short_line(message))], is_error=True)
 
 
 def _of_kept(cut: Brief) -> str:
     """The handles for whoever reads only the text."""
     lines = [f"{place} is kept as {handle}" for place, handle in cut.kept.items()]
     return "\n\n" + "\n".join([*lines, "A handle stands for its plan in any call."]) if lines else ""
-
-
-def told_now_and_then(show: Show, work: Callable[[], CallToolResult]) -> CallToolResult:
-    """`work`, with `show` told what it does, not more often than anybody reads."""
-    last = 0.0
-
-    def tell(what: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _BETWEEN_WORDS_S:
-            last = now
-            show(one_line(what))
-
-    with watched(tell):
-        return work()

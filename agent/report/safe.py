@@ -10,6 +10,9 @@ _HARMLESS = dict.fromkeys(
     "�",
 )
 
+# Letters of a line that says what is wrong.
+MAX_LINE = 2000
+
 
 def harmless(text: str) -> str:
     """`text` without control characters other than the newline."""
@@ -19,3 +22,11 @@ def harmless(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` on a single line that is safe to print."""
     return harmless(" ".join(text.split()))
+
+
+def short_line(text: str) -> str:
+    """`text` as `one_line`, with its middle left out where it is longer than messages of ours are."""
+    line = one_line(text)
+    if len(line) <= MAX_LINE:  # what is longer quotes what it refuses
+        return line
+    return f"{line[: MAX_LINE // 2]} … {line[-MAX_LINE // 2 :]}"

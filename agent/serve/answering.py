@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -16,9 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ...tools.checkpoint import watched
 from ...tools.errors import ShardwrightError
-from ..report.safe import one_line
+from ..watching import told_now_and_then
 from .jobs import Gate
 from .refusals import RefusalError, broken, refusal_of
 
@@ -30,8 +28,6 @@ Frame = Callable[[str, bytes], bytes]
 
 NO_STORE = {"Cache-Control": "no-store"}
 EVENTS = "text/event-stream"
-# Words on what is being done come at most so often.
-_BETWEEN_WORDS_S = 0.1
 # So often something is sent, so that nothing between us and the client takes the silence for the end.
 _SIGN_OF_LIFE_S = 10.0
 _CLIENT_GONE = 499
@@ -91,17 +87,8 @@ def done(work: Work, tell: Tell) -> bytes:
     Raises:
         RefusalError: the library refuses it.
     """
-    last = 0.0
-
-    def show(what: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _BETWEEN_WORDS_S:
-            last = now
-            tell("progress", {"doing": one_line(what)})
-
     try:
-        with watched(show):
+        with told_now_and_then(lambda what: tell("progress", {"doing": what})):
             return work(tell)
     except ShardwrightError as error:
         raise refusal_of(error) from error

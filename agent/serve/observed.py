@@ -115,7 +115,7 @@ def log_fault(fault: BaseException) -> None:
 
 
 def resident_bytes() -> int:
-    """Memory that this process holds; its peak where the system does not say."""
+    """Memory that this process holds; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - a file of the system
             import resource

@@ -10,11 +10,9 @@ from starlette.responses import Response
 
 from ...tools.errors import InputError, ServiceError, ShardwrightError
 from ..model.client import EndpointError
-from ..report.safe import one_line
+from ..report.safe import short_line
 
 Kind = Literal["input", "too_large", "busy", "timeout", "forbidden", "unauthorized", "service", "not_found"]
-# Letters of a message; what is longer quotes what it refuses.
-_MOST_LETTERS = 2000
 # Paths whose errors have the shape that clients of OpenAI read.
 OPENAI_PATHS = "/v1/"
 _OPENAI_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
@@ -27,11 +25,8 @@ class RefusalError(Exception):
     def __init__(
         self, status: int, kind: Kind, message: str, *, retry_after_s: int | None = None, code: str | None = None
     ) -> None:
-        line = one_line(message)
-        if len(line) > _MOST_LETTERS:
-            line = f"{line[: _MOST_LETTERS // 2]} … {line[-_MOST_LETTERS // 2 :]}"
-        super().__init__(line)
-        self.status, self.kind, self.message = status, kind, line
+        self.status, self.kind, self.message = status, kind, short_line(message)
+        super().__init__(self.message)
         self.retry_after_s, self.code = retry_after_s, code
 
     @property
