@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-import shardwright
+from ..plan_files import good_and_broken
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -26,14 +26,7 @@ def run(name: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a plan that keeps every rule and one that breaks one."""
-    folder = tmp_path_factory.mktemp("plans")
-    result = shardwright.plan(model="Llama-3.1-8B", hardware="1x2:l40s", input_tokens=1024, output_tokens=128)
-    assert result.plan is not None
-    document = result.plan.model_dump(mode="json")
-    (folder / "good.json").write_text(json.dumps(document), encoding="utf-8")
-    document["strategy"]["gpu_count"] = 16
-    (folder / "broken.json").write_text(json.dumps(document), encoding="utf-8")
-    return folder
+    return good_and_broken(tmp_path_factory.mktemp("plans"), "broken.json", "1x2:l40s")
 
 
 def test_every_example_is_tried_here() -> None:

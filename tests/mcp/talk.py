@@ -17,8 +17,6 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
 PROGRAM = str(Path(sys.executable).parent / "shardwright")
-SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
-COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
 # More than ten seconds of work.
 LONG = {
     "request": "Serve DeepSeek-V3 on 64 nodes of 8 H200, 4k in / 1k out, highest throughput",

@@ -11,7 +11,8 @@ from mcp.shared.exceptions import MCPError
 from shardwright.knowledge.index import knowledge
 from shardwright.tools.plan.schema import plan_schema
 
-from .talk import COMMAND, SMALL, Talk
+from ..agent.operations.asked import COMMAND, SMALL
+from .talk import Talk
 
 
 def _all(talk: Talk) -> list[str]:

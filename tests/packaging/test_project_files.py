@@ -19,6 +19,8 @@ import yaml
 import shardwright
 from shardwright.docs.make.not_run import commands, wrong_call
 
+from ..plan_files import good_and_broken
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -30,14 +32,7 @@ VERSION = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a plan that keeps every rule, and one that breaks one; its name has a blank."""
-    folder = tmp_path_factory.mktemp("plans")
-    result = shardwright.plan(model="Llama-3.1-8B", hardware="1x1:l40s", input_tokens=1024, output_tokens=128)
-    assert result.plan is not None
-    document = result.plan.model_dump(mode="json")
-    (folder / "good.json").write_text(json.dumps(document), encoding="utf-8")
-    document["strategy"]["gpu_count"] = 16
-    (folder / "broken one.json").write_text(json.dumps(document), encoding="utf-8")
-    return folder
+    return good_and_broken(tmp_path_factory.mktemp("plans"), "broken one.json", "1x1:l40s")
 
 
 def test_the_workflow_runs_what_anybody_runs_on_every_python_that_is_named() -> None:

@@ -6,31 +6,10 @@ Nothing here can be used where Playwright or a browser (Chromium or Chrome) is n
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 SMALL_REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in / 128 out, lowest latency"
 WIDE = {"width": 1400, "height": 900}
-
-
-@contextmanager
-def launched() -> Iterator[Any]:
-    """A browser; the test is skipped where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    if BROWSER is None:
-        pytest.skip("no Chromium or Chrome is installed")
-    with sync_api.sync_playwright() as playwright:
-        # Chromium refuses a sandbox to root, as which containers run.
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
-        yield browser
-        browser.close()
 
 
 class Page:

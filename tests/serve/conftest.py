@@ -10,7 +10,10 @@ import pytest
 
 from shardwright.agent.operations.all_operations import OPERATIONS
 
-from .served import SMALL, Server, in_thread
+from ..agent.operations.asked import SMALL
+from ..browser import launched
+from .browsing import Page
+from .served import Server, in_thread
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +32,17 @@ def client(served: Server) -> Iterator[httpx2.Client]:
 def plan() -> dict[str, Any]:
     operation = next(one for one in OPERATIONS if one.name == "plan")
     return operation.answer(operation.question(SMALL)).plan.model_dump(mode="json")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(chromium: Any, served: Server) -> Iterator[Page]:
+    found = Page(chromium, served.url)
+    yield found
+    assert found.noise == []
+    found.context.close()

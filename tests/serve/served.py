@@ -26,8 +26,6 @@ from shardwright.agent.serve.parts import Parts
 from shardwright.agent.serve.server import server_of
 from shardwright.agent.serve.settings import Limits, Settings
 
-SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
-REQUEST = "Llama-3.1-8B on 2 H100, 512 in, 64 out"
 # A question that is searched for minutes.
 LONG = {
     "model": "DeepSeek-V3", "hardware": "512x8:h100-sxm", "precision": "any", "input_tokens": 4096,

@@ -10,7 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from .served import LONG, REQUEST, Server, as_process, events_of, in_thread, until
+from ..agent.operations.asked import REQUEST
+from .served import LONG, Server, as_process, events_of, in_thread, until
 
 EVENTS = {"Accept": "text/event-stream"}
 

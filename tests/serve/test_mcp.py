@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..mcp.talk import SMALL, connected
+from ..agent.operations.asked import SMALL
+from ..mcp.talk import connected
 from .served import as_process
 
 

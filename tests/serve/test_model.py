@@ -11,7 +11,8 @@ from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.agent.model.scripted import ScriptedModel, says
 
-from .served import REQUEST, SMALL, events_of, in_thread
+from ..agent.operations.asked import REQUEST, SMALL
+from .served import events_of, in_thread
 
 
 def test_the_model_answers_in_a_session() -> None:

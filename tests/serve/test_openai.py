@@ -5,7 +5,8 @@ from __future__ import annotations
 import openai
 import pytest
 
-from .served import REQUEST, Server, in_thread
+from ..agent.operations.asked import REQUEST
+from .served import Server, in_thread
 
 MORE = "now with 1 GPU"
 

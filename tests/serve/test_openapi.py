@@ -13,7 +13,8 @@ from schemathesis import Case, GenerationMode
 
 from shardwright.agent.operations.all_operations import OPERATIONS
 
-from .served import REQUEST, SMALL, Server, in_thread
+from ..agent.operations.asked import REQUEST, SMALL
+from .served import Server, in_thread
 
 FEW = settings(
     max_examples=8,

@@ -12,30 +12,17 @@ from shardwright.agent.operations.all_operations import OPERATIONS
 from shardwright.agent.operations.operation import Operation
 from shardwright.agent.serve.operation_routes import is_short
 
-from .served import REQUEST, SMALL, events_of
+from ..agent.operations.asked import REQUEST, SMALL, questions
+from .served import events_of
 
-COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
 BY_NAME: dict[str, Operation[Any, Any]] = {one.name: one for one in OPERATIONS}
 # Differs from run to run.
 CLOCK = ("seconds",)
 
 
 def _questions(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {
-        "plan": {"request": REQUEST},
-        "search": {**SMALL, "top": 3},
-        "validate": {"plan": plan},
-        "fix": {"proposal": "TP2", "request": REQUEST},
-        "estimate": {"plan": json.dumps(plan)},
-        "compare": {"a": plan, "b": COMMAND},
-        "export": {"plan": plan, "to": "vllm"},
-        "import": {"source": COMMAND, "hardware": "1x2:h100-sxm"},
-        "show": {"plan": plan, "form": "svg"},
-        "rules": {"id": "pp003"},
-        "models": {"name": "qwen3-32b"},
-        "hardware": {"name": "h100-sxm"},
-        "explain": {"question": "pipeline bubble", "limit": 2},
-    }
+    shorter = {"hardware": {"name": "h100-sxm"}, "explain": {"question": "pipeline bubble", "limit": 2}}
+    return {**questions(plan), **shorter, "show": {"plan": plan, "form": "svg"}}
 
 
 def _steady(value: Any) -> Any:

@@ -5,29 +5,12 @@ Skipped where Playwright or a browser (Chromium or Chrome) is not installed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from shardwright.agent.serve.settings import Settings
 
-from .browsing import SMALL_REQUEST, Page, launched
+from .browsing import SMALL_REQUEST, Page
 from .served import Server, in_thread, until
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launched() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(chromium: Any, served: Server) -> Iterator[Page]:
-    found = Page(chromium, served.url)
-    yield found
-    assert found.noise == []
-    found.context.close()
 
 
 def test_an_example_is_one_click_from_its_plan_with_figures_ranges_and_sources(page: Page) -> None:

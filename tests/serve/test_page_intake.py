@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .browsing import Page, launched
-from .served import Server
+from .browsing import Page
 
 COMMAND = "vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 1 --max-num-seqs 8"
 BRIEF = "# Deployment\n\n- Model: Llama-3.1-8B\n- Hardware: 2 x H100\n- Input: 512 tokens\n- Output: 64 tokens\n"
@@ -19,20 +17,6 @@ CONFIG = {
     "max_position_embeddings": 8192, "torch_dtype": "bfloat16",
 }  # fmt: skip
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launched() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(chromium: Any, served: Server) -> Iterator[Page]:
-    found = Page(chromium, served.url)
-    yield found
-    assert found.noise == []
-    found.context.close()
 
 
 def test_a_plan_is_checked_estimated_and_shown(page: Page, plan: dict[str, Any]) -> None:

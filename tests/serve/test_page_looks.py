@@ -13,18 +13,12 @@ from typing import Any
 
 import pytest
 
-from .browsing import SMALL_REQUEST, Page, launched
+from .browsing import SMALL_REQUEST, Page
 from .served import Server
 
 SHEETS = ("picture", "request", "memory", "strategies", "findings", "compare", "export")
 PHONE = {"width": 390, "height": 844}
 PARTS = files("shardwright.agent.serve").joinpath("page")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launched() as browser:
-        yield browser
 
 
 def filled(page: Page) -> Iterator[str]:

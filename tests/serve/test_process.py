@@ -15,7 +15,8 @@ import pytest
 
 from shardwright.agent.cli.app import run
 
-from .served import LONG, REQUEST, as_process
+from ..agent.operations.asked import REQUEST
+from .served import LONG, as_process
 
 TOKEN = "correct-horse-battery-staple"
 

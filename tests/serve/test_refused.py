@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from .served import REQUEST, Server, in_thread, raw, until
+from ..agent.operations.asked import REQUEST
+from .served import Server, in_thread, raw, until
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "serve_refused.json").read_text())
 # Bodies that are too long, or no text, for a table.

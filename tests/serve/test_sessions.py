@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from .served import LONG, REQUEST, Server, events_of, in_thread, until
+from ..agent.operations.asked import REQUEST
+from .served import LONG, Server, events_of, in_thread, until
 
 LONG_WORDS = f"{LONG['model']} on 512 H100, 4096 in, 512 out, 512 concurrent"
 

@@ -6,8 +6,6 @@ Skipped where Playwright or a browser (Chromium or Chrome) is not installed.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,19 +18,13 @@ from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.show.page import page
 
-sync_api = pytest.importorskip("playwright.sync_api")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome is installed")
+from ..browser import launched
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        # Chromium refuses a sandbox to root, as which containers run.
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 class Opened:

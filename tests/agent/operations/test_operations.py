@@ -15,9 +15,9 @@ from shardwright.agent.stated_arguments import Arguments
 from shardwright.tools.errors import InputError
 from shardwright.tools.files import without_files
 
+from .asked import SMALL, questions
+
 BY_NAME: dict[str, Operation[Any, Any]] = {one.name: one for one in OPERATIONS}
-SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
-COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
 
 
 @pytest.fixture(scope="module")
@@ -30,28 +30,10 @@ def _ask(name: str, fields: dict[str, Any]) -> Any:
     return operation.answer(operation.question(fields))
 
 
-def _questions(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {
-        "plan": {"request": "Serve Llama-3.1-8B on 2 H100, 512 in, 64 out"},
-        "search": {**SMALL, "top": 3},
-        "validate": {"plan": plan},
-        "fix": {"proposal": "TP2", "request": "Llama-3.1-8B on 2 H100, 512 in, 64 out"},
-        "estimate": {"plan": json.dumps(plan)},
-        "compare": {"a": plan, "b": COMMAND},
-        "export": {"plan": plan, "to": "vllm"},
-        "import": {"source": COMMAND, "hardware": "1x2:h100-sxm"},
-        "show": {"plan": plan, "form": "mermaid"},
-        "rules": {"id": "pp003"},
-        "models": {"name": "qwen3-32b"},
-        "hardware": {},
-        "explain": {"question": "pipeline bubble"},
-    }
-
-
 @pytest.mark.parametrize("name", BY_NAME)
 def test_each_answers_with_an_object_of_its_kind_and_a_text(name: str, plan: dict[str, Any]) -> None:
     operation = BY_NAME[name]
-    answer = _ask(name, _questions(plan)[name])
+    answer = _ask(name, questions(plan)[name])
     assert isinstance(answer, operation.answers)
     assert json.loads(answer.model_dump_json())
     assert operation.text(answer).strip()

@@ -1,0 +1,29 @@
+"""Questions that every operation answers in no time, for whoever asks them: the library, HTTP, MCP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
+REQUEST = "Llama-3.1-8B on 2 H100, 512 in, 64 out"
+COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
+
+
+def questions(plan: dict[str, Any] | str) -> dict[str, dict[str, Any]]:
+    """A question by operation; `plan` is a document, or what stands for one."""
+    return {
+        "plan": {"request": REQUEST},
+        "search": {**SMALL, "top": 3},
+        "validate": {"plan": plan},
+        "fix": {"proposal": "TP2", "request": REQUEST},
+        "estimate": {"plan": plan if isinstance(plan, str) else json.dumps(plan)},
+        "compare": {"a": plan, "b": COMMAND},
+        "export": {"plan": plan, "to": "vllm"},
+        "import": {"source": COMMAND, "hardware": "1x2:h100-sxm"},
+        "show": {"plan": plan, "form": "mermaid"},
+        "rules": {"id": "pp003"},
+        "models": {"name": "qwen3-32b"},
+        "hardware": {},
+        "explain": {"question": "pipeline bubble"},
+    }
