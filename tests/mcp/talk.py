@@ -17,12 +17,6 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
 PROGRAM = str(Path(sys.executable).parent / "shardwright")
-# More than ten seconds of work.
-LONG = {
-    "request": "Serve DeepSeek-V3 on 64 nodes of 8 H200, 4k in / 1k out, highest throughput",
-    "sensitivity": True,
-    "time_limit_s": 120,
-}
 # How a client of the older protocol begins.
 INITIALIZE = {
     "protocolVersion": "2025-06-18",

@@ -21,8 +21,8 @@ from shardwright.agent.mcp.over_http import mcp_app
 from shardwright.agent.serve.jobs import Gates
 from shardwright.agent.serve.settings import Limits
 
-from ..agent.operations.asked import SMALL
-from .talk import LONG, Talk, connected
+from ..agent.operations.asked import LONG, SMALL
+from .talk import Talk, connected
 
 
 class Counted(Gates):

@@ -14,7 +14,8 @@ import pytest
 
 from shardwright.agent.mcp.wire import MOST_MESSAGE_BYTES
 
-from .talk import INITIALIZE, LONG, PROGRAM, Line, line
+from ..agent.operations.asked import LONG
+from .talk import INITIALIZE, PROGRAM, Line, line
 
 CALL = {"name": "rules", "arguments": {"id": "PP003"}}
 

@@ -26,12 +26,6 @@ from shardwright.agent.serve.parts import Parts
 from shardwright.agent.serve.server import server_of
 from shardwright.agent.serve.settings import Limits, Settings
 
-# A question that is searched for minutes.
-LONG = {
-    "model": "DeepSeek-V3", "hardware": "512x8:h100-sxm", "precision": "any", "input_tokens": 4096,
-    "output_tokens": 512, "concurrency": 4096, "sensitivity": True, "time_limit_s": 100,
-}  # fmt: skip
-
 
 @dataclass
 class Server:

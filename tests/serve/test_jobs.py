@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from ..agent.operations.asked import REQUEST
-from .served import LONG, Server, as_process, events_of, in_thread, until
+from ..agent.operations.asked import LONG, REQUEST
+from .served import Server, as_process, events_of, in_thread, until
 
 EVENTS = {"Accept": "text/event-stream"}
 

@@ -15,8 +15,8 @@ import pytest
 
 from shardwright.agent.cli.app import run
 
-from ..agent.operations.asked import REQUEST
-from .served import LONG, as_process
+from ..agent.operations.asked import LONG, REQUEST
+from .served import as_process
 
 TOKEN = "correct-horse-battery-staple"
 

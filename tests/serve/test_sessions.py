@@ -9,9 +9,13 @@ import httpx2
 import pytest
 
 from ..agent.operations.asked import REQUEST
-from .served import LONG, Server, events_of, in_thread, until
+from .served import Server, events_of, in_thread, until
 
-LONG_WORDS = f"{LONG['model']} on 512 H100, 4096 in, 512 out, 512 concurrent"
+# A request whose search goes on until its time is over.
+LONG_WORDS = (
+    "DeepSeek-V3 on 2048 H100, 4096 in, 512 out, 40 requests per second, TPOT under 30 ms, TTFT under 1 s, "
+    "best throughput, prefill and decode disaggregated"
+)
 
 
 def _begun(client: httpx2.Client) -> str:

@@ -7,6 +7,11 @@ from typing import Any
 
 SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
 REQUEST = "Llama-3.1-8B on 2 H100, 512 in, 64 out"
+# A question that is searched for ten seconds and more.
+LONG = {
+    "model": "DeepSeek-V3", "hardware": "512x8:h100-sxm", "precision": "any", "input_tokens": 4096,
+    "output_tokens": 512, "concurrency": 4096, "sensitivity": True, "time_limit_s": 100,
+}  # fmt: skip
 COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
 
 
