@@ -127,6 +127,7 @@ def _silence(use: ModelUse) -> str | None:
 _AUTHORS = {
     "model": "model's last valid one",
     "model_repaired": "model's last valid one, repaired",
+    "auto_fix": "one that auto-fix made of the model's last proposal",
     "builtin": "built-in proposer's",
 }
 

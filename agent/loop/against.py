@@ -83,6 +83,11 @@ class Against:
         return self.own_gpus > self.reference_gpus if self.is_tied else self.burden_share > 0.0
 
     @property
+    def is_ahead(self) -> bool:
+        """Whether it is better than the reference by more than the search tells apart."""
+        return self.burden_share < 0.0 and not self.is_tied
+
+    @property
     def gain_pct(self) -> float:
         """By how many percent the objective's own figure is better: more tokens/s, less time or money."""
         ratio = self.own.value / max(self.reference.value, 1e-12)

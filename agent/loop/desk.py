@@ -28,8 +28,8 @@ MOST_DOCUMENTS = 64
 MOST_ELEMENTS = 2_000_000
 
 
-# Who made a document: the model, a repair of what it wrote, or the built-in proposer.
-Maker = Literal["model", "repair", "builtin"]
+# Who made a document: the model, a repair that kept its decisions, one that took others, or the built-in proposer.
+Maker = Literal["model", "repair", "replan", "builtin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class Standing:
     maker: Maker
     against: Against
     is_kept: bool = True
+
+    @property
+    def is_models(self) -> bool:
+        """Whether its decisions are the model's: it stands as it was written, or repaired with all of them kept."""
+        return self.maker in ("model", "repair")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +156,10 @@ class Desk:
 
     @property
     def best(self) -> Standing | None:
-        """Of the model's valid plans as the person asked the one best by the objective; of equals the earliest."""
-        kept = [one for one in self.standing if one.is_kept and one.maker != "builtin"]
+        """Of the valid plans that came of what the model proposed, and are as the person asked, the one best by the
+        objective; of equals the earliest. With decisions that no model took it has to be better than the reference.
+        """
+        kept = [one for one in self.standing if one.is_kept and (one.is_models or one.against.is_ahead)]
         return min(kept, key=lambda one: one.against.own.burden, default=None)
 
 

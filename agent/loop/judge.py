@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ...tools.autofix.autofix import autofix_read
 from ...tools.autofix.reading import Reading, read_anything, read_text_anyhow
-from ...tools.autofix.result import AppliedFix, FixResult, Infeasible, Replanning
+from ...tools.autofix.result import AppliedFix, Infeasible, Replanning
 from ...tools.errors import InputError
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
@@ -237,16 +237,18 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     """The judgement of a faulty document, with what auto-fix makes of it."""
     fixed = autofix_read(Reading(read_document(document)))
     standing, refusal = None, None
+    changed = fixed.replanned is not None or any(one.safety == "strategy" for one in fixed.fixes)
     if fixed.valid and fixed.document is not None:
         mended = desk.question.pinned(fixed.document)
         try:
-            standing = stand(desk, mended, desk.put(mended, "repair"), "repair")
+            handle = desk.put(mended, "replan" if changed else "repair")
+            standing = stand(desk, mended, handle, "replan" if changed else "repair")
             refusal = _unstartable(desk, mended) if standing is None else None
         except InputError as error:
             refusal = str(error)
     return replace(
         judged,
-        verdict=_verdict(fixed, standing),
+        verdict="invalid" if standing is None else "replanned" if changed else "repaired",
         unkept=_unkept_of(desk, standing),
         is_behind=standing is not None and desk.is_behind(standing),
         notes=(*judged.notes, *fixed.notes),
@@ -264,13 +266,6 @@ def _unstartable(desk: Desk, document: Mapping[str, Any]) -> str | None:
     """Why the assumed engine cannot start a plan that a repair gave."""
     why = desk.question.unstartable(document)
     return f"what repair gives cannot be started: {why[0].rule} {why[0].message}" if why else None
-
-
-def _verdict(fixed: FixResult, standing: Standing | None) -> Verdict:
-    if standing is None:
-        return "invalid"
-    changed = fixed.replanned is not None or any(one.safety == "strategy" for one in fixed.fixes)
-    return "replanned" if changed else "repaired"
 
 
 def stand(desk: Desk, document: Mapping[str, Any], handle: str, maker: Maker = "model") -> Standing | None:

@@ -26,7 +26,7 @@ from ..toolset.toolset import Toolset
 from .budget import Budget, Limits, Prices
 from .clock import Clock, Log, Stop
 from .context import Passages, opening, random_fence
-from .desk import Desk, Standing
+from .desk import Desk, Maker, Standing
 from .feedback import Level, feedback
 from .judge import Judgement, judge_text
 from .outcome import Origin, Status
@@ -73,6 +73,14 @@ class Options:
     has_reference: bool = True
 
 
+_ORIGINS: Mapping[Maker, Origin] = {
+    "model": "model",
+    "repair": "model_repaired",
+    "replan": "auto_fix",
+    "builtin": "builtin",
+}
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a run ended. `judgements` are all proposals in order; `standing` is the model's plan, where it is returned.
@@ -95,9 +103,7 @@ class Ending:
     @property
     def origin(self) -> Origin:
         """Whose plan the run returns."""
-        if self.standing is None:
-            return "builtin"
-        return "model_repaired" if self.standing.maker == "repair" else "model"
+        return _ORIGINS["builtin" if self.standing is None else self.standing.maker]
 
 
 def run(
@@ -279,7 +285,8 @@ class _Run:
         last = judgements[-1]
         if last.is_acceptable:
             self._charge_corrections(len(judgements) - 1)
-            return "accepted_after_repair" if last.standing and last.standing.maker == "repair" else "accepted"
+            mended = last.standing is not None and last.standing.maker in ("repair", "replan")
+            return "accepted_after_repair" if mended else "accepted"
         times = max(self.progress.times_proposed(judgement) for judgement in judgements)
         if times >= MOST_SAME_PROPOSALS:
             return "no_progress"

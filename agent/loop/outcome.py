@@ -20,5 +20,6 @@ Status = Literal[
     "endpoint_failed",
     "infeasible",
 ]
-# Whose plan it is: the model's as it wrote it, auto-fix's out of what the model wrote, the built-in proposer's.
-Origin = Literal["model", "model_repaired", "builtin"]
+# Whose plan it is: the model's as it wrote it, or repaired with its decisions kept; auto-fix's, which could not keep
+# what the model decided; the built-in proposer's.
+Origin = Literal["model", "model_repaired", "auto_fix", "builtin"]

@@ -27,6 +27,14 @@ _WHY_ENDED = {
 }
 
 
+# How a plan that is returned came about.
+_HOW_MADE = {
+    "model": "proposed by {model}",
+    "repair": "proposed by {model} and made valid by auto-fix",
+    "replan": "made by auto-fix, which could not keep what {model} decided",
+}
+
+
 def result_of(question: Question, ending: Ending, model: str, transcript: str | None = None) -> PlanResult:
     """The result of a run: the model's plan where one stands, else the built-in proposer's."""
     reference = question.reference
@@ -78,15 +86,22 @@ def _explanation(question: Question, ending: Ending, model: str) -> str:
     if standing is None:
         taken = "taken by the model" if ending.status == "accepted" else why
         behind = "" if ending.behind is None else f" {_behind(question, ending.behind, model)}"
-        return f"The built-in proposer's plan: {taken}.{behind} {question.reference.report.explanation}"
-    words = [f"{_described(question, standing.plan)}, proposed by {model}"]
-    words.append(" and made valid by auto-fix" if standing.maker == "repair" else "")
+        unused = f" {_unused(ending, model)}" if ending.judgements and ending.behind is None and why else ""
+        return f"The built-in proposer's plan: {taken}.{unused}{behind} {question.reference.report.explanation}"
+    words = [f"{_described(question, standing.plan)}, {_HOW_MADE[standing.maker].format(model=model)}"]
     words.append(f"; the run ended because {why}" if why else "")
     judged = _judgement_of(ending)
     said = f" The model's reason: {judged.rationale}" if judged is not None and judged.rationale else ""
     hint = question.reference.report.hint
     known = "" if hint is None else f" Worth knowing: {hint}."
     return f"{''.join(words)}. {_against_reference(question, standing)}{said}{known}"
+
+
+def _unused(ending: Ending, model: str) -> str:
+    """That nothing of what the model proposed could be returned."""
+    count = len(ending.judgements)
+    which = f"The proposal of {model} was not" if count == 1 else f"None of {count} proposals of {model} was"
+    return f"{which} valid, as it stood or repaired with its decisions kept."
 
 
 def _against_reference(question: Question, standing: Standing) -> str:

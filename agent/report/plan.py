@@ -72,7 +72,12 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     return render(sections, width=width, bold=bold)
 
 
-_PLAN_FROM = {"model": "the model's", "model_repaired": "the model's, repaired", "builtin": "the built-in proposer's"}
+_PLAN_FROM = {
+    "model": "the model's",
+    "model_repaired": "the model's, repaired",
+    "auto_fix": "auto-fix's, which could not keep what the model decided",
+    "builtin": "the built-in proposer's",
+}
 
 
 def model_section(use: ModelUse) -> Section:

@@ -106,6 +106,10 @@ def recorded(steps: Sequence[Step], options: Options = TOOLS, path: Path | None 
     return recorder.finish(end)
 
 
+# Valid, and not accepted: it states a number of GPUs that its degrees do not make, so that either may be meant.
+AMBIGUOUS = says('{"strategy": {"dp": 1, "gpu_count": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}')
+
+
 def strategy(dp: int | None = 1, **degrees: Any) -> Reply:
     """A strategy with the same degrees in both phases, submitted."""
     return calls(("submit_dag", {"strategy": {"dp": dp, "prefill": degrees, "decode": degrees}}))

@@ -30,10 +30,9 @@ from shardwright.tools.errors import InputError
 
 from ...examples import examples
 from .questions import OPEN, SMALL
-from .scripts import SCRIPTS, TOOLS, recorded, strategy
+from .scripts import AMBIGUOUS, SCRIPTS, TOOLS, recorded
 
 RIGHT_IN_WORDS = says('{"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}')
-REPAIRED = strategy(1, tp=3)
 SECRET = "sk-canary-1234567"
 
 
@@ -63,7 +62,7 @@ def test_what_was_spent_counts_in_the_next_mode() -> None:
 
 def test_a_plan_that_stood_before_a_change_of_mode_is_returned(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    _, use, _ = went([REPAIRED, refused(), EndpointError("server_error", "503", 4)], path)
+    _, use, _ = went([AMBIGUOUS, refused(), EndpointError("server_error", "503", 4)], path)
     assert (use.status, use.plan_from, use.proposals, use.requests) == ("endpoint_failed", "model_repaired", 1, 6)
     found = read_transcript(path)
     assert [one.kind for one in found.steps if one.kind in ("reply", "mode", "fault", "judgement")] == [

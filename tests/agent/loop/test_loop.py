@@ -137,7 +137,7 @@ def test_a_repair_that_is_taken_by_its_handle_is_the_tools() -> None:
 
     seven = "Serve Llama-3.1-8B on 8 H100, 2k in / 256 out, lowest latency, one request at a time"
     ending, _ = played([strategy(1, tp=7), takes_it], request=seven)
-    assert (ending.status, ending.origin) in (("accepted_after_repair", "model_repaired"), ("accepted", "builtin"))
+    assert (ending.status, ending.origin) == ("accepted_after_repair", "auto_fix")
 
 
 ENDS: dict[str, tuple[list[Step], dict[str, Any], Status]] = {

@@ -8,12 +8,12 @@ from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.loop import Options
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.messages import Reply, Usage
-from shardwright.agent.model.scripted import Step, calls
+from shardwright.agent.model.scripted import Step, calls, says
 from shardwright.agent.results import PlanReport
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 
 from .questions import OPEN, SMALL, question, reference_document
-from .scripts import played, strategy
+from .scripts import AMBIGUOUS, played, strategy
 
 NO_USE = Usage(input_tokens=1, output_tokens=1)
 
@@ -85,17 +85,32 @@ def test_what_was_repaired_is_listed_and_what_was_broken_counted() -> None:
 
 
 def test_the_best_plan_that_stood_is_returned_where_the_run_ends_without_one() -> None:
-    report = report_of([strategy(1, tp=3)], limits=Limits(corrections=0))
+    report = report_of([AMBIGUOUS], limits=Limits(corrections=0))
     assert report.proposer == "llm"
     assert "the run ended because no proposal was accepted within the corrections allowed" in report.explanation
 
 
 def test_the_repairs_are_those_of_the_plan_that_is_returned() -> None:
-    steps: list[Step] = [strategy(1, tp=3), calls(("submit_dag", {"strategy": {"dp": 900}}))]
-    ending, result = played(steps, Options(limits=Limits(corrections=1), tools=ALL_TOOLS))
-    assert ending.judgements[-1].standing is None and ending.standing is not None
-    assert result.report is not None
-    assert [fix.rule for fix in result.report.fixes] == [fix.rule for fix in ending.judgements[0].fixes] != []
+    document = reference_document()
+    document["edges"] = document["edges"][1:]
+    steps: list[Step] = [strategy(1, tp=3), calls(("submit_dag", {"document": document}))]
+    ending, result = played(steps, Options(tools=ALL_TOOLS))
+    assert ending.judgements[0].fixes and ending.standing is not None and result.report is not None
+    assert [fix.rule for fix in result.report.fixes] == [fix.rule for fix in ending.judgements[1].fixes] != []
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [says("TP13 cheese"), strategy(1, tp=13), strategy(7, tp=3, pp=5), strategy(2, sp=64)],
+    ids=["a word", "a degree", "a product", "a sequence"],
+)
+def test_what_auto_fix_makes_of_nonsense_is_not_told_as_the_models(nonsense: Step) -> None:
+    report = report_of([nonsense] * 3)
+    assert report.proposer == "builtin" and report.model_use is not None
+    assert (report.model_use.status, report.model_use.plan_from) == ("no_progress", "builtin")
+    assert "None of 3 proposals of scripted was valid, as it stood or repaired with its decisions kept." in (
+        report.explanation
+    )
 
 
 def test_rounds_are_proposals_and_what_it_took_is_in_the_report() -> None:
