@@ -91,7 +91,7 @@ class PlanReport(Frozen):
     readings: tuple[str, ...] = ()
     # What sounds like a demand and was not understood.
     not_acted_on: tuple[str, ...] = ()
-    # The trace that was planned for, described in a line.
+    # The trace that was planned for, described in a line; in a second one what of it the plan is for.
     trace: str | None = None
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()

@@ -112,7 +112,7 @@ class SearchAnswer(Displayed, Sparse):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     not_acted_on: tuple[str, ...] = ()
-    # The trace that was searched for, described in a line.
+    # The trace that was searched for, described in a line; in a second one what of it the plan is for.
     trace: str | None = None
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()

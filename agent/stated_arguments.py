@@ -208,7 +208,12 @@ def said_trace(trace: TraceArgument) -> dict[str, Any]:
     """
     expect(trace, (Trace, str, Path), "trace", "the path of a file is expected, or what read_trace made of it")
     found = trace if isinstance(trace, Trace) else read_trace(Path(trace))
-    said = SaidTrace(description=found.describe(), request_rate=found.rate_per_s, arrivals=found.arrivals)
+    said = SaidTrace(
+        description=found.describe(),
+        request_rate=found.planned_rate_per_s,
+        peak=found.peak,
+        arrivals=found.arrivals,
+    )
     return {"trace": said, "lengths": found.lengths}
 
 

@@ -89,9 +89,10 @@ def compare(name: str, trace: Trace) -> None:
     found = search(**asked, **limits, trace=trace)
     print(f"{name}: {trace.describe()}\n  searched in {process_time() - begun:.1f} s")
     prompt, answer = (max(1, round(mean)) for mean in trace.lengths.spread(1, 1).means)
-    if trace.rate_per_s is None:
+    rate = trace.planned_rate_per_s
+    if rate is None:
         return
-    by_means = plan(**asked, **limits, input_tokens=prompt, output_tokens=answer, request_rate=trace.rate_per_s)
+    by_means = plan(**asked, **limits, input_tokens=prompt, output_tokens=answer, request_rate=rate)
     best = found.candidates[0]
     print(f"  for the trace: {_layout(best.strategy)}; {best.limited_ms}; holds: {best.feasible}")
     if by_means.plan is not None:

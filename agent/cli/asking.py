@@ -76,6 +76,11 @@ _TRACE = (
     ),
     click.option("--trace-sample", type=COUNT, help="Requests of the trace that are drawn from; 1000 where left out."),
     click.option("--trace-seed", type=SEED, help="Which of them: a number that the sample is drawn with."),
+    click.option(
+        "--trace-window",
+        type=click.Choice(("busiest", "whole")),
+        help="busiest, where left out: the busiest hour is planned for; whole: the mean of all.",
+    ),
 )
 # How it is to be split.
 _CHOICES = (
@@ -136,7 +141,8 @@ def trace_of(path: Path, options: dict[str, Any]) -> Trace:
     """
     from ...tools.traffic.trace import read_trace, sampling
 
-    return read_trace(path, **sampling(options.get("trace_sample"), options.get("trace_seed")))
+    stated = (options.get(f"trace_{name}") for name in ("sample", "seed", "window"))
+    return read_trace(path, **sampling(*stated))
 
 
 def _with(command: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -119,8 +119,6 @@ def estimate_command(
         from ..report.estimate import render_estimate
 
         title = f"Estimate of {title_of(document)}"
-        if trace is not None:
-            write_stdout(f"{trace.describe()}\n\n")
         write_stdout(render_estimate(figures, title=title, width=text_width(), bold=may_style()))
     return 0
 

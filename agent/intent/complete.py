@@ -20,7 +20,7 @@ from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
 from ...tools.language.merge import merge_said, refusal
-from ...tools.language.said import NO_ENGINE, FrozenModel, Said
+from ...tools.language.said import NO_ENGINE, FrozenModel, Said, SaidTrace
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from ...tools.plan.lengths import Side, check_arrivals, check_means
@@ -65,7 +65,7 @@ def complete(*said: Said) -> Intent:
     choices = _choices(merged, notes)
     accelerator = None if choices else _accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
-    merged = _with_trace(merged)
+    merged = _with_trace(merged, architecture, notes)
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
@@ -104,7 +104,7 @@ def complete(*said: Said) -> Intent:
         assumptions=tuple(notes.assumptions),
         readings=merged.readings,
         unread=merged.unread,
-        trace=None if merged.trace is None else merged.trace.description,
+        trace=None if merged.trace is None else _trace_text(merged.trace, merged.request_rate),
     )
 
 
@@ -290,8 +290,11 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
     return workload, concurrency_open
 
 
-def _with_trace(said: Said) -> Said:
-    """What is said with the rate of its trace, unless a rate or a number of users is; bursts are those of the trace."""
+def _with_trace(said: Said, architecture: Architecture, notes: _Notes) -> Said:
+    """What is said with the rate of its trace, unless a rate or a number of users is; bursts are those of the trace.
+
+    Requests that are longer than the model's positions are left out: no server of it takes them.
+    """
     if said.trace is None:
         return said
     fields: dict[str, Any] = {}
@@ -299,7 +302,19 @@ def _with_trace(said: Said) -> Said:
         fields["request_rate"] = said.trace.request_rate
     if (fields or said.request_rate is not None) and said.arrivals is None:
         fields["arrivals"] = said.trace.arrivals
+    lengths, limit = said.lengths, architecture.max_position_embeddings
+    longest = 0 if lengths is None else lengths.spread(1, 1).longest_request
+    if lengths is not None and longest > limit and (kept := lengths.within(limit)) is not None:
+        reason = f"the trace has requests of up to {longest:,} tokens; those beyond the model's {limit:,} are left out"
+        notes.assume("lengths", f"at most {limit:,} tokens", reason)
+        fields["lengths"] = kept
     return said.model_copy(update=fields)
+
+
+def _trace_text(trace: SaidTrace, request_rate: float | None) -> str:
+    """The trace in a line, and in another what of it is planned for, where it has a busiest stretch."""
+    beside = () if trace.peak is None else (trace.peak.line(request_rate, "planned"),)
+    return "\n".join((trace.description, *beside))
 
 
 def _length(said: Said, side: Side, notes: _Notes) -> int:

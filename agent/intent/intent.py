@@ -76,7 +76,7 @@ class Intent(FrozenModel):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    # The trace of which its lengths are, described in a line.
+    # The trace of which its lengths are, described in a line; in a second one what of it the plan is for.
     trace: str | None = None
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...tools.traffic.trace import MOST_TEXT_CHARACTERS, Trace, sampling, trace_of_text
+from ...tools.traffic.trace import MOST_TEXT_CHARACTERS, Trace, TraceWindow, sampling, trace_of_text
 from .operation import Question
 
 
@@ -18,6 +18,9 @@ class Traced(Question):
     )
     trace_sample: int | None = Field(None, description="Requests of the trace that are drawn from, 1 to 1000.")
     trace_seed: int | None = Field(None, description="Which of them: a number that the sample is drawn with.")
+    trace_window: TraceWindow | None = Field(
+        None, description="busiest (where left out): plan for its busiest hour; whole: for the mean of all."
+    )
 
     def read_trace(self) -> Trace | None:
         """The trace, where there is one.
@@ -27,4 +30,4 @@ class Traced(Question):
         """
         if self.trace is None:
             return None
-        return trace_of_text(self.trace, **sampling(self.trace_sample, self.trace_seed))
+        return trace_of_text(self.trace, **sampling(self.trace_sample, self.trace_seed, self.trace_window))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...tools.plan.load import burstiness_of, spread_of, think_seconds
+from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
@@ -21,7 +21,10 @@ def hardware_text(hardware: HardwareBlock) -> str:
 
 
 def workload_text(workload: WorkloadBlock, *, as_many_as_hold: bool = False) -> str:
-    """`2,048 tokens in, 256 out, 1 request at once, for latency`; `as_many_as_hold`: their number was left open."""
+    """`2,048 tokens in, 256 out, 3 requests/s at random, 1 request at once, for latency`.
+
+    `as_many_as_hold`: the number of requests at once was left open.
+    """
     requests = (
         "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
     )
@@ -41,8 +44,8 @@ def _spread_text(workload: WorkloadBlock) -> str:
         sides = zip(("in", "out"), spread.at(0.5), spread.at(0.95), spread.longest, strict=True)
         spans = (f"{name} p50 {half:,}, p95 {high:,}, at most {most:,}" for name, half, high, most in sides)
         words.append(f" on average ({'; '.join(spans)})")
-    if burstiness_of(workload) != 1.0:
-        words.append(f", in bursts (burstiness {burstiness_of(workload):g})")
+    if workload.request_rate is not None:
+        words.append(f", {workload.request_rate:.3g} requests/s {arrival_words(burstiness_of(workload))}")
     if think_seconds(workload):
         words.append(f", {think_seconds(workload):g} s to think")
     return "".join(words)
@@ -67,9 +70,9 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
 
 
 def trace_lines(trace: str | None) -> Iterator[str]:
-    """Of which trace the requests are: the first line of a report."""
+    """Of which trace the requests are, and what of it is planned for: the first lines of a report."""
     if trace is not None:
-        yield trace
+        yield from trace.splitlines()
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

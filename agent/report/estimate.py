@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...tools.plan.device_names import devices_text
+from .asked import trace_lines
 from .explanation import explanation_section, largest_costs
 from .text import (
     NONE,
@@ -40,7 +41,13 @@ _NOISE_SHARE = 1e-9
 def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bold: bool = False) -> str:
     """The whole report of `estimate FILE`; `title` says of what."""
     time, *rest = estimate_sections(estimate, width)
-    sections = [section("", title), time, load_section(estimate), explanation_section(estimate), *rest]
+    sections = [
+        section("", *trace_lines(estimate.trace), title),
+        time,
+        load_section(estimate),
+        explanation_section(estimate),
+        *rest,
+    ]
     sections.append(confidence(estimate))
     return render(sections, width=width, bold=bold)
 

@@ -45,7 +45,7 @@ def test_plans_searches_and_estimates_are_of_the_trace() -> None:
     plain = plan(**small, input_tokens=512, output_tokens=64).plan
     assert plain is not None
     figures = estimate(plain, trace=trace)
-    assert figures.notes[0] == trace.describe()
+    assert figures.trace == trace.describe() and not any("Trace" in one for one in figures.notes)
     assert figures.load.load.startswith(f"open loop, {trace.rate_per_s:g} requests/s of burstiness")
     # Users that are stated take the place of the rate, not of the lengths.
     users = plan(**small, trace=trace, concurrency=7).plan

@@ -86,7 +86,7 @@ def test_what_is_malformed_is_counted_and_shown_with_its_first_place() -> None:
 
 def test_a_description_has_lengths_rate_bursts_and_shared_prefixes() -> None:
     described = trace_of_text("\n".join(mooncake_lines(4000))).describe()
-    for part in ("4,000 requests in", "/s, burstiness", "prompts p50", "p99", "answers p50", "of the prompts' blocks"):
+    for part in ("4,000 requests in", "(burstiness", "prompts p50", "p99", "answers p50", "of the prompts' blocks"):
         assert part in described
     assert "1,000 of them sampled with seed 0" in described
 
@@ -105,6 +105,8 @@ def test_a_sample_is_that_of_its_seed_and_size_and_of_all_requests_alike() -> No
     for size in (0, 1001):
         with pytest.raises(InputError, match="from 1 to 1,000"):
             trace_of_text(text, size)
+    with pytest.raises(InputError, match="window 'noon': it is busiest or whole"):
+        trace_of_text(text, window="noon")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shape", [0.2, 0.5, 1.0, 4.0])

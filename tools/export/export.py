@@ -200,7 +200,7 @@ def _written(
     commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
     benchmark = estimate_view(read.view).benchmark
     remarks = (*missed, *_remarks(plan, layout, target, settings))
-    by_itself = tuple(_by_itself(layout, target))
+    by_itself = tuple(_by_itself(layout, target, servers))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
         engine=target.name,
@@ -232,15 +232,17 @@ def _written(
     }
 
 
-def _by_itself(layout: LoadedLayout, target: Target) -> Iterator[str]:
+def _by_itself(layout: LoadedLayout, target: Target, servers: Sequence[Server]) -> Iterator[str]:
     """What the engine does unasked, as far as it concerns this plan."""
-    architecture = layout.setting.architecture
-    is_moe, is_told = architecture.is_moe, is_two_batch(layout.setting)
-    yield engine_relaxations(target.name, architecture)["vocab_parallel"]
+    yield engine_relaxations(target.name, layout.setting.architecture)["vocab_parallel"]
+    # Ranks of one attention group have the same tokens: only between groups, or parts of a prompt, are they sent.
+    are_sent = any(one.ep > 1 and one.groups * one.context > 1 for one in servers)
+    concerned = {
+        "experts": any(one.ep > 1 for one in servers),
+        "all-to-all": are_sent and not is_two_batch(layout.setting),
+    }
     for concern, what in target.by_itself.items():
-        if concern == "all-to-all" and is_told:
-            continue
-        if is_moe or concern not in ("experts", "all-to-all"):
+        if concerned.get(concern, True):
             yield what
 
 
@@ -257,6 +259,10 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: Serving
         yield "halves of a batch overlap by DeepEP, which has to be installed"
     if layout.is_disaggregated:
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
+    most = layout.setting.architecture.max_position_embeddings
+    if settings.max_tokens < most:
+        refused = f"requests longer than {settings.max_tokens:,} tokens, prompt and output, are refused by this command"
+        yield f"{refused} ({target.length_setting}); no planned request is longer, the model takes {most:,}"
 
 
 def _check(target: Target, benchmark: Benchmark | None) -> Iterator[str]:

@@ -31,6 +31,8 @@ from .target import (
     urls,
 )
 
+_LENGTH = "--context-length"
+
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
     spread = spread_of(server, "sglang")
@@ -74,7 +76,7 @@ def _serving(server: Server, settings: ServingSettings) -> list[str]:
         # It divides both by the attention groups.
         ("--max-running-requests", settings.max_sequences * server.groups),
         ("--chunked-prefill-size", settings.token_budget * server.groups),
-        ("--context-length", settings.max_tokens),
+        (_LENGTH, settings.max_tokens),
         ("--mem-fraction-static", f"{settings.memory_share:g}"),
         ("--kv-cache-dtype", cache_format(settings, "sglang")),
         ("--dtype", DTYPES.get(settings.dtype)),
@@ -108,6 +110,7 @@ TARGET = Target(
     version="0.5.23",
     image="lmsysorg/sglang:v0.5.23",
     commands=_commands,
+    length_setting=_LENGTH,
     makes=("fp8",),
     by_itself={
         "experts": "each expert rank gets a run of experts in their order",

@@ -67,7 +67,8 @@ class Commands:
 class Target:
     """One engine to write for; `image` is its container.
 
-    `by_itself`: what the engine does without being told. `fronts`: what joins several servers. `makes`: formats that
+    `length_setting` is the flag or the option above which it refuses a request. `by_itself`: what the engine does
+    without being told. `fronts`: what joins several servers. `makes`: formats that
     it makes of a 16-bit checkpoint when it loads one.
 
     `commands` is for servers of plans that the rules accept for the engine (EN): it refuses none.
@@ -77,6 +78,7 @@ class Target:
     version: str
     image: str
     commands: Callable[[Server, ServingSettings], Commands]
+    length_setting: str
     makes: tuple[DType, ...] = ()
     by_itself: Mapping[str, str] = field(default_factory=dict[str, str])
     fronts: Fronts

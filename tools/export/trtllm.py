@@ -27,6 +27,7 @@ from .yaml_form import as_yaml
 
 # Where the way in to servers of one phase answers; no server has this port.
 _FRONT_PORT = 7999
+_LENGTH = "max_seq_len"
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
@@ -54,7 +55,7 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
         "pipeline_parallel_size": server.pp,
         "max_batch_size": settings.max_sequences,
         "max_num_tokens": settings.token_budget,
-        "max_seq_len": settings.max_tokens,
+        _LENGTH: settings.max_tokens,
         "enable_chunked_prefill": True,
         "kv_cache_config": cache,
     }
@@ -92,6 +93,7 @@ TARGET = Target(
     version="1.2.1",
     image="nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
     commands=_commands,
+    length_setting=_LENGTH,
     by_itself={
         "KV cache": "free_gpu_memory_fraction is of what weights and runtime leave free, and was predicted with so",
         "experts": "each expert rank gets a run of experts in their order",

@@ -35,6 +35,7 @@ from .target import (
 # Formats that it makes of a 16-bit checkpoint, by its names.
 _ONLINE: dict[DType, str] = {"fp8": "fp8_per_tensor"}
 _KV_ROLES: dict[Role, str] = {"prefill": "kv_producer", "decode": "kv_consumer"}
+_LENGTH = "--max-model-len"
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
@@ -79,7 +80,7 @@ def _serving(settings: ServingSettings) -> list[str]:
     return options(
         ("--max-num-seqs", settings.max_sequences),
         ("--max-num-batched-tokens", settings.token_budget),
-        ("--max-model-len", settings.max_tokens),
+        (_LENGTH, settings.max_tokens),
         ("--gpu-memory-utilization", f"{settings.memory_share:g}"),
         ("--kv-cache-dtype", cache_format(settings, "vllm")),
         ("--dtype", DTYPES.get(settings.dtype)),
@@ -130,6 +131,7 @@ TARGET = Target(
     version="0.33.0",
     image="vllm/vllm-openai:v0.33.0",
     commands=_commands,
+    length_setting=_LENGTH,
     makes=tuple(_ONLINE),
     by_itself={
         "experts": "each rank gets a run of experts in their order (--expert-placement-strategy linear)",

@@ -15,6 +15,7 @@ from ..catalog.dtypes import DType
 from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
 from ..plan.lengths import Arrivals, RequestLengths
+from ..plan.peak import Peak
 
 # Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
 NO_ENGINE = "none"
@@ -72,6 +73,7 @@ class SaidTrace(FrozenModel):
 
     description: str
     request_rate: float | None = None
+    peak: Peak | None = None
     arrivals: Arrivals | None = None
 
 

@@ -208,13 +208,14 @@ def estimate_view(
         if not USD.hold(usd_per_gpu_hour):
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
-    described: tuple[str, ...] = ()
+    described: str | None = None
     if trace is not None:
         read = trace if isinstance(trace, Trace) else read_trace(Path(trace))
         workload = under_trace(layout.setting.workload, read)
-        layout, described = layout.with_setting(layout.setting.with_workload(workload)), (read.describe(),)
-    found = estimate_layout(layout)
-    found = found.model_copy(update={"notes": (*described, *found.notes)})
+        layout = layout.with_setting(layout.setting.with_workload(workload))
+        beside = () if read.peak is None else (read.peak.line(workload.request_rate, "estimated"),)
+        described = "\n".join((read.describe(), *beside))
+    found = estimate_layout(layout).model_copy(update={"trace": described})
     name = as_str(view.model.get("name"))
     return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
 

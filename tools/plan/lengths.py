@@ -136,18 +136,22 @@ Distribution = Annotated[
 class RequestLengths(Sparse):
     """How lengths spread: of `input`, of `output`, each by itself, or of both in `pairs` of [input, output] tokens.
 
-    A side that is not given is as long in all requests.
+    A side that is not given is as long in all requests. `longest` is the longest request where pairs are a sample that
+    does not hold it: servers have to take it.
     """
 
     input: Distribution | None = None
     output: Distribution | None = None
     pairs: Annotated[tuple[tuple[Tokens, Tokens], ...], Field(min_length=1, max_length=MOST_PAIRS)] | None = None
+    longest: tuple[Tokens, Tokens] | None = None
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         is_split = self.input is not None or self.output is not None
         if is_split == (self.pairs is not None):
             raise _refused("lengths are those of input or output, or pairs of both")
+        if self.longest is not None and (self.pairs is None or sum(self.longest) < max(map(sum, self.pairs))):
+            raise _refused("longest is the longest request of which pairs are a sample")
         return self
 
     def covers(self, side: Side) -> bool:
@@ -166,8 +170,16 @@ class RequestLengths(Sparse):
             distribution: Distribution | None = getattr(self, side)
             return self if distribution is None else self.model_copy(update={side: distribution.scaled(factor)})
         is_input = side == "input"
-        pairs = ((_scaled(one, factor), more) if is_input else (one, _scaled(more, factor)) for one, more in self.pairs)
-        return RequestLengths(pairs=tuple(pairs))
+        given = self.pairs if self.longest is None else (*self.pairs, self.longest)
+        pairs = [(_scaled(one, factor), more) if is_input else (one, _scaled(more, factor)) for one, more in given]
+        if self.longest is None:
+            return RequestLengths(pairs=tuple(pairs))
+        return RequestLengths(pairs=tuple(pairs[:-1]), longest=max(pairs, key=sum))
+
+    def within(self, tokens: int) -> RequestLengths | None:
+        """The pairs of at most so many tokens, the rest of which no server of a model takes; `None` where none is."""
+        pairs = tuple(pair for pair in self.pairs or () if sum(pair) <= tokens)
+        return RequestLengths(pairs=pairs) if pairs else None
 
     def __str__(self) -> str:
         """How far each side spreads, in words."""
@@ -179,7 +191,7 @@ class RequestLengths(Sparse):
     def spread(self, input_tokens: int, output_tokens: int) -> Independent | Joint:
         """What a simulation draws from; a side that is not given has the tokens given here."""
         if self.pairs is not None:
-            return Joint(self.pairs)
+            return Joint(self.pairs, self.longest)
         return Independent(
             fixed(input_tokens) if self.input is None else self.input.quantiles(),
             fixed(output_tokens) if self.output is None else self.output.quantiles(),

@@ -47,3 +47,14 @@ def burstiness_of(workload: WorkloadBlock) -> float:
     """The shape of the gaps between requests that come at a rate; 1, random ones, where nothing is stated."""
     arrivals = workload.arrivals
     return 1.0 if arrivals is None else arrivals.burstiness or 1.0
+
+
+# Beyond these shapes arrivals are told from those of a Poisson process.
+_LIKE_POISSON = 0.9, 1.1
+
+
+def arrival_words(burstiness: float) -> str:
+    """How requests of that burstiness come."""
+    least, most = _LIKE_POISSON
+    words = "in bursts" if burstiness < least else "more evenly than at random" if burstiness > most else "at random"
+    return f"{words} (burstiness {burstiness:.3g})"

@@ -278,7 +278,7 @@ class Benchmark(Frozen):
 
 
 class PerformanceEstimate(Displayed, Frozen):
-    """The estimate of one plan (`estimate --format json`)."""
+    """The estimate of one plan (`estimate --format json`); `trace`: the requests that took the place of its load."""
 
     latency: LatencyEstimate
     throughput: ThroughputEstimate
@@ -291,6 +291,7 @@ class PerformanceEstimate(Displayed, Frozen):
     notes: tuple[str, ...] = ()
     explanation: Explanation | None = None
     benchmark: Benchmark | None = None
+    trace: str | None = None
 
     def one_line(self) -> str:
         """Latency and throughput."""

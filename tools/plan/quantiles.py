@@ -148,9 +148,14 @@ class Independent:
 
 @dataclass(frozen=True)
 class Joint:
-    """Requests as they were: each pair of lengths as likely as any other."""
+    """Requests as they were: each pair of lengths as likely as any other, the longest too rare to be among them."""
 
     pairs: tuple[tuple[int, int], ...]
+    rare: tuple[int, int] | None = None
+
+    @cached_property
+    def _all(self) -> tuple[tuple[int, int], ...]:
+        return self.pairs if self.rare is None else (*self.pairs, self.rare)
 
     @cached_property
     def means(self) -> tuple[float, float]:
@@ -161,17 +166,17 @@ class Joint:
     @cached_property
     def longest(self) -> tuple[int, int]:
         """The most tokens of a prompt, and of an answer."""
-        return max(one for one, _ in self.pairs), max(one for _, one in self.pairs)
+        return max(one for one, _ in self._all), max(one for _, one in self._all)
 
     @cached_property
     def longest_request(self) -> int:
         """The most tokens of both together."""
-        return max(map(sum, self.pairs))
+        return max(map(sum, self._all))
 
     @cached_property
     def longest_stated(self) -> tuple[int, int]:
         """The prompt and the answer of the longest request."""
-        return max(self.pairs, key=sum)
+        return max(self._all, key=sum)
 
     def at(self, share: float) -> tuple[int, int]:
         """The lengths than which `share` of the prompts, and of the answers, are shorter."""

@@ -1,13 +1,17 @@
-"""What is counted of a trace in bounded memory while it goes by: lengths, how evenly requests come, shared prefixes."""
+"""What is counted of a trace in bounded memory while it goes by: lengths, when requests come, shared prefixes."""
 
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from random import Random
 
 from ..bounds import BURSTINESS
+from .rows import Row
 
 # Lengths are counted to so many digits.
 _DIGITS = 3
@@ -16,6 +20,14 @@ _MOST_WINDOWS = 1 << 17
 _FIRST_WINDOW_S = 1e-3
 # Requests of a window on average, and windows, that burstiness is told from.
 _OF_WINDOW, _FEWEST_WINDOWS = 32.0, 16
+# The busiest stretch is as long as the first of these of which the trace lasts so many: the busy hour of a day.
+_STRETCHES_S, _STRETCHES_OF_SPAN = (3600.0, 1800.0, 600.0, 60.0, 10.0, 1.0), 6
+# Deviations of the number of requests in a stretch above which it is busier than chance makes one.
+_BEYOND_CHANCE, _FEWEST_OF_STRETCH = 4.0, 50
+# Requests that are kept of a trace however long it is: enough of an hour of a month to draw a sample from.
+_MOST_KEPT = 1 << 17
+# Of fewer than so many nothing is said of how lengths spread.
+_FEWEST_TO_DRAW = 100
 # Different blocks of prompts that are remembered.
 _MOST_BLOCKS = 1 << 20
 
@@ -40,6 +52,24 @@ class Lengths:
             if left <= 0.0:
                 return tokens
         return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time: when it begins after the first request (s), how long it is, and how many requests came."""
+
+    start_s: float
+    width_s: float
+    requests: int
+
+    @property
+    def rate_per_s(self) -> float:
+        """Requests per second."""
+        return self.requests / self.width_s
+
+    def holds(self, since_s: float) -> bool:
+        """Whether a request came in it, so long after the first."""
+        return self.start_s <= since_s < self.start_s + self.width_s
 
 
 class Windows:
@@ -69,9 +99,29 @@ class Windows:
         self._counts[place] += 1
 
     @property
+    def origin_s(self) -> float:
+        """When the first request came."""
+        return self._origin_s
+
+    @property
     def span_s(self) -> float:
         """From the first request to the last."""
         return self._last_s - self._origin_s
+
+    def busiest(self) -> Stretch | None:
+        """The stretch in which the most came; `None` where chance makes one as busy of requests that come evenly."""
+        wanted_s = next((one for one in _STRETCHES_S if self.span_s >= _STRETCHES_OF_SPAN * one), None)
+        burstiness = self.burstiness()
+        if wanted_s is None or burstiness is None:
+            return None
+        wide = max(1, round(wanted_s / self._width_s))
+        width_s = wide * self._width_s
+        ends = [0, *accumulate(self._counts)]
+        first = max(range(len(ends) - wide), key=lambda place: ends[place + wide] - ends[place])
+        found = Stretch(first * self._width_s, width_s, ends[first + wide] - ends[first])
+        usual = self.requests * width_s / self.span_s
+        chance = _BEYOND_CHANCE * math.sqrt(usual / burstiness)
+        return found if found.requests > max(_FEWEST_OF_STRETCH, usual + chance) else None
 
     def burstiness(self) -> float | None:
         """The shape of gamma-distributed gaps with as much unevenness; `None` where too few came to tell.
@@ -95,6 +145,44 @@ def _in_twos(counts: list[int]) -> list[int]:
     if len(counts) % 2:
         counts = [*counts, 0]
     return [first + second for first, second in zip(counts[::2], counts[1::2], strict=True)]
+
+
+class Kept:
+    """Requests of a trace, each with the same chance however many come, with the times at which they came."""
+
+    def __init__(self, seed: int) -> None:
+        """None yet; `seed` of the draw."""
+        self._seed, self._draw = seed, Random(seed).random
+        self._times, self._tokens = array("d"), (array("q"), array("q"))
+        self._seen = 0
+
+    def add(self, row: Row) -> None:
+        """One more."""
+        self._seen += 1
+        place = len(self._times)
+        if place == _MOST_KEPT:
+            place = int(self._draw() * self._seen)
+        else:
+            for column in (self._times, *self._tokens):
+                column.append(0)
+        if place < _MOST_KEPT:
+            self._times[place] = row.at_s or 0.0
+            self._tokens[0][place], self._tokens[1][place] = row.input_tokens, row.output_tokens
+
+    def within(self, stretch: Stretch, origin_s: float) -> range | list[int]:
+        """Those in `stretch`, by their places; all of them where too few of those in it were kept."""
+        found = [place for place, at_s in enumerate(self._times) if stretch.holds(at_s - origin_s)]
+        return found if len(found) >= min(_FEWEST_TO_DRAW, stretch.requests) else self.places
+
+    @property
+    def places(self) -> range:
+        """All of them, by their places."""
+        return range(len(self._times))
+
+    def sample(self, size: int, places: range | list[int]) -> tuple[tuple[int, int], ...]:
+        """Lengths of `size` of those at `places`."""
+        drawn = sorted(Random(self._seed).sample(places, size)) if len(places) > size else places
+        return tuple((self._tokens[0][place], self._tokens[1][place]) for place in drawn)
 
 
 class Prefixes:

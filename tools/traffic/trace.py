@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
-from random import Random
+from typing import Any, Literal, get_args
 
 from ..arguments import checks_arguments
 from ..bounds import REQUESTS_PER_S
@@ -15,7 +16,9 @@ from ..errors import InputError
 from ..files import opened, shown_path
 from ..plan.document import WorkloadBlock
 from ..plan.lengths import MOST_PAIRS, Arrivals, RequestLengths
-from .counted import Lengths, Prefixes, Windows
+from ..plan.load import arrival_words
+from ..plan.peak import Peak
+from .counted import Kept, Lengths, Prefixes, Stretch, Windows
 from .formats import Reader
 from .rows import Fault, Row
 
@@ -26,13 +29,19 @@ _MOST_TOLD = 5
 # Requests out of their order beyond this share: they are not listed by when they came.
 _MOST_EARLY = 0.05
 _BETWEEN_CHECKPOINTS = 1024
+# A time this many seconds after 1970 (in 2001) is a date, not one since a start.
+_FIRST_DATE_S = 1e9
+TraceWindow = Literal["busiest", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What is kept of a trace. `pairs`: a sample of its lengths; a rate and a burstiness only where it has times.
+    """What is kept of a trace. `pairs`: a sample of its lengths; rates and a burstiness only where it has times.
 
-    `left_out`: lines that are no requests, by what is wrong: how many, and where the first is.
+    `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` what
+    a plan is for: the one or the other by the `window`. `is_of_peak`: the sample is of that stretch alone. `longest`:
+    prompt and answer of the longest request. `left_out`: lines that are no requests, by what is wrong: how many, and
+    where the first is.
     """
 
     kind: str
@@ -43,13 +52,23 @@ class Trace:
     burstiness: float | None
     shared_share: float | None
     pairs: tuple[tuple[int, int], ...]
+    longest: tuple[int, int]
     seed: int
+    peak: Peak | None = None
+    window: TraceWindow = "busiest"
+    is_of_peak: bool = False
     left_out: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def planned_rate_per_s(self) -> float | None:
+        """Requests per second that a plan is for."""
+        return self.rate_per_s if self.peak is None or self.window == "whole" else self.peak.rate_per_s
 
     @property
     def lengths(self) -> RequestLengths:
         """The sample as lengths of a workload."""
-        return RequestLengths(pairs=self.pairs)
+        is_in = sum(self.longest) <= max(map(sum, self.pairs))
+        return RequestLengths(pairs=self.pairs, longest=None if is_in else self.longest)
 
     @property
     def arrivals(self) -> Arrivals | None:
@@ -67,7 +86,8 @@ class Trace:
         if self.shared_share is not None:
             parts.append(f"{self.shared_share:.0%} of the prompts' blocks had come before, which is not counted on")
         if len(self.pairs) < self.requests:
-            parts.append(f"{len(self.pairs):,} of them sampled with seed {self.seed}")
+            of = f"those of the busiest {self.peak.stretch}" if self.peak is not None and self.is_of_peak else "them"
+            parts.append(f"{len(self.pairs):,} of {of} sampled with seed {self.seed}")
         told = [f"{count:,} {reason} (first: {place})" for reason, count, place in self.left_out[:_MOST_TOLD]]
         if told:
             parts.append(f"left out: {', '.join(told)}")
@@ -76,28 +96,46 @@ class Trace:
     def _when(self) -> str:
         if self.span_s is None or self.rate_per_s is None:
             return ", without times that tell a rate"
-        bursts = "" if self.burstiness is None else f", burstiness {self.burstiness:.2g}"
-        return f" in {_span(self.span_s)} ({self.rate_per_s:.3g}/s{bursts})"
+        bursts = "" if self.burstiness is None else f" {arrival_words(self.burstiness)}"
+        peak = "" if self.peak is None else f"; {self.peak}"
+        return f" in {_span(self.span_s)} ({self.rate_per_s:.3g}/s{bursts}{peak})"
 
 
 def _span(seconds: float) -> str:
-    for unit, name in ((86_400.0, "days"), (3600.0, "h"), (60.0, "min")):
+    for unit, name in ((172_800.0, "days"), (3600.0, "h"), (60.0, "min")):
         if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}"
+            return f"{seconds / min(unit, 86_400.0):.3g} {name}"
     return f"{seconds:.3g} s"
 
 
+def _peak(stretch: Stretch, origin_s: float, mean_per_s: float) -> Peak:
+    """The busiest stretch in words: from which date where times are dates, else how long after the first request."""
+    begins_s = origin_s + stretch.start_s
+    if begins_s >= _FIRST_DATE_S:
+        begins = f"{datetime.fromtimestamp(begins_s, UTC):%Y-%m-%d %H:%M} UTC"
+    else:
+        begins = f"{_span(stretch.start_s)} after the start"
+    name = _span(stretch.width_s)
+    return Peak(
+        stretch="hour" if stretch.width_s > 3000 else name,
+        begins=begins,
+        rate_per_s=stretch.rate_per_s,
+        mean_per_s=mean_per_s,
+    )
+
+
 @checks_arguments
-def read_trace(path: str | Path, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
+def read_trace(path: str | Path, sample: int = MOST_PAIRS, seed: int = 0, window: TraceWindow = "busiest") -> Trace:
     """The trace in the file at `path`, read as it comes.
 
     Args:
         path: A file of Mooncake, Azure, BurstGPT, a load generator's results, or a log with token counts.
         sample: Requests whose lengths are kept, drawn with `seed`.
         seed: Of the draw; the same one keeps the same requests.
+        window: Which requests a plan is for: those of the busiest hour (of a short trace a shorter stretch), or all.
 
     Returns:
-        How many requests, their span, lengths, rate and burstiness, and what could not be read.
+        How many requests, their span, lengths, rates and burstiness, and what could not be read.
 
     Raises:
         InputError: it cannot be read, is of no known format, or most of it is no request.
@@ -113,10 +151,10 @@ def read_trace(path: str | Path, sample: int = MOST_PAIRS, seed: int = 0) -> Tra
     """
     name = shown_path(Path(path))
     with opened(Path(path), name) as stream:
-        return _trace_of(stream, name, int(sample), int(seed))
+        return _trace_of(stream, name, _Sum(int(sample), int(seed), window))
 
 
-def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
+def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0, window: TraceWindow = "busiest") -> Trace:
     """The trace that a text is.
 
     Raises:
@@ -124,12 +162,13 @@ def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0) -> Trace:
     """
     if len(text) > MOST_TEXT_CHARACTERS:
         raise InputError(f"trace: at most {MOST_TEXT_CHARACTERS:,} characters are read; send a part of it")
-    return _trace_of(BytesIO(text.encode("utf-8", "surrogatepass")), "trace", sample, seed)
+    return _trace_of(BytesIO(text.encode("utf-8", "surrogatepass")), "trace", _Sum(sample, seed, window))
 
 
-def sampling(sample: int | None, seed: int | None) -> dict[str, int]:
-    """A size and a seed of a sample as arguments, where they are stated."""
-    return {name: value for name, value in (("sample", sample), ("seed", seed)) if value is not None}
+def sampling(sample: int | None, seed: int | None, window: TraceWindow | None) -> dict[str, Any]:
+    """How a trace is sampled as arguments, as far as it is stated."""
+    stated = ("sample", sample), ("seed", seed), ("window", window)
+    return {name: value for name, value in stated if value is not None}
 
 
 def under_trace(workload: WorkloadBlock, trace: Trace) -> WorkloadBlock:
@@ -141,37 +180,38 @@ def under_trace(workload: WorkloadBlock, trace: Trace) -> WorkloadBlock:
     means = (max(1, round(mean)) for mean in lengths.spread(1, 1).means)
     fields = dict(zip(("input_tokens", "output_tokens"), means, strict=True))
     load: dict[str, object] = {**fields, "input_tokens_range": None, "output_tokens_range": None, "lengths": lengths}
-    if trace.rate_per_s is not None:
-        load |= {"request_rate": trace.rate_per_s, "arrivals": trace.arrivals}
+    if trace.planned_rate_per_s is not None:
+        load |= {"request_rate": trace.planned_rate_per_s, "arrivals": trace.arrivals}
     return workload.model_copy(update=load)
 
 
 class _Sum:
     """What is counted of a trace while it is read."""
 
-    def __init__(self, sample: int, seed: int) -> None:
+    def __init__(self, sample: int, seed: int, window: TraceWindow) -> None:
+        if not 1 <= sample <= MOST_PAIRS:
+            raise InputError(f"a sample of {sample:,} requests; it must be from 1 to {MOST_PAIRS:,}")
+        if window not in get_args(TraceWindow):
+            raise InputError(f"window {str(window)[:60]!r}: it is {' or '.join(get_args(TraceWindow))}")
         self.requests, self.seed, self.size = 0, seed, sample
-        self.sides = Lengths(), Lengths()
-        self.windows, self.prefixes = Windows(), Prefixes()
-        self.pairs: list[tuple[int, int]] = []
+        self.window: TraceWindow = window
+        self.sides, self.longest = (Lengths(), Lengths()), (0, 0)
+        self.windows, self.prefixes, self.kept = Windows(), Prefixes(), Kept(seed)
         self.faults: Counter[str] = Counter()
         self.first: dict[str, str] = {}
-        self._draw = Random(seed).random
 
     def add(self, row: Row) -> None:
-        """A request: each is in the sample with the same chance, however many come."""
+        """A request."""
         pair = row.input_tokens, row.output_tokens
         for side, tokens in zip(self.sides, pair, strict=True):
             side.add(tokens)
+        self.longest = max(self.longest, pair, key=sum)
         if row.at_s is not None:
             self.windows.add(row.at_s)
         if row.blocks:
             self.prefixes.add(row.blocks)
         self.requests += 1
-        if len(self.pairs) < self.size:
-            self.pairs.append(pair)
-        elif (place := int(self._draw() * self.requests)) < self.size:
-            self.pairs[place] = pair
+        self.kept.add(row)
 
     def refuse(self, fault: Fault) -> None:
         """What is no request."""
@@ -186,6 +226,12 @@ class _Sum:
         rate = (self.requests - 1) / windows.span_s if is_timed and windows.span_s > 0.0 else None
         if rate is not None and not REQUESTS_PER_S.hold(rate):
             rate = None
+        busiest = None if rate is None else windows.busiest()
+        if busiest is not None and not REQUESTS_PER_S.hold(busiest.rate_per_s):
+            busiest = None
+        places = self.kept.places
+        if busiest is not None and self.window == "busiest":
+            places = self.kept.within(busiest, windows.origin_s)
         first, second = ((side.percentile(0.5), side.percentile(0.95), side.percentile(0.99)) for side in self.sides)
         return Trace(
             kind=kind,
@@ -195,16 +241,18 @@ class _Sum:
             rate_per_s=rate,
             burstiness=windows.burstiness() if rate is not None else None,
             shared_share=self.prefixes.share(),
-            pairs=tuple(self.pairs),
+            pairs=self.kept.sample(self.size, places),
+            longest=self.longest,
             seed=self.seed,
+            peak=None if busiest is None or rate is None else _peak(busiest, windows.origin_s, rate),
+            window=self.window,
+            is_of_peak=places != self.kept.places,
             left_out=tuple((reason, count, self.first[reason]) for reason, count in self.faults.most_common()),
         )
 
 
-def _trace_of(stream: BufferedIOBase, name: str, sample: int, seed: int) -> Trace:
-    if not 1 <= sample <= MOST_PAIRS:
-        raise InputError(f"a sample of {sample:,} requests; it must be from 1 to {MOST_PAIRS:,}")
-    reader, found = Reader(stream), _Sum(sample, seed)
+def _trace_of(stream: BufferedIOBase, name: str, found: _Sum) -> Trace:
+    reader = Reader(stream)
     try:
         for place, one in enumerate(reader.read()):
             if place % _BETWEEN_CHECKPOINTS == 0:
