@@ -37,7 +37,7 @@ from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
 from ..tools.plan.elements import as_mapping, as_str
 from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
-from .import_layout import settled
+from .import_layout import filled, settled
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
@@ -150,8 +150,8 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
     request = _request(intent, launch, deployment)
-    plan = build_stated(request, architecture)
-    plan = settled(plan, request, deployment, architecture)
+    request, assumptions = filled(request, launch, deployment, intent.assumptions)
+    plan = settled(build_stated(request, architecture), request, deployment, architecture)
     report, figures, why_not = None, None, None
     try:
         report, figures = judged(plan, intent.usd_per_gpu_hour, intent.calibration)
@@ -167,7 +167,7 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
         findings=() if report is None else report.violations,
         estimate=figures,
         why_not_estimated=why_not,
-        assumptions=intent.assumptions,
+        assumptions=assumptions,
         readings=intent.readings,
         not_understood=tuple(dict.fromkeys((*(name for one in flags for name in one.unknown), *unread_files(launch)))),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),

@@ -1,4 +1,7 @@
-"""A plan of launch commands with what they set otherwise than the engine would: batches, and the GPUs of servers."""
+"""A plan of launch commands with what they set otherwise than the engine would: batches, and the GPUs of servers.
+
+Where nobody stated how many requests come at once, as many do as the servers are told to run.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,56 @@ from dataclasses import replace
 from typing import Any
 
 from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.config import read_architecture
 from ..tools.errors import InputError
 from ..tools.export.server import servers_of
 from ..tools.importing.deployment import Deployment
+from ..tools.importing.launch import Launch
 from ..tools.performance.layout import LoadedLayout, layout_from_view
+from ..tools.performance.memory import max_concurrency
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import read_document
+from .intent.intent import Assumption
 from .stated_strategy import build_stated
+
+
+def filled(
+    request: BuildRequest, launch: Launch, deployment: Deployment, assumptions: tuple[Assumption, ...]
+) -> tuple[BuildRequest, tuple[Assumption, ...]]:
+    """The request with the number of requests at once to judge by, and the assumptions with where it comes from.
+
+    Unless it or a rate is stated: as many as the commands let the servers run, or as fit where fewer do.
+    """
+    load, each = request.workload, deployment.scheduling.max_sequences
+    is_open = load.request_rate is None and any(one.field == "concurrency" for one in assumptions)
+    commands = sorted(launch.commands, key=lambda one: one.phase != "decode")
+    flags = next((one.flags for one in commands if "max_sequences" in one.flags.values), None)
+    if not is_open or not each or flags is None:
+        return request, assumptions
+    decode = request.strategy.decode
+    schedulers = (decode.replicas or request.strategy.dp) * (decode.attention_dp or 1)
+    reason = f"{flags.written['max_sequences']}: so many are run at once"
+    if schedulers > 1:
+        reason = f"{flags.written['max_sequences']}: {each:,} by each of {schedulers} schedulers"
+    count, fit = each * schedulers, _most_that_fit(request)
+    if 0 < fit < count:
+        count, reason = fit, f"{reason}, {count:,} in all, of which so many fit into memory"
+    told = Assumption(field="concurrency", value=count, reason=reason)
+    load = load.model_copy(update={"concurrency": count})
+    return replace(request, workload=load), tuple(told if one.field == "concurrency" else one for one in assumptions)
+
+
+def _most_that_fit(request: BuildRequest) -> int:
+    """The most requests at once that fit into memory; 0 where the rules say why none does."""
+    architecture = read_architecture(request.model.config, where=f"config of {request.model.name}")
+    read = read_document(build_stated(request, architecture))
+    try:
+        return max_concurrency(layout_from_view(read.view))
+    except InputError:
+        return 0
+    finally:
+        read.view.release()
 
 
 def settled(plan: Plan, request: BuildRequest, deployment: Deployment, architecture: Architecture) -> Plan:
