@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..tools.checkpoint import if_time, left_out
-from ..tools.engines.defaults import possible_relaxations
-from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
+from ..tools.engines.defaults import engine_relaxations, possible_relaxations
+from ..tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED
 from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.document import Relaxation
@@ -24,6 +24,8 @@ from .results import Infeasible, Needs
 # What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
 _HINT_GPUS = 16
 _HINT_GAIN = 0.05
+# What an engine does by itself is told of more and from less on: its plain command must not be better without a word.
+_OWN_GPUS, _OWN_GAIN = 64, 0.01
 # A disaggregated deployment has replicas for prefill and replicas for decode.
 _KINDS_OF_REPLICA = 2
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
@@ -33,23 +35,46 @@ _MOST_NAMED = 4
 
 
 def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
-    """What the relaxation that large MoE deployments use would gain on `chosen`, where it is worth saying.
+    """What a named engine's own relaxations, or the one that large MoE deployments use, would gain on `chosen`.
 
-    Nothing is relaxed unasked: this only names the alternative (rules.md R13).
+    Nothing is relaxed unasked: this only names the alternatives that are worth saying (rules.md R13, R15).
     """
-    if not request.architecture.is_moe or "attention_dp" in request.policy.relaxations:
+    if request.disaggregated or request.facts.gpus == 1:
         return None
-    if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
+    return "; ".join(filter(None, (_own_hint(request, chosen), _groups_hint(request, chosen)))) or None
+
+
+def _own_hint(request: SearchRequest, chosen: Candidate) -> str | None:
+    """What the engine that is only assumed does by itself, which its own command has the better of."""
+    engine = request.space.engine
+    if engine is None or request.named_engine is not None or request.facts.gpus > _OWN_GPUS:
         return None
-    relaxed = if_time("what a relaxation would gain", lambda: search(_relaxed(request, ("attention_dp",))))
+    brought = engine_relaxations(engine, request.architecture)
+    added = [name for name in brought if name not in request.policy.relaxations]
+    title = ENGINES[engine].title
+    how = f"with {title} named (--engine {engine}), which brings {' and '.join(added)} by itself,"
+    return _gain_hint(request, chosen, added, how, _OWN_GAIN)
+
+
+def _groups_hint(request: SearchRequest, chosen: Candidate) -> str | None:
+    is_open = request.architecture.is_moe and "attention_dp" not in request.policy.relaxations
+    if not is_open or request.facts.gpus > _HINT_GPUS:
+        return None
+    return _gain_hint(request, chosen, ["attention_dp"], "with attention DP allowed (--relax attention_dp)", _HINT_GAIN)
+
+
+def _gain_hint(
+    request: SearchRequest, chosen: Candidate, added: list[Relaxation], how: str, least: float
+) -> str | None:
+    """What is found with relaxations `added` that is better than `chosen` by at least so much, and how to say so."""
+    if not added:
+        return None
+    relaxed = if_time("what a relaxation would gain", lambda: search(_relaxed(request, added)))
     best = None if relaxed is None else relaxed.best
-    if best is None or not best.strategy.decode.attention_dp:
+    if best is None:
         return None
-    found = f"{named(best)} with {figures(best)}"
     gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
-    if gain < _HINT_GAIN:
-        return None
-    return f"with attention DP allowed (--relax attention_dp) {found} would be {gain:.0%} better"
+    return f"{how} {named(best)} with {figures(best)} would be {gain:.0%} better" if gain >= least else None
 
 
 def _relaxed(request: SearchRequest, names: Iterable[Relaxation]) -> SearchRequest:

@@ -1,0 +1,48 @@
+"""What an engine's own command has the better of is told of a plan for which no engine was named."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from shardwright.agent.pipeline import plan
+
+FEWER = "Qwen3-235B-A22B on 8 H100, 2k in / 256 out, 32 concurrent"
+DENSE = "Llama-3.1-70B on 8 H100, 2k in / 256 out, 4 concurrent"
+MIXTRAL = "Mixtral-8x7B on 4 A100, 1k in / 128 out, 16 concurrent"
+NODES = "Qwen3-235B-A22B on 4 nodes of 8 H100, 2k in / 256 out, 32 concurrent"
+
+
+@pytest.mark.parametrize(
+    ("request_text", "brings"),
+    [
+        (FEWER, "vocab_parallel and tp_in_expert"),
+        (DENSE, "vocab_parallel"),
+        (MIXTRAL, "tp_in_expert"),
+        (NODES, "vocab"),
+    ],
+)
+def test_what_is_told_is_what_naming_the_engine_gains(request_text: str, brings: str) -> None:
+    unnamed, named = plan(request_text), plan(f"{request_text}, with vLLM")
+    assert unnamed.plan is not None and named.plan is not None and unnamed.report is not None
+    assert unnamed.estimate is not None and named.estimate is not None
+    hint = unnamed.report.hint or ""
+    told = re.search(
+        r"with vLLM named \(--engine vllm\), which brings (.*?) by itself, .*? would be (\d+)% better", hint
+    )
+    assert told is not None and brings in told[1]
+    gain = unnamed.estimate.latency.end_to_end_ms / named.estimate.latency.end_to_end_ms - 1
+    assert gain == pytest.approx(int(told[2]) / 100, abs=0.02)
+    assert "with vLLM named" in unnamed.report.explanation
+
+
+@pytest.mark.parametrize("engine", ["with vLLM", "with SGLang", "on paper, with no engine"])
+def test_a_named_engine_has_its_relaxations_and_needs_no_hint(engine: str) -> None:
+    report = plan(f"{FEWER}, {engine}").report
+    assert report is not None and "by itself" not in (report.hint or "")
+
+
+def test_one_gpu_has_nothing_to_relax() -> None:
+    report = plan("Qwen3-8B on 1 H100, 1k in / 128 out").report
+    assert report is not None and report.hint is None
