@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..tools.checkpoint import if_time, left_out
@@ -50,7 +50,7 @@ def _own_hint(request: SearchRequest, chosen: Candidate) -> str | None:
     if engine is None or request.named_engine is not None or request.facts.gpus > _OWN_GPUS:
         return None
     brought = engine_relaxations(engine, request.architecture)
-    added = [name for name in brought if name not in request.policy.relaxations]
+    added: list[Relaxation] = [name for name in brought if name not in request.policy.relaxations]
     title = ENGINES[engine].title
     how = f"with {title} named (--engine {engine}), which brings {' and '.join(added)} by itself,"
     return _gain_hint(request, chosen, added, how, _OWN_GAIN)
@@ -60,11 +60,13 @@ def _groups_hint(request: SearchRequest, chosen: Candidate) -> str | None:
     is_open = request.architecture.is_moe and "attention_dp" not in request.policy.relaxations
     if not is_open or request.facts.gpus > _HINT_GPUS:
         return None
-    return _gain_hint(request, chosen, ["attention_dp"], "with attention DP allowed (--relax attention_dp)", _HINT_GAIN)
+    return _gain_hint(
+        request, chosen, ("attention_dp",), "with attention DP allowed (--relax attention_dp)", _HINT_GAIN
+    )
 
 
 def _gain_hint(
-    request: SearchRequest, chosen: Candidate, added: list[Relaxation], how: str, least: float
+    request: SearchRequest, chosen: Candidate, added: Sequence[Relaxation], how: str, least: float
 ) -> str | None:
     """What is found with relaxations `added` that is better than `chosen` by at least so much, and how to say so."""
     if not added:

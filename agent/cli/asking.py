@@ -29,6 +29,7 @@ from .flags import (
     own_calibration,
     take_stdin,
 )
+from .load_flags import LOAD, lengths_of
 from .online_flag import online_option
 from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
@@ -43,6 +44,7 @@ _FIELDS = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
     "concurrency": "concurrency",
+    "request_rate": "request_rate",
     "ttft_ms": "ttft_ms_max",
     "tpot_ms": "tpot_ms_max",
     "objective": "objective",
@@ -58,6 +60,7 @@ _SETTING = (
     click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
     click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
     click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
+    *LOAD,
     click.option("--ttft-ms", type=LATENCY, help="Time to first token at most."),
     click.option("--tpot-ms", type=LATENCY, help="Time per output token at most."),
     click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
@@ -128,9 +131,12 @@ def says_setting(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with(command, *_SETTING, *_FIGURES)
 
 
-def takes_trace(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that name a trace, as parameters of `command`; `trace_of` reads them."""
-    return _with(command, *_TRACE)
+def takes_load(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that state another load or name a trace, as parameters of `command`.
+
+    `under_load` and `trace_of` read them.
+    """
+    return _with(command, *LOAD, *_TRACE)
 
 
 def trace_of(path: Path, options: dict[str, Any]) -> Trace:
@@ -232,6 +238,9 @@ def said_of_options(options: dict[str, Any]) -> Said:
         else:
             fields["model"] = model
             words["model"] = f"--model {model}"
+    if (lengths := lengths_of(options)) is not None:
+        fields["lengths"] = lengths
+        words["lengths"] = " ".join(f"--{side}-percentiles" for side in ("input", "output") if lengths.covers(side))
     trace: Path | None = options.get("trace")
     if trace is not None:
         from ..stated_arguments import said_trace

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
-from .asking import takes_trace, trace_of
+from .asking import takes_load, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
+from .load_flags import under_load
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def validate_command(document: Path, output_format: str) -> int:
 @DOCUMENT
 @click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens.")
 @own_calibration
-@takes_trace
+@takes_load
 @output_format
 def estimate_command(
     document: Path, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str, **options: Any
@@ -106,7 +107,7 @@ def estimate_command(
     Where the plan breaks rules the figures are of it as it stands, and a line on standard error names them.
     """
     read = read_plan(document)
-    plan = _typed(read, document)
+    plan = under_load(_typed(read, document), options)
     if broken := _broken_rules(read):
         click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
     from ...tools.performance.estimate import estimate

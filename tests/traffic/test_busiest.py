@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from shardwright.agent.pipeline import plan
+from shardwright.agent.report.asked import workload_text
 from shardwright.agent.report.plan import render_plan
 from shardwright.benchmarks.traces import azure_lines, burstgpt_lines, mooncake_lines
 from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.plan.document import WorkloadBlock
+from shardwright.tools.plan.load import arrival_words
 from shardwright.tools.traffic.counted import Kept, Stretch, Windows
 from shardwright.tools.traffic.rows import Row
 from shardwright.tools.traffic.trace import trace_of_text
@@ -143,3 +146,22 @@ def test_requests_that_no_server_of_the_model_takes_are_left_out_and_told() -> N
     assert result.intent is not None
     reasons = [one.reason for one in result.intent.assumptions if one.field == "lengths"]
     assert reasons == ["the trace has requests of up to 140,040 tokens; those beyond the model's 131,072 are left out"]
+
+
+@pytest.mark.parametrize(
+    ("burstiness", "words"),
+    [
+        (0.05, "in bursts (burstiness 0.05)"),
+        (0.89, "in bursts (burstiness 0.89)"),
+        (0.9, "at random (burstiness 0.9)"),
+        (0.97, "at random (burstiness 0.97)"),
+        (1.0, "at random"),
+        (1.1, "at random (burstiness 1.1)"),
+        (1.2, "more evenly than at random (burstiness 1.2)"),
+        (40.0, "more evenly than at random (burstiness 40)"),
+    ],
+)
+def test_words_follow_the_burstiness(burstiness: float, words: str) -> None:
+    load = {"input_tokens": 500, "output_tokens": 50, "request_rate": 2.0, "arrivals": {"burstiness": burstiness}}
+    assert arrival_words(burstiness) == words
+    assert f"2 requests/s {words}, 1 request at once" in workload_text(WorkloadBlock.model_validate(load))

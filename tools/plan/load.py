@@ -8,6 +8,7 @@ from .quantiles import Independent, Quantiles, Spread, between, fixed
 
 if TYPE_CHECKING:
     from .document import WorkloadBlock
+    from .lengths import RequestLengths, Side
 
 
 def spread_of(workload: WorkloadBlock) -> Spread | None:
@@ -57,4 +58,20 @@ def arrival_words(burstiness: float) -> str:
     """How requests of that burstiness come."""
     least, most = _LIKE_POISSON
     words = "in bursts" if burstiness < least else "more evenly than at random" if burstiness > most else "at random"
-    return f"{words} (burstiness {burstiness:.3g})"
+    return words if burstiness == 1.0 else f"{words} (burstiness {burstiness:.3g})"
+
+
+_SIDES: tuple[Side, Side] = ("input", "output")
+
+
+def with_lengths(workload: WorkloadBlock, lengths: RequestLengths) -> WorkloadBlock:
+    """The load with the lengths of the sides that `lengths` covers, and with their means; those of others stay."""
+    means, own = lengths.spread(1, 1).means, workload.lengths
+    update: dict[str, object] = {}
+    kept: RequestLengths | None = None
+    for side, mean in zip(_SIDES, means, strict=True):
+        if lengths.covers(side):
+            update |= {f"{side}_tokens": max(1, round(mean)), f"{side}_tokens_range": None}
+        elif own is not None and own.pairs is None and own.covers(side):
+            kept = lengths.model_copy(update={side: getattr(own, side)})
+    return workload.model_copy(update={**update, "lengths": kept or lengths})

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..files import opened, shown_path
 from ..plan.document import WorkloadBlock
 from ..plan.lengths import MOST_PAIRS, Arrivals, RequestLengths
-from ..plan.load import arrival_words
+from ..plan.load import arrival_words, with_lengths
 from ..plan.peak import Peak
 from .counted import Kept, Lengths, Prefixes, Stretch, Windows
 from .formats import Reader
@@ -176,13 +176,10 @@ def under_trace(workload: WorkloadBlock, trace: Trace) -> WorkloadBlock:
 
     Requests in flight stay as well: what memory is asked to hold.
     """
-    lengths = trace.lengths
-    means = (max(1, round(mean)) for mean in lengths.spread(1, 1).means)
-    fields = dict(zip(("input_tokens", "output_tokens"), means, strict=True))
-    load: dict[str, object] = {**fields, "input_tokens_range": None, "output_tokens_range": None, "lengths": lengths}
-    if trace.planned_rate_per_s is not None:
-        load |= {"request_rate": trace.planned_rate_per_s, "arrivals": trace.arrivals}
-    return workload.model_copy(update=load)
+    workload = with_lengths(workload, trace.lengths)
+    if trace.planned_rate_per_s is None:
+        return workload
+    return workload.model_copy(update={"request_rate": trace.planned_rate_per_s, "arrivals": trace.arrivals})
 
 
 class _Sum:

@@ -1,0 +1,92 @@
+"""The options that say how requests come and how their lengths spread, alike for every command that has a load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...tools.bounds import REQUESTS_PER_S
+from ...tools.errors import InputError
+from .flags import LimitType
+
+if TYPE_CHECKING:
+    from ...tools.plan.document import Plan
+    from ...tools.plan.lengths import Percentiles, RequestLengths
+
+_SIDES = ("input", "output")
+
+
+class PercentilesType(click.ParamType):
+    """Lengths by percentiles: `p50=1k,p95=8k`; k is 1024."""
+
+    name = "percentiles"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Percentiles:
+        """`value` as the plan format has it."""
+        from ...tools.language.quantities import normalise, read_number
+        from ...tools.plan.lengths import Percentiles
+        from ..stated_arguments import checked
+
+        points: list[tuple[float, int]] = []
+        for part in str(value)[:2000].split(","):
+            percent, mark, tokens = (one.strip() for one in part.partition("="))
+            share, length = (read_number(normalise(one)) for one in (percent.removeprefix("p"), tokens))
+            if not mark or share is None or length is None or length != length // 1:
+                self.fail(f"{value!r}: percentiles such as p50=1k,p95=8k are expected", param, ctx)
+            points.append((float(share), int(length)))
+        try:
+            return checked(Percentiles, {"percentiles": points}, "percentiles")
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+LOAD = (
+    click.option(
+        "--request-rate",
+        type=LimitType(REQUESTS_PER_S),
+        metavar="PER_SECOND",
+        help="Requests per second that come, in place of --concurrency.",
+    ),
+    *(
+        click.option(
+            f"--{side}-percentiles",
+            type=PercentilesType(),
+            metavar="p50=TOKENS,p95=TOKENS",
+            help=f"How the lengths of {what} spread, by two percentiles or more; k is 1024.",
+        )
+        for side, what in zip(_SIDES, ("prompts", "answers"), strict=True)
+    ),
+)
+
+
+def lengths_of(options: dict[str, Any]) -> RequestLengths | None:
+    """The spreads that the options state.
+
+    Raises:
+        UsageError: a trace states them too.
+    """
+    from ...tools.plan.lengths import RequestLengths
+
+    stated = {side: given for side in _SIDES if (given := options.get(f"{side}_percentiles")) is not None}
+    if stated and options.get("trace") is not None:
+        raise click.UsageError(f"--trace has its own lengths; leave out --{next(iter(stated))}-percentiles")
+    return RequestLengths(**stated) if stated else None
+
+
+def under_load(plan: Plan, options: dict[str, Any]) -> Plan:
+    """The plan under the rate and the spreads that the options state, in place of its own.
+
+    Raises:
+        UsageError: a trace states them too.
+    """
+    from ...tools.plan.load import with_lengths
+
+    workload, lengths, rate = plan.workload, lengths_of(options), options.get("request_rate")
+    if lengths is not None:
+        workload = with_lengths(workload, lengths)
+    if rate is not None:
+        if options.get("trace") is not None:
+            raise click.UsageError("--trace has its own rate; leave out --request-rate")
+        workload = workload.model_copy(update={"request_rate": rate, "arrivals": None})
+    return plan if workload is plan.workload else plan.model_copy(update={"workload": workload})
