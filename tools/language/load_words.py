@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from . import load_lexicon as lex
 from .claims import Claims
+from .length_percentiles import claim_percentiles
 from .load_context import (
     Statement,
     counts_work,
@@ -121,6 +122,8 @@ def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) 
     rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
     if len({statement.quantity.value for statement in rivals}) < 2:
         return statements
+    if claim_percentiles(page, claims, role, rivals):
+        return [s for s in statements if s not in rivals]
     high = [s for s in rivals if _is_marked(page, s, lex.PEAK)]
     low = [s for s in rivals if s not in high and _is_marked(page, s, lex.LOWEST)]
     usual = [s for s in rivals if s not in high and s not in low]

@@ -1,0 +1,57 @@
+"""Lengths by percentiles, where each figure has its own: "prompts p50 1k, p95 8k", "median output 200, p99 2k"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..plan.lengths import RequestLengths
+from .claims import Claims
+from .load_context import Statement
+from .page import Page
+
+_PERCENTILE = re.compile(
+    r"(?<![A-Za-z0-9])p\s?-?(?P<p>\d{1,2}(?:\.\d{1,3})?)(?![\d.]*\d)|(?P<nth>\d{1,2})\s?th(?:\spercentile)?(?![a-z])"
+    r"|(?P<cn>\d{1,2})\s?百?分位(?:数|值)?|(?P<median>(?<![a-z])median(?![a-z])|中位(?:数|值)?)",
+    re.IGNORECASE,
+)
+# What ends the words of a figure.
+_ENDS = re.compile(r"[,;。\n(、，；]|\.(?!\d)|(?<![a-z])and(?![a-z])", re.IGNORECASE)
+_MOST_BETWEEN = 30
+
+
+def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequence[Statement]) -> bool:
+    """Claim `statements` of the lengths of a side as percentiles, where each is of another one; whether they were."""
+    points = {_percent(page, statements, one): int(one.quantity.value) for one in statements}
+    if None in points or len(points) < 2 or len(points) < len({one.quantity for one in statements}):
+        return False
+    known: RequestLengths | None = claims.values.get("lengths")
+    rising = sorted((percent, tokens) for percent, tokens in points.items() if percent is not None)
+    stated: dict[str, Any] = {} if known is None else known.model_dump(exclude_none=True)
+    try:
+        lengths = RequestLengths.model_validate({**stated, side: {"percentiles": rising}})
+    except ValidationError:
+        return False
+    words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
+    claims.replace("lengths", lengths, words if known is None else f"{claims.words['lengths']}; {words}")
+    said = ", ".join(f"p{percent:g} {tokens:,}" for percent, tokens in rising)
+    claims.reading(f"{words!r} read as percentiles of the {side}: {said}, log-normal between and beyond them")
+    return True
+
+
+def _percent(page: Page, statements: Sequence[Statement], one: Statement) -> float | None:
+    """The percentile that the words before a figure name, back to the figure before it, or else those behind it."""
+    start, end = one.quantity.start, one.quantity.end
+    before = max((other.quantity.end for other in statements if other.quantity.end <= start), default=0)
+    after = min(
+        (other.quantity.start for other in statements if other.quantity.start >= end), default=len(page.original)
+    )
+    ahead = _ENDS.split(page.original[max(before, start - _MOST_BETWEEN) : start])[-1]
+    behind = _ENDS.split(page.original[end : min(after, end + _MOST_BETWEEN)])[0]
+    named = list(_PERCENTILE.finditer(ahead))[-1:] or list(_PERCENTILE.finditer(behind))[:1]
+    if not named:
+        return None
+    return 50.0 if named[0]["median"] else float(named[0]["p"] or named[0]["nth"] or named[0]["cn"])
