@@ -261,8 +261,8 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: Serving
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
     most = layout.setting.architecture.max_position_embeddings
     if settings.max_tokens < most:
-        refused = f"requests longer than {settings.max_tokens:,} tokens, prompt and output, are refused by this command"
-        yield f"{refused} ({target.length_setting}); no planned request is longer, the model takes {most:,}"
+        refused = f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command"
+        yield f"{refused} ({target.length_setting}); the model takes {most:,}"
 
 
 def _check(target: Target, benchmark: Benchmark | None) -> Iterator[str]:
