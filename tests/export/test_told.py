@@ -36,7 +36,8 @@ def test_requests_that_the_command_refuses_are_told(
         assert told == []
         return
     assert told == [
-        f"requests longer than {longest:,} tokens in all are refused by this command ({setting}); the model takes 131,072"
+        f"requests longer than {longest:,} tokens in all are refused by this command ({setting}); "
+        "the model takes 131,072"
     ]
     assert found.text is not None and f"Mind: {told[0]}" in found.text
     assert str(longest) in found.text
