@@ -64,7 +64,8 @@ def plan(
     Args:
         request: What to plan, in English or Chinese.
         model: A catalogue name, an id on the Hugging Face Hub, the path of a config.json, or a config as a mapping.
-        hardware: `2x8:h100-sxm` (nodes × GPUs), the name of an accelerator (then the fewest that do), or a block.
+        hardware: `2x8:h100-sxm` (nodes × GPUs), words (`16xH100`), the name of an accelerator (then the
+            fewest that do), or a block.
         workload: A block, or some of its fields, which may be stated one by one as well (`input_tokens=4096`).
         brief: The path of a deployment brief (Markdown, YAML, JSON), or several, or texts by their names.
         calibration: Times of your own, or the path of their file; they never change what is legal.

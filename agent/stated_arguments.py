@@ -31,7 +31,7 @@ from ..tools.plan.document import (
 from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.strict_values import check_text, check_value
 from ..tools.traffic.trace import Trace, read_trace
-from .intent.cluster import read_cluster
+from .intent.cluster import said_hardware
 from .intent.formats import said_weights
 from .stated_constraints import ConstraintArgument, stated_constraints
 
@@ -109,10 +109,8 @@ def said_of_arguments(
         InputError: a value that cannot be, or an unknown model, accelerator or engine.
     """
     fields = {**_model(model), **_hardware(hardware)}
-    single = {
-        _LIMITS.get(name, name): value for name, value in arguments.items() if name in LoadArguments.__annotations__
-    }
-    fields |= _workload({**_stated_of(workload), **single})
+    single = {name: value for name, value in arguments.items() if name in LoadArguments.__annotations__}
+    fields |= _workload({**_stated_of(workload), **single}, single)
     if (trace := arguments.get("trace")) is not None:
         fields |= said_trace(trace)
     fields |= _precision(arguments.get("precision"))
@@ -133,8 +131,8 @@ def said_of_arguments(
     return checked(Said, fields, "the request") if fields else None
 
 
-def checked(kind: type[_Model], value: Any, where: str) -> _Model:
-    """`value` as a `kind`.
+def checked(kind: type[_Model], value: Any, where: str, written: Mapping[str, str] | None = None) -> _Model:
+    """`value` as a `kind`; errors call a field what it is `written` as, else by its name at `where`.
 
     Raises:
         InputError: it is none; the message says which field, and why.
@@ -144,10 +142,9 @@ def checked(kind: type[_Model], value: Any, where: str) -> _Model:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        what = f"{place}: {first['msg']}" if place else first["msg"]
-        raise InputError(
-            f"{where}: {''.join(letter if letter.isprintable() else '?' for letter in what[:300])}"
-        ) from None
+        where = (written or {}).get(place) or ": ".join(filter(None, (where, place)))
+        what = f"{where}: {first['msg']}"[:320]
+        raise InputError("".join(letter if letter.isprintable() else "?" for letter in what)) from None
 
 
 def _refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
@@ -172,12 +169,8 @@ def _hardware(hardware: HardwareArgument | None) -> dict[str, Any]:
     if hardware is None:
         return {}
     if isinstance(hardware, str):
-        if ":" not in hardware:
-            return {"accelerator": find_accelerator(hardware).id}
-        cluster = read_cluster(hardware)
-        block = HardwareBlock(accelerator=cluster.accelerator, nodes=cluster.nodes, gpus_per_node=cluster.gpus_per_node)
-    else:
-        block = checked(HardwareBlock, hardware, "hardware")
+        return said_hardware(check_text(hardware, "hardware"))
+    block = checked(HardwareBlock, hardware, "hardware")
     fields = block.model_dump(exclude={"accelerator"}, exclude_none=True)
     if isinstance(block.accelerator, str):
         return {**fields, "accelerator": find_accelerator(block.accelerator).id}
@@ -191,12 +184,14 @@ def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
     return dict(workload or {})
 
 
-def _workload(stated: dict[str, Any]) -> dict[str, Any]:
-    _refuse_unknown(stated, WorkloadBlock.model_fields, "field of a workload")
-    stated = {name: value for name, value in stated.items() if value is not None}
+def _workload(given: dict[str, Any], single: Collection[str]) -> dict[str, Any]:
+    """The fields of a workload; errors name each as it is `given`, those of `single` as arguments."""
+    _refuse_unknown(given, (*WorkloadBlock.model_fields, *_LIMITS), "field of a workload")
+    stated = {_LIMITS.get(name, name): value for name, value in given.items() if value is not None}
+    written = {_LIMITS.get(name, name): name if name in single else f"workload.{name}" for name in given}
     # Whether they agree with means and rates is known when everything is.
-    apart = {name: checked(kind, stated.pop(name), f"workload.{name}") for name, kind in _APART if name in stated}
-    block = checked(WorkloadBlock, {**_LENGTHS, **stated}, "workload")
+    apart = {name: checked(kind, stated.pop(name), written[name]) for name, kind in _APART if name in stated}
+    block = checked(WorkloadBlock, {**_LENGTHS, **stated}, "workload", written)
     return {name: getattr(block, name) for name in stated} | apart
 
 

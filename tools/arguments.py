@@ -75,11 +75,32 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name, value in _signature(function).bind(*args, **kwargs).arguments.items():
+        for name, value in _bound(function, args, kwargs).items():
             _check(function, name, value)
         return function(*args, **kwargs)
 
     return checked
+
+
+def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name.
+
+    Raises:
+        TypeError: one is missing, is none that there is, or there are too many; the message names the function.
+    """
+    try:
+        return _signature(function).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        unknown = [name for name in kwargs if name not in _named(function)]
+        if unknown and not any(one.kind is one.VAR_KEYWORD for one in _signature(function).parameters.values()):
+            raise UnknownArgumentError(unknown[0], _named(function)) from None
+        raise TypeError(f"{function.__name__}(): {error}; it takes {', '.join(_named(function))}") from None
+
+
+def _named(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters that a call can name."""
+    parameters = _signature(function).parameters.values()
+    return tuple(one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL))
 
 
 def _check(function: Callable[..., Any], name: str, value: Any) -> None:
@@ -90,7 +111,7 @@ def _check(function: Callable[..., Any], name: str, value: Any) -> None:
     elif found is not None:
         for key, one in cast("dict[str, Any]", value).items():
             if key not in found:
-                raise UnknownArgumentError(key, (*_signature(function).parameters, *found))
+                raise UnknownArgumentError(key, (*_named(function), *found))
             if not found[key].holds(one):
                 raise InputError(f"{key}: {found[key].words} is expected, not {type(one).__name__}")
 

@@ -66,7 +66,9 @@ class UnknownArgumentError(InputError, TypeError):
 
         names = dict.fromkeys(known)
         near = get_close_matches(name[:_KEPT_CHARACTERS], names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        # Of two names of one argument the shorter is shown.
+        shown = [one for one in names if not (one.endswith("_max") and one.removesuffix("_max") in names)]
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(shown)}"
         super().__init__(f"no argument {name[:_KEPT_CHARACTERS]!r}; {hint}")
 
 

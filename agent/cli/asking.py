@@ -13,7 +13,6 @@ from ...tools.strict_values import check_text
 from .flags import (
     COUNT,
     DTYPE,
-    HARDWARE,
     INPUT,
     LATENCY,
     OBJECTIVE,
@@ -21,10 +20,10 @@ from .flags import (
     PRICE,
     RELAXATION,
     REQUEST_COUNT,
+    SAID_HARDWARE,
     SEED,
     TEXT,
     TOKEN_COUNT,
-    HardwareFlag,
     inline_config,
     own_calibration,
     take_stdin,
@@ -56,7 +55,9 @@ _FIELDS = {
 # What a deployment is of, on which hardware, for which load and limits, in which formats.
 _SETTING = (
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
-    click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm."),
+    click.option(
+        "--hardware", type=SAID_HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm, or 16xH100."
+    ),
     click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
     click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
     click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
@@ -223,12 +224,10 @@ def said_of_options(options: dict[str, Any]) -> Said:
         stated = said_engine(engine)
         fields |= stated
         words |= dict.fromkeys(stated, f"--engine {engine}")
-    hardware: HardwareFlag | None = options.get("hardware")
+    hardware: tuple[str, dict[str, Any]] | None = options.get("hardware")
     if hardware is not None:
-        spoken = f"--hardware {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator}"
-        for field in ("nodes", "gpus_per_node", "accelerator"):
-            fields[field] = getattr(hardware, field)
-            words[field] = spoken
+        fields |= hardware[1]
+        words |= dict.fromkeys(hardware[1], f"--hardware {hardware[0]}")
     model: str | None = options.get("model")
     if model is not None:
         inline = inline_config(model, "--model")

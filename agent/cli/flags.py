@@ -16,7 +16,7 @@ import click
 from ...tools.bounds import DEGREE, INDEX, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
 from ...tools.errors import InputError
 from ...tools.strict_values import check_text
-from ..intent.cluster import Cluster, read_cluster
+from ..intent.cluster import Cluster, read_cluster, said_hardware
 from ..model.deadline import MAX_SECONDS
 from ..time_limit import TIME_LIMIT_S
 from .streams import check_stdin, is_standard, named_path
@@ -231,14 +231,17 @@ class PrecisionType(NameType):
 
 
 class HardwareType(click.ParamType):
-    """`NODESxGPUS:ACCELERATOR`."""
+    """`NODESxGPUS:ACCELERATOR`; where a cluster is planned for, words too."""
 
     name = "hardware"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> HardwareFlag:
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """`value` with the accelerator found in the catalogue."""
         try:
-            return read_cluster(str(value))
+            return self._read(str(value))
         except InputError as error:
             self.fail(str(error), param, ctx)
 
@@ -273,7 +276,8 @@ LIMIT = LimitType(Bounds(1e-9, 1e12))
 LATENCY = LimitType(LATENCY_MS)
 PRICE = LimitType(USD)
 SECONDS = LimitType(Bounds(1e-9, MAX_SECONDS))
-HARDWARE = HardwareType()
+HARDWARE = HardwareType(read_cluster)
+SAID_HARDWARE = HardwareType(lambda text: (text, said_hardware(text)))
 DTYPE = NameType("dtype", dtype_names)
 PRECISION = PrecisionType("precision", lambda: ("any", *dtype_names()))
 OBJECTIVE = NameType("objective", objective_names)

@@ -1,13 +1,18 @@
-"""A cluster in one word, as flags and programs write it: `NODESxGPUS:ACCELERATOR`."""
+"""A cluster as flags and programs write it: `NODESxGPUS:ACCELERATOR`, or in words ("8xH100")."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from ...tools.errors import InputError
 
 _CLUSTER = re.compile(r"\s*([0-9]{1,6})\s*[xX×*]\s*([0-9]{1,6})\s*:\s*(\S.{0,199})")
+_FORMS = "NODESxGPUS:ACCELERATOR (2x8:h100-sxm), words (8xH100, 2 nodes of 8 H100) or an accelerator (h100-sxm)"
+# "h100.yaml" is no word about an accelerator.
+_FILE = re.compile(r"\.[A-Za-z]")
+_FIELDS = frozenset({"accelerator", "nodes", "gpus_per_node", "gpus"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +40,26 @@ def read_cluster(text: str) -> Cluster:
     except InputError as error:
         raise InputError(f"{error} (`shardwright hardware` lists them)") from None
     return Cluster(int(match[1]), int(match[2]), accelerator)
+
+
+def said_hardware(text: str) -> dict[str, Any]:
+    """The fields of `Said` that the text states: a cluster, words that say nothing else, or an accelerator's name.
+
+    Raises:
+        InputError: it is none of them, or names an accelerator that the catalogue does not have.
+    """
+    if ":" in text:
+        cluster = read_cluster(text)
+        return {name: getattr(cluster, name) for name in ("nodes", "gpus_per_node", "accelerator")}
+    from ...tools.catalog.hardware import find_accelerator
+    from ...tools.language.merge import stated_fields
+    from ...tools.language.request import read_words
+
+    said = read_words(text)
+    fields = stated_fields(said)
+    if not (_FILE.search(text) or said.unread or said.constraints) and "accelerator" in fields.keys() <= _FIELDS:
+        return fields
+    try:
+        return {"accelerator": find_accelerator(text).id}
+    except InputError:
+        raise InputError(f"{text[:300]!r} is no hardware; write {_FORMS}") from None

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
-from ...tools.catalog.models import ModelEntry, load_model
+from ...tools.catalog.models import ModelEntry, is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
@@ -60,6 +60,8 @@ def complete(*said: Said) -> Intent:
     entry = _model(merged)
     architecture = entry.architecture()
     notes = _Notes()
+    if merged.model is not None and not is_name_of(merged.model, entry):
+        notes.assume("model", entry.name, read_as(merged.model, entry))
     for name, reason in merged.assumed.items():
         notes.assume(name, _plain(getattr(merged, name)), reason)
     choices = _choices(merged, notes)

@@ -32,7 +32,8 @@ class Setting(Question):
         None, description="Catalogue name, id on the Hugging Face Hub, or a config.json."
     )
     hardware: Name | Block | None = Field(
-        None, description="NODESxGPUS:ACCELERATOR (2x8:h100-sxm), an accelerator alone, or a hardware block."
+        None,
+        description="NODESxGPUS:ACCELERATOR (2x8:h100-sxm), words (16xH100), an accelerator, or a hardware block.",
     )
     workload: Block | None = Field(None, description="The workload block of a plan document, or some of its fields.")
     input_tokens: int | None = Field(None, description="Prompt length in tokens.")

@@ -123,7 +123,7 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         relaxations=tuple(sorted(allowed)),
         constraints=constraints,
         words=merge.words,
-        assumed=merge.assumed,
+        assumed={**{name: note for name, note in base.assumed.items() if name in merge.words}, **merge.assumed},
         unread=tuple(unread(base, merge.taken, found.not_understood)),
         readings=(*base.readings, *dict.fromkeys(merge.notes)),
     )

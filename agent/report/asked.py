@@ -63,6 +63,13 @@ def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
         yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
 
 
+def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
+    """That a model's name was mended or completed, as one of the first lines of a report."""
+    for one in assumptions:
+        if one.field == "model" and one.value is not None:
+            yield say("Assumed: {reason}", reason=one.reason)
+
+
 def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
     """That nobody named the hardware, as one of the first lines of a report."""
     if any(one.field == "hardware" for one in assumptions):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .asked import left_out_lines, not_acted_on_lines, trace_lines, workload_text
+from .asked import left_out_lines, not_acted_on_lines, read_as_lines, trace_lines, workload_text
 from .search_tables import figures_line, strategy_text
 from .text import Bullets, Section, bytes_text, count_text, section
 
@@ -25,6 +25,7 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
     lines.append(f"Infeasible: {infeasible.reason}")
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
+        lines += read_as_lines(result.report.assumptions)
     intent = result.intent
     if intent is not None:
         on = _wanted_hardware(intent)

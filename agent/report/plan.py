@@ -18,6 +18,7 @@ from .asked import (
     left_out_lines,
     not_acted_on_lines,
     open_hardware_lines,
+    read_as_lines,
     trace_lines,
     workload_text,
 )
@@ -104,6 +105,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines.append(f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}")
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
+        lines += read_as_lines(result.report.assumptions)
         lines += open_hardware_lines(result.report.assumptions)
     lines.append(workload_text(plan.workload))
     gpus = plan.strategy.gpu_count

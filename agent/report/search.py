@@ -16,6 +16,7 @@ from .asked import (
     hardware_text,
     left_out_lines,
     not_acted_on_lines,
+    read_as_lines,
     trace_lines,
     workload_text,
 )
@@ -84,6 +85,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
     yield from not_acted_on_lines(answer.not_acted_on)
+    yield from read_as_lines(answer.assumptions)
     yield from left_out_lines(answer.left_out)
     yield _load_text(asked, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""

@@ -249,7 +249,7 @@ def test_of_several_limits_each_has_the_best_that_the_others_leave() -> None:
         ({"hardware": HARDWARE}, "no model is named"),
         ({"model": "llama-99"}, "llama-99"),
         ({"model": {}}, "config"),
-        ({"model": MODEL, "hardware": "4xh100"}, "4xh100"),
+        ({"model": MODEL, "hardware": "4xh100.yaml"}, "4xh100"),
         ({"model": MODEL, "hardware": "1x4:h1000"}, "h1000"),
         ({"model": MODEL, "hardware": {"accelerator": "h100-sxm", "nodes": 0, "gpus_per_node": 8}}, "nodes"),
         ({"model": MODEL, "hardware": {"accelerator": "h100-sxm"}}, "nodes"),

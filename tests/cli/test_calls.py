@@ -21,7 +21,7 @@ PROGRAM = Path(sys.executable).parent / "shardwright"
         (["plna"], "Did you mean one of: 'plan'"),
         (["plan"], "say what to plan"),
         (["plan", "--modle", "x"], "--model"),
-        (["plan", "--model", "llama-3.1-70b", "--hardware", "8xh100-sxm"], "NODESxGPUS:ACCELERATOR"),
+        (["plan", "--model", "llama-3.1-70b", "--hardware", "8xh100.yaml"], "NODESxGPUS:ACCELERATOR"),
         (["plan", "--model", "llama-3.1-70b", "--hardware", "0x8:h100-sxm"], "NODESxGPUS:ACCELERATOR"),
         (["plan", "--model", "llama-3.1-70b", "--hardware", "1x8:h1000"], "h1000"),
         (["plan", "x", "--input-tokens", "many"], "--input-tokens"),

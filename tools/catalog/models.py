@@ -33,9 +33,11 @@ from .checkpoints import checkpoint_of
 from .config import read_architecture
 from .config_file import read_config_file
 from .hub_cache import UnknownRepositoryError, cached_config, hub_config, is_repository
-from .names import ParsedName, TokenKind, named_format, parameters_of, parse_name, respelled, version_key
+from .names import ParsedName, TokenKind, has_slip, named_format, parameters_of, parse_name, respelled, version_key
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
+# How sure a config is that the user gave.
+_OWN = "user"
 # What an entry's name may have beyond the written one (rule 3).
 _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
 _MAX_NAME = 200
@@ -50,7 +52,7 @@ class ModelEntry:
     name: str
     config: Mapping[str, Any] = field(hash=False)
     source: str
-    confidence: str = "user"
+    confidence: str = _OWN
     notes: str | None = None
     family: str | None = None
     total_params: int | None = None
@@ -233,6 +235,23 @@ def _best(candidates: list[_Known], written: ParsedName) -> ModelEntry:
         return shared, version_key(known.name.of_kind("version")), not known.is_alias
 
     return max(candidates, key=rank).entry
+
+
+def is_name_of(written: str, entry: ModelEntry) -> bool:
+    """Whether `written` names the entry and no other: nothing was mended, and what was left out tells none apart."""
+    name = parse_name(written)
+    own = [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
+    if entry.confidence == _OWN or has_slip(written):
+        return entry.confidence == _OWN
+    if any(known.name.core == name.core for known in own):
+        return True
+    others = [known for known in _known_names() if name.core <= known.name.core and known not in own]
+    return not others and any(name.core - name.of_kind("size") <= known.name.core for known in own)
+
+
+def read_as(written: str, entry: ModelEntry) -> str:
+    """The note that a name stands for an entry whose name it is not (`is_name_of`)."""
+    return f"{written!r} read as {entry.short_name}"
 
 
 def has_family(name: str) -> bool:

@@ -25,9 +25,11 @@ _FAMILY_WORDS = (
     "hunyuan|internlm|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|"
     "通义千问|千问|混元|文心一言|文心|深度求索"
 )
+# Read, but said back: no family spells itself so.
+_SLIPS = {"ds": "deepseek", "lama": "llama", "lllama": "llama"}
 _LATIN = {
     "通义千问": "qwen", "千问": "qwen", "混元": "hunyuan", "文心一言": "ernie", "文心": "ernie", "深度求索": "deepseek",
-    "ds": "deepseek", "lama": "llama", "lllama": "llama",
+    **_SLIPS,
 }  # fmt: skip
 
 # What a name may carry without naming another architecture: tuning, format, host, organisation.
@@ -169,6 +171,11 @@ def named_format(name: str) -> DType | None:
 def format_tokens(name: str) -> frozenset[str]:
     """The tokens of a name that say how its weights are quantised: formats, methods, and what shares a scale."""
     return frozenset(token.text for token in tokens_of(name) if token.text in _FORMATS or token.text in _SCALES)
+
+
+def has_slip(name: str) -> bool:
+    """Whether a family is named in a way that it is not spelled ("Lama-3.1-70B")."""
+    return any(name[token.start : token.end].lower() in _SLIPS for token in tokens_of(name))
 
 
 def respelled(name: str) -> str:

@@ -34,6 +34,7 @@ from .claims import Claims
 from .errors import BriefError, RequestError
 from .launched import claim_started, leave_unplanned
 from .merge import merge_said
+from .model_files import claim_model_file, take_model_file
 from .names import read_accelerator
 from .names import read_model as read_model_name
 from .page import Page
@@ -162,16 +163,18 @@ def _said(source: Source, folder: Path, written: str) -> Said:
     document = Document.of(source.statements, has_config=any(item.kind == "config" for item in source.objects))
     claims = Claims(text=document.page.original)
     leave_unplanned(written, claims)
+    file = take_model_file(document.page, folder)
     try:
         read_page(document.page, claims)
         _read_headings(source, claims)
+        claim_model_file(claims, file)
         claim_started(written, document.page, claims)
         document.list_unread(claims)
         said = claims.said()
     except RequestError as error:
         raise BriefError(document.placed(error.reason), error.understood, error.field) from error
     facts = document.facts
-    model = read_model(facts, _named_models(document, said), list(source.objects), folder)
+    model = read_model(facts, _named_models(document, said, file), list(source.objects), folder)
     card = _card(document, said, source.objects)
     parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
     updates: dict[str, Any] = {
@@ -204,10 +207,12 @@ def _read_headings(source: Source, claims: Claims) -> None:
             claims.claim(name, value, named.words[name])
 
 
-def _named_models(document: Document, said: Said) -> list[Fact]:
+def _named_models(document: Document, said: Said, file: str | None) -> list[Fact]:
     if said.model is None:
         return list(document.models)
     words = said.words["model"]
+    if said.model == file:
+        return [Fact("name", file, words, document.place(words), words)]
     return [Fact("model", find_model(said.model), document.words(words), document.place(words), words)]
 
 

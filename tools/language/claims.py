@@ -62,6 +62,7 @@ class Claims:
     conditional: tuple[tuple[int, int], ...] = ()  # where it speaks of conditions
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
+    assumed: dict[str, str] = field(default_factory=dict[str, str])
     readings: list[str] = field(default_factory=list[str])
     unread: list[str] = field(default_factory=list[str])
 
@@ -82,7 +83,7 @@ class Claims:
             if self._stands_before(name, value, words):
                 return
             raise self.refusal(
-                f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
+                f"{label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
                 f"and {_plain(value)} in {words!r}; keep one",
                 name.partition(".")[0],
             )
@@ -121,7 +122,7 @@ class Claims:
         if not before and not now:
             return False
         for one in [self.words[name]] * before + [words] * now:
-            self.leave_unread(f"{one!r} holds on a condition, beside another {_label(name)}: it fixes nothing")
+            self.leave_unread(f"{one!r} holds on a condition, beside another {label(name)}: it fixes nothing")
         if before:
             self.drop(name)
             if not now:
@@ -151,6 +152,10 @@ class Claims:
         if note not in self.readings:
             self.readings.append(note)
 
+    def assume(self, name: str, note: str) -> None:
+        """Say that a field was read of words that do not quite state it, and how."""
+        self.assumed[name] = note
+
     def leave_unread(self, note: str) -> None:
         """List words that look like a demand and have no effect."""
         if note not in self.unread:
@@ -173,7 +178,13 @@ class Claims:
         for ranged, single in _RANGES.items():
             self._check_range(ranged, single)
         self._check_counts()
-        return Said(**self.values, words=self.words, unread=tuple(self.unread), readings=tuple(self.readings))
+        return Said(
+            **self.values,
+            words=self.words,
+            assumed={name: note for name, note in self.assumed.items() if name in self.values},
+            unread=tuple(self.unread),
+            readings=tuple(self.readings),
+        )
 
     def _checked(self, name: str, value: Any, words: str) -> Any:
         if name in _RANGES:
@@ -196,7 +207,7 @@ class Claims:
         low, high = self.values[ranged]
         if not low <= self.values[single] <= high:
             raise self.refusal(
-                f"{_label(single)} {self.values[single]} ({self.words[single]!r}) lies outside the range "
+                f"{label(single)} {self.values[single]} ({self.words[single]!r}) lies outside the range "
                 f"{low} to {high} ({self.words[ranged]!r})"
             )
 
@@ -221,7 +232,8 @@ def _bare(value: Any) -> Any:
     return value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, BaseModel) else value
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
+    """A field of `Said` in words."""
     if name.startswith("strategy."):
         _, phase, degree = name.split(".")
         return f"{degree} of {'prefill and decode' if phase == 'both' else phase}"

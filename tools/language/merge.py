@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..plan.lengths import RequestLengths, Side
+from .claims import label
 from .constraint_words import merged_constraints
 from .errors import RequestError
 from .said import Said, Understood
@@ -48,7 +49,9 @@ def merge_said(said: Sequence[Said]) -> Said:
             words.pop(name, None)
         for name, value in stated.items():
             if name in values and values[name] != value:
-                readings.append(f"{name}: {_shown(value)} replaces {_shown(values[name])}, which was said before")
+                readings.append(
+                    f"{label(name)}: {_shown(value)} replaces {_shown(values[name])}, which was said before"
+                )
             values[name] = value
             words.pop(name, None)
             assumed.pop(name, None)

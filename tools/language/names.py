@@ -115,7 +115,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     meant = {name.start for name in settled.meant}
     known = [mention for mention in chosen if mention.start in meant]
     for mention in known:
-        claims.claim("model", mention.entry.name if mention.entry is not None else "", mention.words.strip())
+        if mention.entry is not None:
+            _claim_model(claims, mention.entry, mention.words.strip())
         named = NamedModel(mention.words.strip(), mention.weights or named.weights)
     for name in settled.superseded:
         claims.reading(
@@ -161,9 +162,16 @@ def _read_nickname(page: Page, claims: Claims) -> NamedModel:
         return NamedModel()
     name = list(_NICKNAMES)[int(str(match.lastgroup)[1:])]
     words = page.take(*match.span(), mark=MODEL)
-    claims.claim("model", models.find_model(name).name, words)
-    claims.reading(f"{words!r} read as the model {name}")
+    _claim_model(claims, models.find_model(name), words)
     return NamedModel(words)
+
+
+def _claim_model(claims: Claims, entry: models.ModelEntry, words: str) -> None:
+    """Claim the model, and say so where its name is not what was written."""
+    claims.claim("model", entry.name, words)
+    mended = [note for note in claims.readings for family in _FAMILIES if note.endswith(f" read as {family!r}")]
+    if mended or not models.is_name_of(words, entry):
+        claims.assume("model", "; ".join((*mended, models.read_as(words, entry))))
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:

@@ -25,6 +25,7 @@ from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said
+from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import TAKEN, Page
@@ -119,7 +120,10 @@ def read_words(text: str) -> Said:
         claims.reading(note)
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
+    file = take_model_file(page)
     read_page(page, claims)
+    claim_model_file(claims, file)
+    claim_missing_file(page, claims)
     claim_started(written, page, claims)
     list_unread(page, claims)
     return claims.said()

@@ -128,7 +128,7 @@ class Said(FrozenModel):
     strategy: StatedStrategy | None = None
     constraints: tuple[Constraint, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
-    # Fields that a language model read of vague words, each with the words and the reason: assumptions of the intent.
+    # Fields that were read of vague or misspelt words, each with the words and the reason: assumptions of the intent.
     assumed: dict[str, str] = Field(default_factory=dict[str, str])
     # Words that look like a demand and were not understood, or are refused by name (for the report).
     unread: tuple[str, ...] = ()

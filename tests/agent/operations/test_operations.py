@@ -69,6 +69,7 @@ def test_a_brief_is_texts_by_name() -> None:
     [
         ("plan", {**SMALL, "model": "{path}"}),
         ("plan", {"request": "Serve {path} on 2 H100"}),
+        ("plan", {"request": "Serve {folder} on 2 H100"}),
         ("plan", {**SMALL, "model": "{folder}"}),
         ("plan", {"brief": {"x.yaml": "model: {path}\nhardware: 2x H100\n"}}),
         ("models", {"name": "{path}"}),
