@@ -5,12 +5,15 @@ A section is cited as file § heading; `shardwright explain` prints it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from ..knowledge.citation_table import citation_table
 from ..tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
 
 MAX_CITATIONS = 8
+# Sections and numbers of the documents that the rules were made from: whoever reads a report has not got them.
+_OF_DESIGN = re.compile(r"00\d |(?:rules )?R\d")
 
 # What decides for each objective.
 OBJECTIVE_SECTIONS = {"latency": "tradeoff.latency", "throughput": "tradeoff.throughput", "cost": "tradeoff.cost"}
@@ -39,6 +42,11 @@ def rule_citations(rules: Iterable[str]) -> tuple[str, ...]:
     by_rule = citation_table().rules
     # A search names some of its reasons in words: those are no rules.
     return tuple(by_rule[rule] for rule in dict.fromkeys(rules) if rule in by_rule)
+
+
+def public_sources(sources: Iterable[str]) -> str:
+    """Those of `sources` that a reader can look up, each once; "" where none is."""
+    return "; ".join(dict.fromkeys(source for source in sources if not _OF_DESIGN.match(source)))
 
 
 def _section_ids(workload: WorkloadBlock, strategy: Strategy) -> Iterator[str]:

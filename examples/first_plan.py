@@ -29,7 +29,7 @@ def main() -> None:
     print(f"TTFT {estimate.latency.ttft_ms:.0f} ms")
     # 90% of measurements of such deployments lay in the range; None where too few were measured.
     tpot = estimate.ranges.tpot_ms if estimate.ranges else None
-    between = f" (measured like this: {tpot[0]:.1f} to {tpot[1]:.1f} ms)" if tpot else ""
+    between = f" (90% range {tpot[0]:.1f} to {tpot[1]:.1f} ms)" if tpot else ""
     print(f"TPOT {estimate.latency.tpot_ms:.1f} ms{between}")
     print(f"{estimate.throughput.dp_scaled_tokens_per_s:.0f} output tokens/s")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..citations import public_sources
 from .edits import edit_text
 from .text import (
     NONE,
@@ -171,7 +172,7 @@ def render_rule(rule: RuleFacts, *, width: int, bold: bool = False) -> str:
         section("Why", rule.rationale),
         section("How to mend it", rule.remedy, f"Kind of fix: {rule.fix}"),
         section("Messages", ", ".join(rule.messages or ())),
-        section("Source", rule.source),
+        section("Source", public_sources([rule.source])),
         section("Taught in", rule.taught_in, f"`shardwright explain {rule.id}` prints it" if rule.taught_in else None),
         _example_section("An example that breaks it", rule.bad, width),
         _example_section("An example that passes", rule.good, width),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...tools.plan.device_names import devices_text
+from ..languages.say import say
 from .asked import trace_lines
 from .explanation import explanation_section, largest_costs
 from .text import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         DeviceMemory,
         Interval,
         PerformanceEstimate,
+        Ranges,
         TimeParts,
     )
 
@@ -42,7 +44,7 @@ def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bo
     """The whole report of `estimate FILE`; `title` says of what."""
     time, *rest = estimate_sections(estimate, width)
     sections = [
-        section("", *trace_lines(estimate.trace), title),
+        section("", *trace_lines(estimate.trace), title, *range_lines(estimate.ranges)),
         time,
         load_section(estimate),
         explanation_section(estimate),
@@ -97,7 +99,13 @@ def with_range(figure_: float | None, interval: Interval | None, text: Callable[
     if interval is None:
         return text(figure_)
     (low, unit), (high, high_unit) = (text(end).split(" ", 1) for end in interval)
-    return f"{text(figure_)} (measured like this: {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
+    return f"{text(figure_)} (90% range {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
+
+
+def range_lines(ranges: Ranges | None) -> Iterator[str]:
+    """What a range beside a figure is, where there is one."""
+    if ranges is not None and any(value is not None for _, value in ranges):
+        yield say("90% range: 90% of the measured runs of such deployments lay as near to their predictions")
 
 
 def rate_text(tokens_per_s: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..citations import public_sources
 from .safe import harmless
 from .text import Bullets, render, section
 
@@ -33,7 +34,7 @@ def _rule(rule: RulePage, width: int, bold: bool) -> str:
         section("How to mend it", rule.remedy, f"Kind of fix: {rule.fix}"),
         section("Breaks it", *_example(rule.bad)),
         section("Passes", *_example(rule.good)),
-        section("Source", rule.source),
+        section("Source", public_sources([rule.source])),
     ]
     return render(sections, width=width, bold=bold)
 
@@ -49,4 +50,5 @@ def _passage(passage: Passage, bold: bool) -> str:
     lines = [title, "", harmless(passage.text), ""]
     if passage.rules:
         lines.append(f"Rules: {', '.join(passage.rules)}")
-    return "\n".join([*lines, f"Sources: {', '.join(passage.sources)}", f"From: {passage.citation}"])
+    sources = public_sources(passage.sources)
+    return "\n".join([*lines, *([f"Sources: {sources}"] if sources else []), f"From: {passage.citation}"])

@@ -22,7 +22,7 @@ from .asked import (
     trace_lines,
     workload_text,
 )
-from .estimate import confidence, estimate_sections, rate_text, with_range
+from .estimate import confidence, estimate_sections, range_lines, rate_text, with_range
 from .infeasible import infeasible_sections
 from .layout import layout_section
 from .text import (
@@ -122,6 +122,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines += constraint_lines(plan.policy)
     if result.estimate is not None:
         lines.append(figures_text(result.estimate))
+        lines += range_lines(result.estimate.ranges)
         lines += _p90_lines(plan.workload, result.estimate)
     report = result.report
     limits = [_limits_section(report)] if report is not None else []

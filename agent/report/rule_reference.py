@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ...knowledge.generated.markdown import plain, table
+from ..citations import public_sources
 from .edits import edit_facts, edit_text
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ _HEAD = """# The rules
 Generated from `tools/rules/` by `./check --write`; change the rule's file, not this page.
 
 Every plan must keep every rule; an *error* makes it invalid, a *warning* does not. `shardwright rules ID` shows one
-rule with its examples drawn. Numbers such as “003 §2.2” name the design documents 000–004 and their sections. An
-example is a valid base plan (`tools/rules/examples.py`) and the edits that are made to it.
+rule with its examples drawn. An example is a valid base plan (`tools/rules/examples.py`) and the edits that are made
+to it.
 
 Each finding carries the id of its message (`message_id`), one of those that its rule lists. Beside these any rule may
 report `not-checked` (it failed on a damaged document), `not-judged` (the plan lacks what it needs) and
@@ -80,7 +81,8 @@ def _rule(rule: Rule, relaxations: Sequence[str]) -> Iterator[str]:
     yield f'\n### <a id="{rule.id.lower()}"></a>{rule.id} {plain(rule.name)}\n'
     yield f"{plain(rule.requirement)}\n"
     yield f"- **Why:** {plain(rule.rationale)}"
-    yield f"- **Severity:** {rule.severity}. **Source:** {plain(rule.source)}"
+    sources = public_sources([rule.source])
+    yield f"- **Severity:** {rule.severity}" + (f". **Source:** {plain(sources)}" if sources else "")
     yield f"- **To mend:** {plain(rule.remedy)} (`{rule.fix}`: {_FIXES[rule.fix]})"
     yield f"- **Messages:** {', '.join(f'`{name}`' for name in message_ids(rule))}"
     if relaxations:

@@ -20,6 +20,7 @@ from .asked import (
     trace_lines,
     workload_text,
 )
+from .estimate import range_lines
 from .infeasible import infeasible_section
 from .search_tables import figure_of, figures_line, front_section, ms_of, ranking_section, strategy_text
 from .text import (
@@ -79,8 +80,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     if best is not None:
         yield f"Best for {asked.workload.objective}: {strategy_text(best)} for {asked.model}{on}"
         yield figures_line(best)
-        if best.ranges is not None and best.ranges.ttft_ms is not None:
-            yield "“Measured like this”: 90% of measurements of such deployments lay there"
+        yield from range_lines(best.ranges)
     else:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"

@@ -188,7 +188,8 @@ def bar(parts: Sequence[tuple[str, float]], width: int) -> str:
     for mark, share in parts:
         if share > 0:
             filled += mark * max(1, round(share * width))
-    if sum(share for _, share in parts) > 1:
+    # Shares of a whole may add up to a little more than it.
+    if sum(share for _, share in parts) > 1 + 1e-9:
         return filled[: width - 1].ljust(width - 1, "█") + "!"
     return filled[:width].ljust(width, "·")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ..citations import public_sources
 from .text import Block, Bullets, Section, count_text, render, section, value_text
 
 if TYPE_CHECKING:
@@ -67,9 +68,11 @@ def _group_blocks(group: Sequence[Violation]) -> list[Block]:
     if len(group) > PLACES_SHOWN:
         places.append(f"and {len(group) - PLACES_SHOWN:,} more (--format json lists all)")
     remedies = dict.fromkeys(violation.remedy for violation in group if violation.remedy)
-    sources = dict.fromkeys(violation.source for violation in group if violation.source)
+    sources = public_sources(violation.source for violation in group if violation.source)
+    rule = group[0].rule
     tail = [f"to mend: {remedy}" for remedy in list(remedies)[:PLACES_SHOWN]]
-    tail += [f"source: {', '.join(sources)}"] if sources else []
+    tail += [f"source: {sources}"] if sources else []
+    tail += [f"why: shardwright explain {rule}"] if _rule_name(rule) else []
     return [Bullets(tuple(places)), Bullets(tuple(tail), mark="→")]
 
 
@@ -87,6 +90,18 @@ def _place_text(violation: Violation) -> str:
     if violation.value is not None and not isinstance(violation.value, dict):
         facts.append(f"is {value_text(violation.value)}")
     if violation.expected is not None:
-        facts.append(f"would pass: {value_text(violation.expected)}")
+        facts.append(f"would pass: {_expected_text(violation.expected)}")
     detail = f" [{'; '.join(facts)}]" if facts else ""
     return f"{place}: {violation.message}{detail}"
+
+
+# What a JSON Schema asks of a value, as people say it.
+_BOUNDS = {"type": "{}", "minimum": "at least {}", "maximum": "at most {}", "exclusiveMinimum": "more than {}"}
+
+
+def _expected_text(expected: object) -> str:
+    match expected:
+        case {**bound} if len(bound) == 1 and (words := _BOUNDS.get(str(next(iter(bound))))) is not None:
+            return words.format(value_text(next(iter(bound.values()))))
+        case _:
+            return value_text(expected)

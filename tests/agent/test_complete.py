@@ -30,7 +30,7 @@ def test_a_flag_wins_over_the_request_and_the_override_is_reported() -> None:
     assert (intent.hardware.nodes, intent.hardware.gpus_per_node) == (1, 4)
     assert (intent.workload.input_tokens, intent.workload.output_tokens) == (2048, 1024)
     assert (intent.workload.ttft_ms_max, intent.workload.ttft_statistic) == (500.0, "p99")
-    assert any("input_tokens" in note and "4096" in note for note in intent.readings)
+    assert any("input length in tokens" in note and "4096" in note for note in intent.readings)
 
 
 def test_a_model_config_given_later_replaces_the_named_model() -> None:

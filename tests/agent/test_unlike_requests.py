@@ -46,8 +46,8 @@ def test_a_p99_is_that_of_the_lengths_that_come_not_of_their_mean() -> None:
         ({"lengths": TAIL, "input_tokens_range": (10, 2199)}, "input_tokens_range is stated beside lengths"),
         ({"arrivals": {"burstiness": 0.5}}, "state request_rate"),
         ({"arrivals": {"think_time_s": 5}, "request_rate": 2.0}, "leave request_rate out"),
-        ({"arrivals": {"think_time_s": "long"}}, "workload.arrivals: think_time_s"),
-        ({"lengths": {"input": {"percentiles": [[50, 10]]}}}, "workload.lengths: input.percentiles.percentiles"),
+        ({"arrivals": {"think_time_s": "long"}}, "arrivals: think_time_s"),
+        ({"lengths": {"input": {"percentiles": [[50, 10]]}}}, "lengths: input.percentiles.percentiles"),
     ],
 )
 def test_what_cannot_be_together_is_refused_in_a_line(fields: dict[str, Any], says: str) -> None:

@@ -59,7 +59,7 @@ def test_violations_have_status_1_and_each_names_rule_place_and_remedy(
     assert "ST002" in text
     assert "/strategy/gpu_count" in text
     assert "to mend:" in text
-    assert "source:" in text
+    assert "why: shardwright explain" in text
 
 
 def test_the_json_of_violations_has_the_keys_of_the_contract_and_nothing_else_is_printed(

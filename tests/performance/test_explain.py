@@ -161,7 +161,7 @@ def test_where_nothing_was_measured_there_is_no_range(accelerator: str, layout_o
     assert set(found.ranges.model_dump().values()) == {None}
     assert found.calibration.error_band_pct is None
     assert "no range: too little was measured" in (found.calibration.note or "")
-    assert "measured like this" not in render_estimate(found, title="a plan", width=160)
+    assert "90% range" not in render_estimate(found, title="a plan", width=160)
 
 
 def test_the_time_of_a_path_is_shared_out_by_where_its_constants_come_from(layout_of: Any) -> None:

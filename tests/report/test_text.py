@@ -102,3 +102,9 @@ def test_a_long_value_is_cut_to_one_line() -> None:
     shown = value_text({"a": "x" * 500})
     assert len(shown) == 120
     assert shown.endswith("…")
+
+
+@pytest.mark.parametrize("shares", [(0.1, 0.2, 0.7), (0.3, 0.3, 0.4), (1 / 3, 1 / 3, 1 / 3), (0.6, 0.1, 0.2, 0.1)])
+def test_a_bar_of_all_parts_of_a_whole_is_full_and_has_no_mark(shares: tuple[float, ...]) -> None:
+    assert "!" not in bar([("x", share) for share in shares], 20)
+    assert bar([("x", share + 0.01) for share in shares], 20).endswith("!")

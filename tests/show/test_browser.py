@@ -136,3 +136,40 @@ def test_a_notebook_frames_the_page(chromium: Any) -> None:
     tab.set_content(shardwright.Plan.model_validate(base_plan("dense-tp2")).show()._repr_html_())
     tab.frame_locator("iframe").locator("#tree .box").first.wait_for()
     assert noise == []
+
+
+@pytest.mark.parametrize("name", ["dense-tp2", "moe-ep4", "disaggregated-moe"])
+def test_figures_have_their_ranges_unless_the_page_around_says_them(name: str, chromium: Any, tmp_path: Path) -> None:
+    plan = base_plan(name)
+    opened = Opened(chromium, tmp_path, plan, viewport={"width": 1400, "height": 900})
+    ranges = shardwright.estimate(plan).ranges
+    measured = [value for value in (ranges.ttft_ms, ranges.tpot_ms, ranges.end_to_end_ms) if value is not None]
+    shown = [cell.partition("\n")[2] for cell in opened.tab.locator("#figures dd").all_inner_texts()[:3]]
+    assert len([text for text in shown if "–" in text]) == len(measured) > 0
+    assert "null" not in opened.tab.inner_text("header") and "90%" in opened.tab.inner_text("#ranges")
+    (tmp_path / "around.html").write_text('<iframe src="plan.html"></iframe>', encoding="utf-8")
+    opened.tab.goto((tmp_path / "around.html").as_uri())
+    inside = opened.tab.frame_locator("iframe")
+    inside.locator("#tree .box").first.wait_for()
+    assert not inside.locator("#figures").is_visible() and not inside.locator("#ranges").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_two_keys_of_a_legend_look_alike(scheme: str, chromium: Any, tmp_path: Path) -> None:
+    opened = Opened(chromium, tmp_path, base_plan("dense-pp2-tp2"), color_scheme=scheme)
+    for legend in ("#legend", "#racks > p", "#breakdown .pair > div:first-child > p"):
+        keys = opened.tab.evaluate(
+            """(where) => [...document.querySelectorAll(`${where} .key i`)].map((key) => {
+              const style = getComputedStyle(key);
+              const canvas = document.createElement('canvas').getContext('2d');
+              canvas.fillStyle = style.borderTopWidth === '0px' ? style.backgroundColor : style.borderTopColor;
+              canvas.fillRect(0, 0, 1, 1);
+              return [style.borderTopWidth, ...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+            })""",
+            legend,
+        )
+        assert len(keys) > 2
+        for place, (border, *colour) in enumerate(keys):
+            for other_border, *other in keys[place + 1 :]:
+                apart = sum((a - b) ** 2 for a, b in zip(colour, other, strict=True)) ** 0.5
+                assert border != other_border or apart > 70, (legend, colour, other)

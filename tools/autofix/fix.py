@@ -20,6 +20,10 @@ Safety = Literal["safe", "strategy", "display"]
 # Blocks that say what was asked and decided; `gpu_count` is counted off the graph.
 _DECIDED = frozenset({"model", "hardware", "workload", "precision", "policy", "serving", "strategy"})
 _SHOWN = frozenset({"reasoning", "construction", "performance"})
+_IN_WORDS = {
+    "construction": "the list of building steps (construction)",
+    "performance": "the stated figures (performance)",
+}
 _MAX_NAMED = 3
 _LONGEST = 60
 
@@ -78,7 +82,8 @@ def _is_decision(change: Change) -> bool:
 
 
 def _header_words(change: Change) -> str:
-    name, value = ".".join(map(str, change.path)), change.value
+    path = ".".join(map(str, change.path))
+    name, value = _IN_WORDS.get(path, path), change.value
     if change.action == "remove":
         return f"drops {name}"
     is_short = isinstance(value, int | float | str) and len(str(value)) <= _LONGEST

@@ -72,7 +72,7 @@ def _ours(read: ReadDocument) -> Reading:
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
     """`source` by the foreign reader; as it was read `plainly` where that finds nothing of a plan."""
     proposal = read_proposal(source)
-    notes = tuple(f"{note.kind}: {note.what} ({note.where})" for note in proposal.notes)
+    notes = tuple(f"{note.kind.replace('_', ' ')}: {note.what} ({note.where})" for note in proposal.notes)
     if proposal.document is None:
         faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
         return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)

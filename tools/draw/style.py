@@ -24,7 +24,7 @@ COLOURS: Mapping[BoxKind, tuple[str, str, str, str]] = {
 LINES: Mapping[LinkKind, tuple[str, str]] = {
     "data": ("#57606a", "#9aa4af"),
     "synchronization": ("#c2620a", "#f0984a"),
-    "pipeline": ("#c2620a", "#f0984a"),
+    "pipeline": ("#2f6fd0", "#6ca4f8"),
     "kv_cache": ("#14807f", "#4cc3c0"),
     "stray": ("#cf222e", "#ff7b72"),
 }

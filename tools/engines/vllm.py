@@ -72,7 +72,10 @@ class _VLLM(Engine):
         if heads is None:
             return None
         if ranks <= heads:
-            return f"tp × kv_sp = {ranks} leaves no copy of the {heads} KV heads to cut"
+            return (
+                f"kv_sp {kv_sp} shares out the cache of a KV head among GPUs that hold copies of it, and {heads} KV "
+                f"heads on tp × kv_sp = {ranks} GPUs have no copies"
+            )
         if kv_sp > ranks // heads:
             return f"kv_sp {kv_sp} exceeds the {ranks // heads} copies of each of the {heads} KV heads"
         if (spec.query_heads // heads) % kv_sp:

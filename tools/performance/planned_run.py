@@ -101,7 +101,9 @@ def _users(layout: LoadedLayout) -> PlannedRun:
     if simulated < users:
         times = _with_line(times, users - simulated, layout.setting.workload.output_tokens)
     thinking = f" who think {think_s:g} s" if think_s > 0.0 else ""
-    return PlannedRun(times, f"closed loop, {users:,} users{thinking}", _closed(layout, simulated).requests)
+    return PlannedRun(
+        times, f"closed loop, {users:,} user{'' if users == 1 else 's'}{thinking}", _closed(layout, simulated).requests
+    )
 
 
 def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:

@@ -6,6 +6,7 @@ element alone, with its JSON Pointer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -19,6 +20,7 @@ from .view import as_list, as_mapping
 SCHEMA_URI = "https://json-schema.org/draft/2020-12/schema"
 MAX_FAULTS = 100
 _SHOWN_CHARS = 200
+_MISSING = "the field {} is missing"
 
 
 @lru_cache(maxsize=1)
@@ -121,7 +123,7 @@ def _explain_element(element: Any, path: str, errors: list[Any]) -> list[SchemaF
         written = as_mapping(cast("object", element)).get("type")
         legal = sorted(key for key in definitions if key.endswith("Node"))
         if written is None:
-            return [SchemaFault(path, "'type' is a required property", None, legal)]
+            return [SchemaFault(path, _MISSING.format("'type'"), None, legal)]
         if written not in legal:
             return [SchemaFault(f"{path}/type", f"{shown(written)} is not a node type", written, legal)]
         name = str(written)
@@ -165,7 +167,17 @@ def _fault(error: Any, path: str) -> SchemaFault:
     expected: Any = {"enum": error.validator_value, "const": error.validator_value}.get(str(error.validator))
     if error.validator in ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"):
         expected = {str(error.validator): error.validator_value}
-    return SchemaFault(path + pointer(where), shortened(error.message), error.instance, expected)
+    return SchemaFault(path + pointer(where), shortened(_in_words(error)), error.instance, expected)
+
+
+def _in_words(error: Any) -> str:
+    """The message of jsonschema, in the words of who writes a document."""
+    if (lost := re.fullmatch(r"(.*) is a required property", error.message, re.DOTALL)) is not None:
+        return _MISSING.format(lost[1])
+    unknown = re.fullmatch(r"Additional properties are not allowed \((.*) (?:was|were) unexpected\)", error.message)
+    if unknown is not None:
+        return f"there is no field {unknown[1]} here"
+    return error.message
 
 
 def shortened(text: str) -> str:

@@ -27,7 +27,14 @@
   };
   const bytes = (value) => scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"]);
   const flops = (value) => scaled(value, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"]);
+  // "47.6–166 ms", or with both units where they differ.
+  const between = (range, write) => {
+    if (!range) return "";
+    const [low, high] = range.map((end) => write(end).split(" "));
+    return `${low[1] === high[1] ? low[0] : low.join(" ")}–${high.join(" ")}`;
+  };
   const facts = (rows) => make("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  const keyOf = (name, colour) => { const key = make("i", { class: "area" }); key.style.background = colour; return make("span", { class: "key" }, key, name); };
   const bar = (parts, whole) => make("div", { class: "bar", role: "img", "aria-label": parts.map(([name, value, , text]) => `${name} ${text ?? digits(value)}`).join(", ") },
     ...parts.map(([name, value, colour, text]) => {
       const piece = make("i", { title: `${name}: ${text ?? digits(value)}` });
@@ -41,11 +48,14 @@
   $("strategy").append(data.strategy ? `${data.strategy} · ` : "", make("b", { class: data.valid ? "good" : "bad" }, data.valid ? "valid" : `not valid: ${errors} error${errors === 1 ? "" : "s"}`), data.note ? ` · ${data.note}` : "");
   const cost = figures && figures.cost;
   const shown = figures ? [
-    ["TTFT", ms(figures.latency.ttft_ms)], ["TPOT", ms(figures.latency.tpot_ms)], ["end to end", ms(figures.latency.end_to_end_ms)],
-    ["tokens/s", digits(figures.throughput.dp_scaled_tokens_per_s)], ["tokens/s per GPU", digits(figures.throughput.output_tokens_per_s_per_gpu)],
-    ...(cost ? [["million tokens", cost.unit === "usd" ? `${digits(cost.per_million_output_tokens)} USD` : `${digits(cost.per_million_output_tokens)} GPU-s`]] : []),
+    ...[["TTFT", "ttft_ms"], ["TPOT", "tpot_ms"], ["end to end", "end_to_end_ms"]].map(([name, field]) => [name, ms(figures.latency[field]), between(figures.ranges[field], ms)]),
+    ...[["tokens/s", "dp_scaled_tokens_per_s"], ["tokens/s per GPU", "output_tokens_per_s_per_gpu"]].map(([name, field]) => [name, digits(figures.throughput[field]), between(figures.ranges[field], digits)]),
+    ...(cost ? [["million tokens", `${digits(cost.per_million_output_tokens)} ${cost.unit === "usd" ? "USD" : "GPU-s"}`, between(cost.per_million_output_tokens_range, digits)]] : []),
   ] : [["estimate", data.no_figures]];
-  $("figures").append(...shown.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  $("figures").append(...shown.map(([name, value, range]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, range ? make("span", {}, range) : ""))));
+  if (shown.some(([, , range]) => range)) $("ranges").append("Below a figure its 90% range: 90% of the measured runs of such deployments lay as near to their predictions.");
+  // In a frame the page around it says the figures.
+  document.body.classList.toggle("framed", window !== window.parent);
 
   // The plan: a box is made when the box around it is opened.
   const parents = new Map();
@@ -236,7 +246,8 @@
   $("lit").addEventListener("change", lit);
   lit();
   const linkNames = { data: "data", synchronization: "collective", pipeline: "pipeline send/recv", kv_cache: "KV cache", stray: "edge across boxes" };
-  $("legend").append(...Object.entries(linkNames).map(([kind, name]) => make("span", { class: "key" }, make("i", { class: `fill-${kind}` }), name)), make("span", { class: "key" }, make("i", { class: "fill-lit" }), "on the critical path"), make("span", { class: "key" }, "× N: N alike, the first is drawn"));
+  const drawn = new Set(data.boxes.flatMap((box) => box.links.map((link) => link.kind)));
+  $("legend").append(...Object.entries(linkNames).filter(([kind]) => drawn.has(kind)).map(([kind, name]) => make("span", { class: "key" }, make("i", { class: `fill-${kind}` }), name)), make("span", { class: "key" }, make("i", { class: "frame" }), "on the critical path"), make("span", { class: "key" }, "× N: N alike, the first is drawn"));
 
   // Search: all words have to stand in what a box says, in the names of its nodes, or in its GPUs.
   let texts, hits = [], hit = -1;
@@ -359,7 +370,7 @@
   $("timelines").append(...(data.timelines.length ? data.timelines.map(timelineOf) : [make("p", {}, data.no_figures)]));
 
   // The cluster.
-  const terms = [["weights", "--memory"], ["KV cache", "--accent"], ["activations", "--good"], ["communication", "--communication"]];
+  const terms = [["weights", "--weights"], ["KV cache", "--kv-cache"], ["activations", "--activation"], ["communication", "--communication"]];
   const gpuElement = (gpu) => {
     const used = gpu.memory_bytes ? gpu.memory_bytes.reduce((a, b) => a + b, 0) : 0;
     return make("button", { type: "button", class: "gpu", title: "Show its boxes", on: { click: () => find(data.devices[gpu.device]) } }, make("b", {}, data.devices[gpu.device]),
@@ -373,7 +384,7 @@
     element.open = nodes.length <= 16;
     return element;
   };
-  $("racks").append(make("p", { class: "soft" }, ...terms.map(([name, colour]) => { const key = make("i"); key.style.background = `var(${colour})`; return make("span", { class: "key" }, key, name); })),
+  $("racks").append(make("p", { class: "soft" }, ...terms.map(([name, colour]) => keyOf(name, `var(${colour})`))),
     ...data.racks.map((rack) => make("div", {}, make("h3", {}, rack.name), make("div", { class: "nodes" }, ...rack.nodes.map(nodeElement)))));
 
   // Where the time goes.
@@ -381,7 +392,7 @@
     const kinds = [["compute", parts.compute_ms], ["memory", parts.memory_ms], ["communication", parts.communication_ms], ["bubble", parts.bubble_ms]];
     const whole = kinds.reduce((sum, [, value]) => sum + value, 0);
     return make("div", {}, make("h3", {}, `${name}: ${ms(whole)}`), bar(kinds.map(([kind, value]) => [kind, value, `var(--${kind})`, ms(value)]), whole),
-      make("p", { class: "soft" }, kinds.filter(([, value]) => value > 0).map(([kind, value]) => `${kind} ${ms(value)}`).join(" · ")),
+      make("p", { class: "soft" }, ...kinds.filter(([, value]) => value > 0).map(([kind, value]) => keyOf(`${kind} ${ms(value)}`, `var(--${kind})`))),
       ...(explained ? [make("div", { class: "wide" }, make("table", {}, make("tr", {}, ...["largest costs", "layers", "time", "share", "waits for"].map((head) => make("th", {}, head))),
         ...explained.largest.map((row) => make("tr", {}, make("td", {}, row.what), make("td", { class: "n" }, row.layers ? `${row.layers}` : ""), make("td", { class: "n" }, ms(row.ms)), make("td", { class: "n" }, `${digits(row.share_pct)}%`), make("td", {}, row.resource)))))] : []));
   };

@@ -76,7 +76,7 @@ def _figures(read: ReadDocument) -> tuple[PerformanceEstimate | None, str]:
 def _shown(found: PerformanceEstimate) -> Figures:
     return Figures(
         latency=found.latency, throughput=found.throughput, load=found.load, cost=found.cost,
-        explanation=found.explanation,
+        ranges=found.ranges, explanation=found.explanation,
     )  # fmt: skip
 
 

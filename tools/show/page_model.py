@@ -15,6 +15,7 @@ from ..plan.performance import (
     Explanation,
     LatencyEstimate,
     LoadEstimate,
+    Ranges,
     Sparse,
     ThroughputEstimate,
 )
@@ -135,6 +136,7 @@ class Figures(Sparse):
     throughput: ThroughputEstimate
     load: LoadEstimate
     cost: CostEstimate | None
+    ranges: Ranges
     explanation: Explanation | None
 
 

@@ -1,6 +1,7 @@
 // The head of a plan: its verdict, what was not acted on, and its figures with their ranges and sources.
 
 import { make } from "./dom.js";
+import { assumptionsOf } from "./question.js";
 import { describe } from "./strategy.js";
 import { bytes, digits, ms, range } from "./units.js";
 import { t } from "./words.js";
@@ -143,6 +144,10 @@ const infeasible = (found) => {
   );
 };
 
+// That a model's name was mended or completed.
+const namesReadAs = (view) =>
+  assumptionsOf(view).filter((one) => one.field === "model" && one.value).map((one) => one.reason);
+
 // The verdict with its subject, on one line.
 export const oneLine = (view) => `${verdictOf(view)[1]}: ${subject(view)}`;
 
@@ -154,7 +159,7 @@ export const head = (view) => {
     make("h2", { class: "verdict" }, make("span", { class: `badge ${kind}` }, verdict), " ", subject(view)),
     make("p", { class: "soft" }, workloadOf(view.plan)),
     list(t("not-acted-on"), [...(view.report?.not_acted_on ?? []), ...(view.report?.left_out ?? [])], "late"),
-    list(t("readings"), view.report?.readings ?? view.readings, "plain"),
+    list(t("readings"), [...namesReadAs(view), ...(view.report?.readings ?? view.readings ?? [])], "plain"),
     list(t("caveats"), view.caveats, "late"),
     infeasible(view.infeasible),
     ...(view.estimate

@@ -98,8 +98,17 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
     if strategy and facts.get("used") is not None:
         strategy["gpu_count"] = facts.get("used")
     if strategy:
-        notes.read(f"degrees: {strategy}", "/strategy")
+        notes.read(f"degrees: {_in_words(strategy)}", "/strategy")
     return strategy
+
+
+def _in_words(strategy: dict[str, Any]) -> str:
+    """The degrees as they are written in a sentence: "prefill tp 4, pp 1; decode tp 2; dp 1"."""
+    parts = {name: value if isinstance(value, dict) else {} for name, value in strategy.items()}
+    return "; ".join(
+        f"{name} {', '.join(f'{degree} {value}' for degree, value in part.items()) if part else strategy[name]}"
+        for name, part in parts.items()
+    )
 
 
 def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Notes) -> None:

@@ -71,11 +71,11 @@ def check(view: PlanView) -> Iterator[Finding]:
     if len(set(written)) < len(written):
         faults.append("a step stands twice")
     elif written != [step for step in ORDER if step in written]:
-        faults.append(f"the order is {', '.join(ORDER)}")
+        faults.append(f"its steps stand in another order than {', '.join(ORDER)}")
     if faults:
         yield Finding(
             "wrong-steps",
-            f"construction: {'; '.join(faults)}",
+            f"the list of building steps (construction) is not that of the graph: {'; '.join(faults)}",
             where="/construction",
             value=written,
             expected=[step for step in ORDER if needed[step] is not None or step in excused],

@@ -45,8 +45,8 @@ def _edges(view: PlanView) -> Iterator[Finding]:
             lost = [end for end in (edge.source_id, edge.target_id) if end not in view.by_id]
             yield Finding(
                 "no-such-end",
-                f"edge {shown(edge.source_id)} → {shown(edge.target_id)}: no node "
-                f"{' and no node '.join(shown(end) for end in lost)}",
+                f"the edge {shown(edge.source_id)} → {shown(edge.target_id)} names "
+                f"{' and '.join(shown(end) for end in lost)}, and no node has that id",
                 where=edge,
                 value=lost,
                 remedy="drop the edge, or name the node that it means",
@@ -142,7 +142,7 @@ RULE = Rule(
     check=check,
     bad=Example(
         "dense-tp2",
-        (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "no such node", "type": "data"}),),
+        (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "nowhere", "type": "data"}),),
     ),
     mend=mend,
 )

@@ -56,14 +56,14 @@ def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
             remedy=f"set the parent of {label(node)} to null",
         )  # fmt: skip
     return Finding(
-        "wrong-parent", f"{label(node)} ({node.type}) hangs below {label(parent)} ({parent.type}); it belongs below a "
-        f"{' or '.join(expected)}",
+        "wrong-parent", f"{label(node)} ({node.type}) hangs below {label(parent)} ({parent.type}); it belongs below "
+        f"a node of type {' or '.join(expected)}",
         where=node, value=parent.type, expected=expected, remedy=_remedy(node, expected),
     )  # fmt: skip
 
 
 def _remedy(node: NodeView, expected: list[str]) -> str:
-    return f"hang {label(node)} below a {' or '.join(expected)}"
+    return f"hang {label(node)} below a node of type {' or '.join(expected)}"
 
 
 def _circles(view: PlanView) -> Iterator[Finding]:

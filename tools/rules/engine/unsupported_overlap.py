@@ -17,7 +17,12 @@ def _fault(case: Case) -> Iterator[Fault]:
         return
     needs = engine.overlap_needs(degrees.ep, degrees.attention_dp, degrees.devices)
     if needs is not None:
-        yield Fault("no-overlap", f"two halves of a batch overlap; {engine.title} {needs}", "two_batch", "none")
+        yield Fault(
+            "no-overlap",
+            f"serving.overlap lets two halves of a batch overlap, but {engine.title} {needs}",
+            "two_batch",
+            "none",
+        )
 
 
 def _dense(case: Case) -> Iterator[Fault]:
