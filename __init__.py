@@ -6,7 +6,8 @@
     report = shardwright.validate(result.plan)
     estimate = shardwright.estimate(result.plan)
 
-Importing it is silent and light: each name is loaded when it is first used.
+Importing it is silent and light: each name is loaded when it is first used. `help(shardwright.plan)` says what `plan`
+takes, gives and raises, and so for every name of `shardwright.__all__`.
 """
 
 from __future__ import annotations

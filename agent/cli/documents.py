@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
+from ..report.safe import one_line
 from .asking import takes_load, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
 from .load_flags import under_load
@@ -17,6 +19,7 @@ from .streams import STANDARD, may_style, read_stdin, text_width, write_json, wr
 if TYPE_CHECKING:
     from ...tools.plan.document import Phase, Plan
     from ...tools.plan.reader import ReadDocument
+    from ...tools.validate import ValidationReport
 
 DOCUMENT = click.argument("document", metavar="FILE", type=DASHED_INPUT)
 
@@ -66,31 +69,64 @@ def uri_of(path: Path) -> str | None:
     return quote(os.fsencode(path.as_posix()))
 
 
-@click.command("validate", short_help="Check a plan document against every rule.")
-@DOCUMENT
+@click.command("validate", short_help="Check plan documents against every rule.")
+@click.argument("documents", metavar="FILE...", type=DASHED_INPUT, nargs=-1, required=True)
 @output_format_of("text", "json", "sarif")
-def validate_command(document: Path, output_format: str) -> int:
-    """Check the plan document FILE against every rule; exit 1 where it breaks one.
+def validate_command(documents: tuple[Path, ...], output_format: str) -> int:
+    """Check each plan document FILE against every rule; exit 1 where one breaks one, 2 where one cannot be read.
 
-    --format sarif is what code scanners and editors read (SARIF 2.1.0).
+    --format sarif is what code scanners and editors read (SARIF 2.1.0). --format json is the report of the one FILE, or
+    a list of all, each with its file.
     """
-    read = read_plan(document)
     from ...tools.validate import validate_read
 
-    report = validate_read(read)
+    found: list[tuple[Path, str, ReadDocument, ValidationReport]] = []
+    status = 0
+    for path in dict.fromkeys(documents):
+        try:
+            text = read_plan_text(path)
+            read = _document(text, path)
+        except InputError as error:
+            if len(documents) == 1:
+                raise
+            click.echo(f"shardwright validate: {one_line(str(error))}", err=True)
+            status = error.exit_status
+            continue
+        report = validate_read(read)
+        found.append((path, text, read, report))
+        status = max(status, int(not report.valid))
     if output_format == "json":
-        write_json(report)
+        _write_reports([(path, report) for path, _, _, report in found], is_list=len(documents) > 1)
     elif output_format == "sarif":
         from importlib.metadata import version
 
-        from ..report.sarif import sarif_log
+        from ..report.sarif import Checked, sarif_log
 
-        write_stdout(sarif_log(report, uri=uri_of(document), version=version("shardwright")).to_json())
+        checked = [Checked(report, uri_of(path), _as_written(text, read)) for path, text, read, report in found]
+        write_stdout(sarif_log(checked, version=version("shardwright")).to_json())
     else:
         from ..report.validation import render_validation
 
-        write_stdout(render_validation(report, title=title_of(document), width=text_width(), bold=may_style()))
-    return 0 if report.valid else 1
+        width, bold = text_width(), may_style()
+        texts = [render_validation(report, title=title_of(path), width=width, bold=bold) for path, *_, report in found]
+        write_stdout("\n".join(texts))
+    return status
+
+
+def _write_reports(found: list[tuple[Path, ValidationReport]], *, is_list: bool) -> None:
+    if is_list:
+        listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in found]
+        write_stdout(json.dumps(listed, indent=2, ensure_ascii=False))
+    for _, report in () if is_list else found:
+        write_json(report)
+
+
+def _as_written(text: str, read: ReadDocument) -> str | None:
+    """The text where it is the document that was read; `None` where it was prose or the compact form."""
+    try:
+        return text if json.loads(text) == read.raw else None
+    except ValueError:
+        return None
 
 
 @click.command("estimate", short_help="Latency, memory and throughput of a plan document.")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...tools.plan.view import as_int, as_mapping
 from .text import Bullets, Column, Section, Table, bytes_text, count_text, figure, render, section
 from .validation import violation_sections
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from ...tools.autofix.result import AppliedFix, FixResult
     from ...tools.verify import Verification
 
+# What of a finding on idle devices is the same in every stage: "attention leaves 2 of 4 devices idle".
+_IDLE = re.compile(r"(\S+)(?: in stage \S+)?( leaves \d+ of \d+ devices idle).*")
 OPERATIONS_SHOWN = 4
 FIXES_SHOWN = 30
 _VALUE_SHOWN = 90
@@ -44,7 +48,9 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
     if result.valid and not result.fixes:
         yield f"Valid: {title} needs no fix"
     elif result.valid:
-        yield f"Fixed: {title} is valid after {fixes} in {count_text(result.rounds, 'round')}"
+        cost = "; ".join(_costs(result))
+        but = f", but {cost}" if cost else ""
+        yield f"Fixed: {title} is valid after {fixes} in {count_text(result.rounds, 'round')}{but}"
     else:
         errors = sum(found.severity == "error" for found in result.remaining)
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
@@ -52,6 +58,21 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
         flags = " and ".join(_FLAGS[one] for one in result.withheld.by)
         findings = count_text(result.withheld.findings, "finding has", "findings have")
         yield f"{findings} fixes that were not asked for: run without {flags}"
+
+
+def _costs(result: FixResult) -> Iterator[str]:
+    """What the valid plan leaves unused: GPUs that were stated, or that are there, and those that wait in a stage."""
+    plan = result.plan
+    if plan is None:
+        return
+    used, there = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
+    stated = as_int(as_mapping(as_mapping(result.read).get("strategy")).get("gpu_count"))
+    if stated is not None and used < stated <= there:
+        yield f"uses {used} GPUs where the proposal stated {stated}"
+    elif used < there:
+        yield f"uses {used} of {there} GPUs"
+    idle = dict.fromkeys(_IDLE.sub(r"\1\2", found.message) for found in result.remaining if found.rule == "GP005")
+    yield from idle
 
 
 def _strategy(result: FixResult) -> list[Section]:

@@ -1,8 +1,8 @@
 """A validation report as SARIF 2.1.0, the format that code scanners and editors exchange results in.
 
 Source: OASIS SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html). A place in a plan is a
-JSON Pointer, given as a logical location; no line numbers are made up, since a plan may have been read out of prose or
-the compact form. It turns what a report holds into another shape and judges nothing.
+JSON Pointer, given as a logical location, and a line where the plan was written out in full: one that was read out of
+prose or the compact form has no such places. It turns what a report holds into another shape and judges nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from ...tools.plan.performance import Sparse
+from ...tools.plan.pointer_lines import line_of
 from .edits import example_text
 
 if TYPE_CHECKING:
@@ -84,10 +86,17 @@ class ArtifactLocation(_Sarif):
     description: Message | None = None
 
 
+class Region(_Sarif):
+    """The line at which what is meant begins."""
+
+    start_line: int
+
+
 class PhysicalLocation(_Sarif):
-    """The document of a finding."""
+    """The document of a finding, and where in it."""
 
     artifact_location: ArtifactLocation
+    region: Region | None = None
 
 
 class LogicalLocation(_Sarif):
@@ -132,7 +141,7 @@ class Invocation(_Sarif):
 
 
 class Run(_Sarif):
-    """One check of one document."""
+    """One check of some documents."""
 
     tool: Tool
     invocations: tuple[Invocation, ...]
@@ -154,27 +163,47 @@ class SarifLog(_Sarif):
         return self.model_dump_json(by_alias=True, indent=2)
 
 
-def sarif_log(report: ValidationReport, *, uri: str | None, version: str) -> SarifLog:
-    """`report` as a log of one run; `uri` is the document's, `None` where it came by standard input."""
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A document that was checked, and its URI (`None`: standard input).
+
+    `text`: what it was read from, where the places of the report are in it.
+    """
+
+    report: ValidationReport
+    uri: str | None
+    text: str | None = None
+
+    @property
+    def location(self) -> ArtifactLocation:
+        """Where the document is."""
+        stdin = Message(text="standard input")
+        return ArtifactLocation(uri=self.uri, description=stdin if self.uri is None else None)
+
+
+def sarif_log(checked: Sequence[Checked], *, version: str) -> SarifLog:
+    """The reports of `checked` as a log of one run."""
     from ...tools.rules.registry import all_rules
 
     rules = all_rules()
     index = {rule.id: position for position, rule in enumerate(rules)}
-    stdin = Message(text="standard input")
-    place = ArtifactLocation(uri=uri, description=stdin if uri is None else None)
-    seen: Counter[str] = Counter()
     results: list[Result] = []
-    for violation in report.violations:
-        fingerprint = _fingerprint(violation)
-        seen[fingerprint] += 1
-        results.append(_result(violation, index[violation.rule], place, f"{fingerprint}:{seen[fingerprint]}"))
+    for one in checked:
+        seen: Counter[str] = Counter()
+        for violation in one.report.violations:
+            fingerprint = _fingerprint(violation)
+            seen[fingerprint] += 1
+            results.append(_result(violation, index[violation.rule], one, f"{fingerprint}:{seen[fingerprint]}"))
     driver = Driver(name="shardwright", version=version, rules=tuple(_descriptor(rule) for rule in rules))
     run = Run(
         tool=Tool(driver=driver),
         invocations=(Invocation(execution_successful=True),),
-        artifacts=(Artifact(location=place),),
+        artifacts=tuple(Artifact(location=one.location) for one in checked),
         results=tuple(results),
-        properties={"relaxations": list(report.relaxations), "valid": report.valid},
+        properties={
+            "relaxations": sorted({name for one in checked for name in one.report.relaxations}),
+            "valid": all(one.report.valid for one in checked),
+        },
     )
     return SarifLog(runs=(run,))
 
@@ -195,21 +224,21 @@ def _descriptor(rule: Rule) -> ReportingDescriptor:
     )
 
 
-def _result(violation: Violation, index: int, place: ArtifactLocation, fingerprint: str) -> Result:
+def _result(violation: Violation, index: int, checked: Checked, fingerprint: str) -> Result:
     pointer = LogicalLocation(
         name=violation.path.rpartition("/")[2] or "document",
         fully_qualified_name=violation.path,
         kind="object" if violation.path.count("/") in (0, 2) else "property",
     )
+    region = None if checked.text is None else Region(start_line=line_of(checked.text, violation.path))
+    place = PhysicalLocation(artifact_location=checked.location, region=region)
     nodes = tuple(_node_location(node) for node in tuple(dict.fromkeys(violation.nodes))[:_MAX_RELATED])
     return Result(
         rule_id=violation.rule,
         rule_index=index,
         level=violation.severity,
         message=Message(text=violation.message),
-        locations=(
-            Location(physical_location=PhysicalLocation(artifact_location=place), logical_locations=(pointer,)),
-        ),
+        locations=(Location(physical_location=place, logical_locations=(pointer,)),),
         related_locations=nodes or None,
         partial_fingerprints={FINGERPRINT: fingerprint},
         properties={**_facts(violation), "pointer": violation.path},

@@ -12,6 +12,8 @@ import pytest
 
 from shardwright.agent.cli.app import run
 from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.rules.examples import apply, base_plan
+from shardwright.tools.rules.registry import find_rule
 
 from ..plan.tiny import DENSE, tiny_plan
 
@@ -205,3 +207,50 @@ def test_the_schema_is_the_published_one_and_the_compact_one_allows_repeat(capsy
     compact = json.loads(capsys.readouterr().out)
     assert "repeat" in compact["$defs"]["ShardNode"]["properties"]
     assert "repeat" not in full["$defs"]["ShardNode"]["properties"]
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> dict[str, str]:
+    """The paths of a plan that keeps every rule, of one that breaks one, of one with a warning, and of no plan."""
+    broken = base_plan("dense-tp2")
+    broken["strategy"]["gpu_count"] = 5
+    idle = apply(find_rule("GP005").bad)
+    texts = {"good": json.dumps(base_plan("dense-1")), "broken": json.dumps(broken, indent=2), "idle": json.dumps(idle)}
+    for name, text in {**texts, "prose": "no plan"}.items():
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    return {name: str(tmp_path / f"{name}.json") for name in (*texts, "prose", "absent")}
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [
+        (("good", "idle"), 0),
+        (("good", "broken", "idle"), 1),
+        (("broken", "absent"), 2),
+        (("prose", "good"), 2),
+        (("good", "good"), 0),
+    ],
+)
+def test_several_documents_are_checked_each_and_the_worst_is_the_status(
+    names: tuple[str, ...], status: int, several: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["validate", *(several[name] for name in names)]) == status
+    out, err = capsys.readouterr()
+    readable = dict.fromkeys(name for name in names if name not in ("prose", "absent"))
+    assert all(out.count(several[name]) == 1 for name in readable)
+    assert err.count("\n") == len({*names} - readable.keys())
+
+
+def test_several_reports_are_a_list_or_one_run_with_the_line_of_each_finding(
+    several: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [several["good"], several["broken"]]
+    assert run(["validate", *files, "--format", "json"]) == 1
+    listed = json.loads(capsys.readouterr().out)
+    assert [(one["file"], one["valid"]) for one in listed] == [(files[0], True), (files[1], False)]
+    assert run(["validate", *files, "--format", "sarif"]) == 1
+    (made,) = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["location"]["uri"] for one in made["artifacts"]] == [Path(file).as_uri() for file in files]
+    (found,) = [one["locations"][0]["physicalLocation"] for one in made["results"]]
+    line = Path(files[1]).read_text(encoding="utf-8").splitlines()[found["region"]["startLine"] - 1]
+    assert found["artifactLocation"]["uri"] == Path(files[1]).as_uri() and '"gpu_count": 5' in line

@@ -260,3 +260,23 @@ def test_the_function_takes_words_texts_paths_and_a_request_in_words(tmp_path: P
             shardwright.autofix(nothing)  # type: ignore[arg-type] - what a careless caller does
     with pytest.raises(shardwright.InputError):
         shardwright.autofix(tmp_path / "nowhere.json")
+
+
+QWEN = "For Qwen3-235B-A22B on 8 H200 with 2k in and 256 out I would use TP4 attention and EP8."
+COSTS = [
+    (QWEN, "attention leaves 4 of 8 devices idle"),
+    ("Serve Mixtral-8x7B on 8 H100, 2k in / 256 out: TP 2 for attention, expert parallel 8, no DP.", "6 of 8 devices"),
+    ("Serve Llama-3.1-70B on 8 H100, 2k in / 256 out. I suggest TP 4, one replica.", "uses 4 of 8 GPUs"),
+    ("Serve Llama-3.1-70B on 8 H100, 2k in / 256 out. I suggest TP 8.", ""),
+]
+
+
+@pytest.mark.parametrize(("proposal", "cost"), COSTS)
+def test_what_a_mended_plan_leaves_unused_stands_in_its_first_line(
+    proposal: str, cost: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "answer.txt").write_text(proposal, encoding="utf-8")
+    assert run(["fix", str(tmp_path / "answer.txt")]) == 0
+    first = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    said = first.partition(", but ")[2]
+    assert cost in said and bool(said) == bool(cost)

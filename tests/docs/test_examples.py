@@ -65,7 +65,7 @@ def test_the_gate_passes_valid_plans_alone_and_writes_one_run_of_sarif(
     (made,) = log["runs"]
     assert [artifact["location"]["uri"] for artifact in made["artifacts"]] == [*names]
     places = [result["locations"][0]["physicalLocation"] for result in made["results"]]
-    assert all(place["region"] == {"startLine": 1} for place in places)
+    assert all(place["region"]["startLine"] >= 1 for place in places)
     assert {place["artifactLocation"]["uri"] for place in places} == {*names} - {"good.json"}
     assert ("GP001" in done.stdout) == bool(status)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from shardwright.agent.cli.app import run
-from shardwright.agent.report.sarif import FINGERPRINT, sarif_log
+from shardwright.agent.report.sarif import FINGERPRINT, Checked, sarif_log
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import ValidationReport, validate
@@ -28,7 +28,7 @@ CHECK = Draft202012Validator(ESSENTIALS)
 
 def as_read(report: ValidationReport, uri: str | None = "plan.json") -> dict[str, Any]:
     """The log as another program reads it."""
-    return json.loads(sarif_log(report, uri=uri, version="1.2.3").to_json())
+    return json.loads(sarif_log([Checked(report, uri)], version="1.2.3").to_json())
 
 
 def fingerprints(document: dict[str, Any]) -> list[str]:
@@ -98,7 +98,7 @@ def test_a_value_that_json_cannot_hold_is_written_as_null() -> None:
     report = validate(apply(find_rule("GP001").bad))
     odd = tuple(violation.model_copy(update={"value": [float("nan")]}) for violation in report.violations)
     report = report.model_copy(update={"violations": odd})
-    CHECK.validate(json.loads(sarif_log(report, uri=None, version="1").to_json(), parse_constant=refuse))
+    CHECK.validate(json.loads(sarif_log([Checked(report, None)], version="1").to_json(), parse_constant=refuse))
 
 
 def test_the_command_writes_it_for_a_file_and_for_standard_input(
