@@ -10,7 +10,7 @@ from ...tools.language.said import StatedDegrees, StatedStrategy
 from ...tools.plan.describe import describe, number, precision_name
 from ..intent.intent import Intent
 from ..languages.say import say
-from ..report.asked import hardware_text, left_out_lines
+from ..report.asked import hardware_text, left_out_lines, read_as_lines
 from ..report.compare import shown_figure
 from ..report.plan import figures_text
 from ..report.text import NONE, Bullets, Column, Section, Table, section
@@ -42,6 +42,7 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
     load = plan.workload
     lines = [
         f"{state}: {title_of(result)}",
+        *read_as_lines(() if result.report is None else result.report.assumptions),
         say(
             "{used} of {owned} GPUs; {given:,} tokens in, {made:,} out, {load:,} at once, for {objective}",
             used=used,

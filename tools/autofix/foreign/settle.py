@@ -14,6 +14,7 @@ from ...catalog.models import find_model
 from ...errors import ShardwrightError
 from ...plan.document import PHASES, PhaseStrategy
 from ...plan.placement import phase_width
+from ...plan.view import as_mapping
 from ...rules.legality import RELAXATION_OF
 from .facts import Facts
 from .graph import Setting
@@ -104,11 +105,11 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
 
 def _in_words(strategy: dict[str, Any]) -> str:
     """The degrees as they are written in a sentence: "prefill tp 4, pp 1; decode tp 2; dp 1"."""
-    parts = {name: value if isinstance(value, dict) else {} for name, value in strategy.items()}
-    return "; ".join(
-        f"{name} {', '.join(f'{degree} {value}' for degree, value in part.items()) if part else strategy[name]}"
-        for name, part in parts.items()
-    )
+    parts: list[str] = []
+    for name, value in strategy.items():
+        degrees = as_mapping(value)
+        parts.append(f"{name} {', '.join(f'{key} {one}' for key, one in degrees.items()) or value}")
+    return "; ".join(parts)
 
 
 def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Notes) -> None:
