@@ -25,7 +25,6 @@ const explain = async (id) => {
         { class: "facts" },
         ...[
           [t("to-mend"), rule.remedy],
-          [t("source"), rule.source],
           [t("taught-in"), rule.taught_in],
           [t("example"), found],
         ]
