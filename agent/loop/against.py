@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ...tools.performance.limits import served_tokens_per_s
 from ...tools.plan.describe import number
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate, TimeParts
@@ -125,9 +126,11 @@ def against(
 
 def against_candidate(objective: str, candidate: Candidate, reference: tuple[Plan, PerformanceEstimate]) -> Against:
     """A candidate of a search beside `reference`; one without figures is infinitely far behind."""
-    _, estimate = reference
+    plan, estimate = reference
     other, billed = objective_figure(objective, *reference), _billed_gpus(*reference)
     rate = estimate.throughput.dp_scaled_tokens_per_s
+    if objective == "cost":
+        rate = served_tokens_per_s(plan.workload, rate, saturated=estimate.load.saturated)
     # The prices of a GPU are the same on both sides, so that money goes as GPU time does.
     share = worth(candidate, objective) / objective_cost(objective, estimate.latency.end_to_end_ms, rate, billed)
     value = other.value * share if other.is_small_better else other.value / share

@@ -106,10 +106,12 @@ class Point:
 
     @property
     def complexity(self) -> int:
-        """Machinery: whole powers of two in each degree, lengths double, a cut of one's own, and a second layout."""
+        """Machinery: whole powers of two in each degree, lengths double, a cut of one's own, and a second layout or kind of server."""
         one, other = self.strategy.prefill, self.strategy.decode
-        two_layouts = one != other or one.replicas is not None
-        return _log2(self.strategy.dp) + _machinery(one) + _machinery(other) + 4 * two_layouts
+        unlike = one.model_copy(update={"replicas": None}) != other.model_copy(update={"replicas": None})
+        apart = one.replicas is not None
+        second = 4 + 2 * unlike if apart else 4 * unlike
+        return _log2(self.strategy.dp) + _machinery(one) + _machinery(other) + second
 
     def worth(self, objective: str, output_tokens: int) -> float:
         """What the objective wants to be small."""

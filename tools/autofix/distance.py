@@ -168,8 +168,7 @@ def pair_preference(
     """
     widths = phase_width(prefill), phase_width(decode)
     stated = tuple((replicas_of(author, phase), _gpus(author, phase)) for phase in PHASES)
-    as_many = pair_complexity(prefill, decode)
-    not_as_many = pair_complexity(prefill, decode.model_copy(update={"replicas": 1}))
+    machinery = pair_complexity(prefill, decode, is_apart=is_apart)
     fixed = degrees + WEIGHTS["disaggregation"] * (is_disaggregated(author) != is_apart)
     fixed += WEIGHTS["layout"] * (has_one_layout(author.prefill, author.decode) != has_one_layout(prefill, decode))
 
@@ -182,9 +181,8 @@ def pair_preference(
     def key(prefills: int, decodes: int) -> tuple[float, int, int]:
         distance = round(fixed + of_side(0, prefills) + of_side(1, decodes), 9)
         if not is_apart:
-            return distance, as_many + prefills.bit_length() - 1, prefills * max(widths)
-        complexity = as_many if prefills == decodes else not_as_many
-        return distance, complexity + (prefills + decodes).bit_length() - 1, prefills * widths[0] + decodes * widths[1]
+            return distance, machinery + prefills.bit_length() - 1, prefills * max(widths)
+        return distance, machinery + (prefills + decodes).bit_length() - 1, prefills * widths[0] + decodes * widths[1]
 
     return key
 

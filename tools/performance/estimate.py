@@ -37,6 +37,7 @@ from ..traffic.trace import Trace, read_trace, under_trace
 from .confidence import calibration_of, ranges_of
 from .explain import expert_imbalance, explain
 from .layout import LoadedLayout, layout_from_view
+from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
 from .planned_run import lengths_of, planned_run, run_alone
@@ -95,7 +96,7 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
             saturated=run.times.saturated,
             headroom=_headroom(layout, run.times),
         ),
-        cost=_cost(layout, throughput),
+        cost=_cost(layout, run.times),
         notes=estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)),
         explanation=explain(*explained, transfer) if with_explanation else None,
     )
@@ -227,12 +228,13 @@ def _view(document: Plan | Mapping[str, object] | str | Path) -> PlanView:
     return read.view
 
 
-def _cost(layout: LoadedLayout, rates: ThroughputEstimate) -> CostEstimate | None:
+def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
     """Cost of a million output tokens at the stated price, the catalogue's range, or in GPU-seconds; nodes whole."""
-    if rates.dp_scaled_tokens_per_s <= 0.0:
+    served = served_tokens_per_s(layout.setting.workload, times.output_tokens_per_s, saturated=times.saturated)
+    if served <= 0.0:
         return None
     billed = layout.billed_gpus
-    gpu_seconds = billed * 1e6 / rates.dp_scaled_tokens_per_s
+    gpu_seconds = billed * 1e6 / served
     low, high, source = _price(layout)
     if low is None or high is None:
         return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds", billed_gpus=billed)

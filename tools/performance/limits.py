@@ -87,6 +87,15 @@ def _with_mean(mean: float, percentiles: Percentiles) -> dict[Statistic, float]:
     return cast("dict[Statistic, float]", {"mean": mean, **percentiles.model_dump()})
 
 
+def served_tokens_per_s(workload: WorkloadBlock, tokens_per_s: float, *, saturated: bool) -> float:
+    """Output tokens per second that are served day in, day out: those that come at a rate which is kept up with.
+
+    `tokens_per_s` are those of a run that ends with its last answer: fewer, since it empties at its end.
+    """
+    rate = workload.request_rate
+    return tokens_per_s if rate is None or saturated else rate * workload.output_tokens
+
+
 def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:
     """The limits that a workload states."""
     rate = workload.request_rate

@@ -65,6 +65,12 @@ class SearchRequest:
         return self.workload.request_rate is not None and not self.concurrency_open
 
     @property
+    def is_paid_by_token(self) -> bool:
+        """Whether the cheapest is the least per token; where a rate or a floor says what is needed, it is by the hour."""
+        load = self.workload
+        return load.objective == "cost" and load.request_rate is None and load.min_tokens_per_second is None
+
+    @property
     def most_apart(self) -> int:
         """Devices up to which strategies with phases apart are searched where the placement was left open."""
         return MOST_APART_OF_OPEN_LOAD if self.concurrency_open else MOST_APART
@@ -129,6 +135,8 @@ class Candidate(Sparse):
     limited_ms: dict[str, float] = Field(default_factory=dict[str, float])
     output_tokens_per_s: float | None = None
     output_tokens_per_s_per_gpu: float | None = None
+    # Those that come at a stated rate, where it is kept up with; what a token costs goes by them.
+    served_tokens_per_s: float | None = None
     # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
     ranges: Ranges | None = None
     memory_per_gpu_bytes: int | None = None

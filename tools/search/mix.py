@@ -96,7 +96,7 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
         options.extend(replicas.each)
     rows = StrategyRows.joined(pieces)
     evaluated = sum(len(replica.room.counts) for replica in options)
-    leading = rows.take(order(rows)[:_LISTED])
+    leading = rows.take(order(rows, mixer.objective)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
     shown = [mixer.candidate(options[int(place)].strategy(int(dp)), int(load)) for place, dp, load in numbers]
     shown.sort(key=lambda one: (not one.feasible, bool(one.warnings), _worth(one, parts)))
@@ -185,6 +185,7 @@ class _Mixer:
             parts[0],
             ttft_s=self._mean([rows.ttft_s for rows in parts]),
             tpot_s=self._mean([rows.tpot_s for rows in parts]),
+            request_s=whole_s,
             tokens_per_s=tokens_per_s,
             warnings=np.bitwise_or.reduce([rows.warnings for rows in parts]),
             excess=np.maximum.reduce([rows.excess for rows in parts]),

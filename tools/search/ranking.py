@@ -17,14 +17,14 @@ from ..performance.setting import Setting
 from ..plan.describe import number
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
 from ..plan.layout import PhaseLayout
-from ..plan.placement import StageDegrees
+from ..plan.placement import StageDegrees, is_disaggregated
 from ..rules.judge import DegreeJudge
 from ..rules.legality import Conditions
 from ..rules.registry import all_rules
 from .candidate import Candidate
 
-# What two layouts in one deployment weigh against one.
-_TWO_LAYOUTS = 4
+# What two layouts in one deployment weigh against one, and servers of two kinds that are laid out unlike besides.
+TWO_LAYOUTS, UNLIKE = 4, 2
 
 
 def limits_missed(workload: WorkloadBlock, figures: RunFigures) -> tuple[str, ...]:
@@ -100,12 +100,15 @@ def _judge(setting: Setting) -> DegreeJudge:
 
 def complexity(strategy: Strategy) -> int:
     """How much machinery a strategy has: the logarithm of its replicas, what its phases have, and that they differ."""
-    return strategy.dp.bit_length() - 1 + pair_complexity(strategy.prefill, strategy.decode)
+    is_apart = is_disaggregated(strategy)
+    return strategy.dp.bit_length() - 1 + pair_complexity(strategy.prefill, strategy.decode, is_apart=is_apart)
 
 
-def pair_complexity(prefill: PhaseStrategy, decode: PhaseStrategy) -> int:
-    """The complexity of one replica that serves both phases."""
-    return phase_complexity(prefill) + phase_complexity(decode) + _TWO_LAYOUTS * (prefill != decode)
+def pair_complexity(prefill: PhaseStrategy, decode: PhaseStrategy, *, is_apart: bool = False) -> int:
+    """The complexity of one replica that serves both phases, or of one of each phase, which hands its caches on."""
+    is_unlike = prefill.model_copy(update={"replicas": decode.replicas}) != decode
+    both = phase_complexity(prefill) + phase_complexity(decode)
+    return both + (TWO_LAYOUTS + UNLIKE * is_unlike if is_apart else TWO_LAYOUTS * is_unlike)
 
 
 def pipeline_complexity(stages: int, *, is_own_cut: bool) -> int:
@@ -126,6 +129,8 @@ def worth(candidate: Candidate, objective: str) -> float:
     rate, end_to_end_ms = candidate.output_tokens_per_s, candidate.end_to_end_ms
     if not rate or not end_to_end_ms:
         return inf
+    if objective == "cost":
+        rate = candidate.served_tokens_per_s or rate
     return objective_cost(objective, end_to_end_ms, rate, candidate.billed_gpus or candidate.gpus)
 
 

@@ -146,7 +146,7 @@ class Screen:
         for rows in self._disaggregated.rows():
             doing(f"screening layouts: {self.evaluated + looked_at:,} strategies")
             self.rejected["PE010"] += int((rows.excess > 0.0).sum())
-            self._rows.append(rows.take(_leading(rows)))
+            self._rows.append(rows.take(_leading(rows, self._disaggregated.workload.objective)))
             self._fronts.append(_front_of(rows))
             looked_at += len(rows)
             if leaves_out(what):
@@ -180,9 +180,9 @@ def refuse_open_formats(request: SearchRequest) -> None:
         raise InputError("number formats are open; ask for each of them by itself (SearchRequest.each_precision)")
 
 
-def _leading(rows: StrategyRows) -> IntArray:
+def _leading(rows: StrategyRows, objective: str) -> IntArray:
     """The best rows, and those of the fewest GPUs that hold every limit."""
-    best = order(rows)[:LISTED]
+    best = order(rows, objective)[:LISTED]
     holds = np.flatnonzero(rows.excess <= 0.0)
     few = holds[np.lexsort((rows.cost[holds], rows.gpus[holds]))][:LISTED]
     return np.union1d(best, few)

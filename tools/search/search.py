@@ -119,7 +119,7 @@ class _Answer:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting, self.screen = request, setting, Screen(request, setting)
         self.rows = self.screen.rows
-        self._order = order(self.rows)
+        self._order = order(self.rows, request.workload.objective)
         self.simulator = Simulator(request, setting)
 
     def result(self) -> SearchResult:

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..kept import Cache
 from ..performance.confidence import ranges_of
 from ..performance.layout import LoadedLayout, make_layout
-from ..performance.limits import figures_of_run, stated_limits
+from ..performance.limits import figures_of_run, served_tokens_per_s, stated_limits
 from ..performance.memory import shortfall_bytes, usable_bytes
 from ..performance.planned_run import PlannedRun, planned_run
 from ..performance.setting import Setting
@@ -96,6 +96,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         limited_ms={f"{one.name} {one.statistic}": found.of(one) for one in limited},
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
+        served_tokens_per_s=served_tokens_per_s(request.workload, rate, saturated=times.saturated),
         memory_per_gpu_bytes=memory_bytes,
     )
     figures = {name: value for name, value in candidate if name in Ranges.model_fields}

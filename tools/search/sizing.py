@@ -19,7 +19,7 @@ from ..errors import MissingFieldError
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
 from ..plan.document import HardwareBlock
-from .candidate import SearchRequest, SearchResult
+from .candidate import Candidate, SearchRequest, SearchResult
 from .floors import is_out_of_reach, may_hold
 from .ranking import worth
 from .screen import Screen, fits_somehow
@@ -77,9 +77,9 @@ def fewest_gpus(
     Where the placement of phases was left open, both are searched on what is found; fewer that do with phases apart are
     looked for up to `most_apart`.
 
-    Where cost is the objective and one node does, it is the part of it that is the cheapest per token (with replicas
-    that serve both phases, where that was left open). What a replica does is the same on any number of nodes, so that
-    one search of a large cluster shows every smaller one.
+    Where a token is to be the cheapest and one node does, it is the part of it that is (with replicas that serve both
+    phases, where that was left open). What a replica does is the same on any number of nodes, so that one search of a
+    large cluster shows every smaller one.
     """
     if more_than >= at_most:
         return None
@@ -89,7 +89,7 @@ def fewest_gpus(
     if request.disaggregated is not None:
         return reach.smallest()
     together = replace(reach, request=replace(request, disaggregated=False)).smallest()
-    if together is not None and (together.result is None or request.workload.objective == "cost"):
+    if together is not None and (together.result is None or request.is_paid_by_token):
         return together
     fewer = min(request.most_apart, at_most if together is None else together.request.facts.gpus - 1)
     if fewer <= more_than or not resized(request, 1, fewer).looks_apart:
@@ -100,11 +100,11 @@ def fewest_gpus(
 def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at_most: int) -> Sized | None:
     """The smallest of the clusters that each of the open number formats needs; of equal ones that of the best plan.
 
-    For cost all parts of one node are equal.
+    For the cost of a token all parts of one node are equal.
     """
     each: list[Sized] = []
     objective = request.workload.objective
-    least = usual_node if objective == "cost" else 0
+    least = usual_node if request.is_paid_by_token else 0
     for single in request.each_precision():
         sized = fewest_gpus(single, usual_node, more_than=more_than, at_most=at_most)
         if sized is not None:
@@ -195,12 +195,27 @@ class _Reach:
             middle = (low + place) // 2
             low, place = (low, middle) if holds_limits(*self._on(clusters[middle])) else (middle, place)
         for gpus in clusters[place:]:
-            request, setting = self._on(gpus)
-            request = replace(request, disaggregated=self.disaggregated)
-            result = search(request, setting)
-            if result.best is not None:
-                return Sized(request, result)
+            sized = self._search(gpus)
+            if sized is not None:
+                return sized
         return None
+
+    def _search(self, gpus: int) -> Sized | None:
+        """The search of a cluster, or of the smallest part of it that a strategy on it needs no more than."""
+        request, setting = self._on(gpus)
+        request = replace(request, disaggregated=self.disaggregated)
+        result = search(request, setting)
+        if result.best is None:
+            return None
+        holding = [result.best] if self.request.is_paid_by_token else [one for one in result.candidates if one.feasible]
+        least = min(self._needed(one) for one in holding)
+        smaller = self._search(least) if self.more_than < least < gpus else None
+        return smaller or Sized(request, result)
+
+    def _needed(self, candidate: Candidate) -> int:
+        """Accelerators of the smallest cluster that `candidate` runs on: a part of one node, or whole nodes."""
+        billed = candidate.billed_gpus or candidate.gpus
+        return billed if billed > self.usual_node else candidate.gpus
 
     def _clusters(self, screen: Screen) -> Iterator[int]:
         """The clusters on which another strategy runs that holds every limit by the screen, the smallest first."""
@@ -222,7 +237,7 @@ class _Reach:
             cost = float(rows.gpus[row] / max(rows.tokens_per_s[row], 1e-12))
             if gpus <= self.usual_node and (cheapest is None or cost * (1 + TIE_SHARE) < cheapest[0]):
                 cheapest = cost, gpus
-        if self.request.workload.objective == "cost" and cheapest is not None:
+        if self.request.is_paid_by_token and cheapest is not None:
             return cheapest[1]
         return best
 

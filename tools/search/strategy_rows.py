@@ -15,10 +15,11 @@ from ..arrays import FloatArray, IntArray, Table, floats
 from ..calibration.forms.elementary import Number
 from ..performance.limits import excess_shares
 from ..plan.document import WorkloadBlock
+from ..plan.placement import is_disaggregated
 from .candidate import Candidate
-from .ranking import complexity, warning_bits
+from .ranking import complexity, warning_bits, worth
 
-# Two candidates within this share of each other are a tie, which the fewer GPUs, then the simpler one win.
+# Two candidates within this share of each other are a tie (`order`).
 TIE_SHARE = 0.005
 # What is missed at a percentile alone.
 _LEAST_EXCESS = 1e-9
@@ -30,8 +31,8 @@ class StrategyRows(Table):
 
     Replicas that serve both phases are counted as those that decode: then `prefill_replicas` is 0. `billed_gpus` are
     looked at for cost alone, `memory_bytes` are those of the fullest GPU, `warnings` the rules that warn, as bits.
-    `excess` is the share by which the limit that is missed by most is missed (0 or less: all are held), `cost` what the
-    objective wants to be small.
+    `request_s` is the time of a request from end to end. `excess` is the share by which the limit that is missed by
+    most is missed (0 or less: all are held), `cost` what the objective wants to be small.
     """
 
     prefill: IntArray
@@ -43,6 +44,7 @@ class StrategyRows(Table):
     billed_gpus: IntArray
     ttft_s: FloatArray
     tpot_s: FloatArray
+    request_s: FloatArray
     tokens_per_s: FloatArray
     memory_bytes: IntArray
     complexity: IntArray
@@ -56,17 +58,18 @@ def strategy_rows(workload: WorkloadBlock, **values: Number) -> StrategyRows:
     columns = dict(zip(values, (array.ravel() for array in np.broadcast_arrays(*values.values())), strict=True))
     ttft_s, tpot_s, tokens_per_s = columns["ttft_s"], columns["tpot_s"], columns["tokens_per_s"]
     excess = floats(excess_shares(workload, ttft_s * 1e3, tpot_s * 1e3, tokens_per_s))
-    if workload.objective == "latency":
-        cost = ttft_s + (workload.output_tokens - 1) * tpot_s
-    else:
+    request_s = cost = ttft_s + (workload.output_tokens - 1) * tpot_s
+    if workload.objective != "latency":
         cost = (1.0 if workload.objective == "throughput" else columns["billed_gpus"]) / np.maximum(tokens_per_s, 1e-12)
-    return StrategyRows(**columns, excess=excess, cost=cost)
+    return StrategyRows(**columns, request_s=request_s, excess=excess, cost=cost)
 
 
-def order(rows: StrategyRows) -> IntArray:
+def order(rows: StrategyRows, objective: str) -> IntArray:
     """Row numbers [R], best first: those that hold every limit, then those that miss by least.
 
-    Among the first, those that no rule warns of lead, by the objective; ties go to fewer GPUs, then to simplicity.
+    Among the first, those that no rule warns of lead, by the objective. Of a tie the fewest GPUs win, of these the
+    quickest, and of what is as quick the simplest. What costs the same is paid for, whether or not each GPU is used:
+    there replicas that serve both phases go first.
     """
     cost = rows.cost
     holds, rest = np.flatnonzero(rows.excess <= 0.0), np.flatnonzero(rows.excess > 0.0)
@@ -77,9 +80,18 @@ def order(rows: StrategyRows) -> IntArray:
     clean = warned[holds] == warned[holds].min()
     is_tied = clean & (cost[holds] <= cost[holds][clean].min() * (1 + TIE_SHARE))
     tied, others = holds[is_tied], holds[~is_tied]
-    tied = tied[np.lexsort((cost[tied], rows.complexity[tied], rows.gpus[tied]))]
+    tied = tied[_order_of_tie(rows.take(tied), objective)]
     others = others[np.lexsort((rows.complexity[others], cost[others], warned[others]))]
     return np.concatenate((tied, others, rest))
+
+
+def _order_of_tie(rows: StrategyRows, objective: str) -> IntArray:
+    """Places among `rows`, all as good for the objective, best first."""
+    is_apart = (rows.prefill_replicas > 0) & (objective == "cost")
+    least = np.lexsort((rows.gpus, is_apart))[:1]
+    same = (rows.gpus == rows.gpus[least]) & (is_apart == is_apart[least])
+    is_slow = ~same | (rows.request_s > rows.request_s[same].min(initial=np.inf) * (1 + TIE_SHARE))
+    return np.lexsort((rows.request_s, rows.complexity, is_slow, rows.gpus, is_apart))
 
 
 def front(rows: StrategyRows) -> IntArray:
@@ -99,9 +111,10 @@ def front(rows: StrategyRows) -> IntArray:
 def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> StrategyRows:
     """Candidates with figures as rows; their replicas are their places."""
     places = np.arange(len(candidates))
+    apart = [(one.strategy.prefill.replicas or 0) * is_disaggregated(one.strategy) for one in candidates]
     rows = strategy_rows(
         workload,
-        prefill=places, decode=places, prefill_replicas=places, decode_replicas=places,
+        prefill=places, decode=places, prefill_replicas=np.array(apart), decode_replicas=places,
         concurrency=np.array([one.concurrency for one in candidates]),
         gpus=np.array([one.gpus for one in candidates]),
         billed_gpus=np.array([one.billed_gpus or one.gpus for one in candidates]),
@@ -114,9 +127,12 @@ def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Strateg
     )  # fmt: skip
     # Limits were judged by the statistics that they name; these are means.
     holds = np.array([one.feasible for one in candidates], dtype=np.bool_)
-    return replace(rows, excess=np.where(holds, 0.0, np.maximum(rows.excess, _LEAST_EXCESS)))
+    rows = replace(rows, excess=np.where(holds, 0.0, np.maximum(rows.excess, _LEAST_EXCESS)))
+    if workload.objective != "cost":
+        return rows
+    return replace(rows, cost=np.array([worth(one, "cost") for one in candidates]))
 
 
 def reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:
     """Candidates with figures, best first."""
-    return [candidates[int(place)] for place in order(rows_of(candidates, workload))]
+    return [candidates[int(place)] for place in order(rows_of(candidates, workload), workload.objective)]
