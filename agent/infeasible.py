@@ -93,17 +93,17 @@ def _engine_hint(request: SearchRequest, usual_node: int, at_most: int) -> str |
         return None
     relaxed, what = _relaxed(request, added), f"what {JUDGED[engine].title} can do"
     found = if_time(what, lambda: search(relaxed))
-    best, where = None if found is None else found.best, ""
+    best, there_is = None if found is None else found.best, "there is a plan"
     have = request.facts.gpus
     if best is None and at_most > have:
         sized = if_time(what, lambda: fewest_gpus(relaxed, usual_node, more_than=have, at_most=at_most))
         best = None if sized is None or sized.result is None else sized.result.best
-        where = "" if sized is None else f" on {sized.request.facts.gpus} GPUs"
+        there_is = "" if sized is None else f"a plan would need {sized.request.facts.gpus} GPUs"
     if best is None:
         return None
     options = "--rules engine" if request.named_engine else f"--engine {engine} --rules engine"
     names = ", ".join(added)
-    return f"with {what} ({options}: {names}) there is a plan{where}: {named(best)} with {figures(best)}"
+    return f"with {what} ({options}: {names}) {there_is}: {named(best)} with {figures(best)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,9 @@ def _most_requests(request: SearchRequest) -> Candidate | None:
 
 
 def _kind(request: SearchRequest) -> str:
-    return f"{request.facts.gpus} × {request.facts.accelerator.id}"
+    """What a plan may use: `24 of 32 × h100-sxm` where some are kept back."""
+    most, every = request.space.gpus, request.facts.gpus
+    return f"{f'{most} of ' if 0 < most < every else ''}{every} × {request.facts.accelerator.id}"
 
 
 def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int, *, too_few: int = 0) -> Infeasible:
@@ -269,6 +271,7 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
         gpus=hardware.nodes * hardware.gpus_per_node,
         nodes=hardware.nodes,
         accelerator=name,
+        instead_of=request.facts.gpus,
         note=f"fits into memory; not timed, since {sized.unknown}"
         if best is None
         else f"{describe(best.strategy)}{chosen}: {figures(best)}",

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
-from ..tools.checkpoint import left_out
+from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import expect
 from ..tools.language.errors import RequestError
 from ..tools.language.said import Said
-from ..tools.performance.limits import figures_of_estimate, percentile_notes, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.describe import describe, in_format, number
-from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
-from ..tools.plan.performance import PerformanceEstimate
+from ..tools.plan.describe import describe, in_format
+from ..tools.plan.document import ModelBlock, ServingBlock
+from ..tools.search.load_room import load_room
 from .citations import citations, rule_citations
 from .hub.online import online
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
+from .limit_words import limits_in_words, room_in_words
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
@@ -198,7 +198,7 @@ def _read(
 def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = True) -> PlanResult:
     """Plan for a complete intent. `keep_stated`: degrees that were stated are asked for, not only judged.
 
-    `with_hint`: the explanation ends with what a relaxation would gain, which takes a search of its own.
+    `with_hint`: also what a relaxation would gain, what fewer GPUs and more load would do, each a search of its own.
 
     Raises:
         InputError: the config or the hardware cannot be read.
@@ -218,10 +218,17 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         valid=report.valid,
         estimate=figures_,
         report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}).model_copy(
-            update={"limits": limits_in_words(document.workload, figures_)}
+            update={"limits": (*limits_in_words(document.workload, figures_), *_room(outcome, with_hint=with_hint))}
         ),
         intent=intent,
     )
+
+
+def _room(outcome: Proposal, *, with_hint: bool) -> Iterator[str]:
+    """How much more load the plan takes."""
+    if with_hint and outcome.chosen.feasible:
+        room = if_time("more load", lambda: load_room(outcome.request, outcome.chosen))
+        yield from room_in_words(room)
 
 
 def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
@@ -295,6 +302,7 @@ def _report(
         alternatives=others,
         explanation=explanation,
         hint=proposal.hint,
+        on_fewer=proposal.on_fewer if proposal.note is None else None,
         citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),
         readings=intent.readings,
@@ -307,22 +315,3 @@ def _report(
         rejected=result.rejected,
         pruned=result.pruned,
     )
-
-
-def limits_in_words(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tuple[str, ...]:
-    """Each limit of the workload beside the plan's figure."""
-    return tuple(_limits(workload, estimate))
-
-
-def _limits(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[str]:
-    found = figures_of_estimate(estimate)
-    for limit in stated_limits(workload):
-        held = number(found.of(limit))
-        if limit.unit == "ms":
-            yield f"{limit.name} ({limit.statistic}) {held} ms of at most {number(limit.bound)} ms"
-        elif limit.field == "request_rate":
-            stands = "falls behind" if found.saturated else "keeps up with"
-            yield f"the deployment {stands} {number(workload.request_rate or 0.0)} requests/s"
-        else:
-            yield f"{held} {limit.name} of at least {number(limit.bound)}"
-    yield from percentile_notes(workload)

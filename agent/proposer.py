@@ -13,7 +13,7 @@ from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
-from ..tools.checkpoint import left_out
+from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import InputError
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.constraints import chosen_kinds
@@ -24,12 +24,12 @@ from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import worth
 from ..tools.search.search import search
-from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized
+from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized, with_fewer
 from .infeasible import relaxed_hint, why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import with_stated
-from .reasons import Proposal, figures, named
+from .reasons import Proposal, figures, named, on_fewer
 from .results import Infeasible, Needs
 
 # An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
@@ -84,12 +84,16 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """All that was found for a request with a plan, how it was searched, and the best of it."""
+    """All that was found for a request with a plan, how it was searched, and the best of it.
+
+    `on_fewer`: where hardware was named, what less of it would do, in words.
+    """
 
     request: SearchRequest
     result: SearchResult
     best: Candidate
     assumptions: tuple[Assumption, ...] = ()
+    on_fewer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,10 @@ class Refused:
     result: SearchResult | None = None
 
 
-def examine(intent: Intent) -> Examined | Refused:
+def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refused:
     """Search for `intent`, on the smallest hardware that does where that was left open.
+
+    `with_fewer_too`: where it was named, also for what fewer of the accelerators do, which takes searches of its own.
 
     Raises:
         InputError: the config or the hardware cannot be read.
@@ -126,13 +132,18 @@ def examine(intent: Intent) -> Examined | Refused:
     result = search(request)
     if result.best is None:
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
-    return Examined(request.settled(result.best), result, result.best, tuple(_placement(request, result)))
+    looks = with_fewer_too or request.is_paid_by_hour
+    found = if_time("fewer of the accelerators", lambda: with_fewer(request, result)) if looks else None
+    result, fewer = (result, None) if found is None else found
+    best = result.best or result.candidates[0]
+    words = None if found is None else on_fewer(request, best, fewer)
+    return Examined(request.settled(best), result, best, tuple(_placement(request, result)), words)
 
 
 def _of_choices(intent: Intent) -> Examined | Refused:
     """The best of the named kinds, by the objective: of costs at the middle of the prices that are known."""
     answers = [
-        examine(intent.model_copy(update={"hardware": choice, "hardware_choices": ()}))
+        examine(intent.model_copy(update={"hardware": choice, "hardware_choices": ()}), with_fewer_too=False)
         for choice in intent.hardware_choices
     ]
     found = [one for one in answers if isinstance(one, Examined)]
@@ -190,11 +201,11 @@ def propose(
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    found = examine(intent)
+    found = examine(intent, with_fewer_too=with_hint)
     if isinstance(found, Refused):
         return found.infeasible
     request, result = found.request, found.result
-    proposal = Proposal(request, found.best, result, found.assumptions)
+    proposal = Proposal(request, found.best, result, found.assumptions, on_fewer=found.on_fewer)
     if intent.hardware is None or intent.hardware.nodes is None:
         return proposal
     if constraint is not None:

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..tools.language.said import OpenPrecisions
+from ..tools.performance.limits import stated_limits
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
+from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.ranking import complexity
 from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption
+from .languages.say import say
 from .results import Alternative
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ class Proposal:
     assumptions: tuple[Assumption, ...] = ()
     note: str | None = None
     hint: str | None = None
+    on_fewer: str | None = None
 
 
 def figures(candidate: Candidate) -> str:
@@ -60,11 +64,29 @@ def considered(result: SearchResult | SearchAnswer) -> str:
     others = fitting - result.timed - dominated
     if others <= 0:
         return told
-    if result.behind is None:
-        return f"{told}, the other {others:,} miss a limit or are warned of"
-    share = result.behind
-    stands = f"at least {share:.2f} times worse" if share >= 1 else f"up to {1 / share:.2f} times better"
-    return f"{told}, the other {others:,} are {stands} by the screen, or behind for a limit or a warning"
+    return (
+        f"{told}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts each "
+        "behind those, over a limit, or among what is warned of"
+    )
+
+
+def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -> str | None:
+    """What fewer of the accelerators that were named would do; nothing where no limit says what is enough."""
+    owned = request.facts.gpus
+    if not stated_limits(request.workload):
+        return None
+    if fewer is None:
+        none = say("No smaller part of these {owned} GPUs, of a node or whole nodes, holds every limit", owned=owned)
+        return none if best.gpus == owned > 1 else None
+    if fewer.gpus >= best.gpus:
+        return None
+    return say(
+        "{gpus} of these {owned} GPUs hold every limit too: {plan} with {figures}",
+        gpus=fewer.gpus,
+        owned=owned,
+        plan=named(fewer),
+        figures=figures(fewer),
+    )
 
 
 def formats_chosen(
@@ -145,27 +167,60 @@ def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
 
 def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     """The number that decided between two feasible candidates."""
-    if objective == "latency":
-        pair = (candidate.end_to_end_ms, chosen.end_to_end_ms, "ms from end to end")
-    elif objective == "throughput":
-        pair = (candidate.output_tokens_per_s, chosen.output_tokens_per_s, "output tokens/s")
-    else:
-        pair = (
-            candidate.output_tokens_per_s_per_gpu, chosen.output_tokens_per_s_per_gpu, "output tokens/s per GPU"
-        )  # fmt: skip
-    other, best, unit = pair
-    if not other or not best:
+    pair = _objective_pair(candidate, chosen, objective)
+    if pair is None:
         return "no figure"
+    other, best, unit = pair
     share = (other / best - 1) * 100
     versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
     if candidate.warnings and not chosen.warnings:
         return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
     if abs(share) < TIE_SHARE * 100:
-        if candidate.gpus != chosen.gpus:
-            lead = f"but {candidate.gpus} GPUs instead of {chosen.gpus}"
-        elif complexity(candidate.strategy) > complexity(chosen.strategy):
-            lead = "but it is less simple"
-        else:
-            lead = "and no simpler"
-        return f"the same within {abs(share):.1f}% ({number(other)} {unit}), {lead}"
+        same = f"the same within {abs(share):.1f}%" if share else "the same"
+        return f"{same} ({number(other)} {unit}), {_tie_lead(candidate, chosen, objective)}"
     return versus
+
+
+def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> tuple[float, float, str] | None:
+    """The figure of both that the objective goes by, and its unit; nodes are billed whole."""
+    both = candidate, chosen
+    if objective == "latency":
+        figures_, unit = [one.end_to_end_ms for one in both], "ms from end to end"
+    elif objective == "throughput":
+        figures_, unit = [one.output_tokens_per_s for one in both], "output tokens/s"
+    elif any(one.served_tokens_per_s != one.output_tokens_per_s for one in both):
+        figures_, unit = [one.billed_gpus or one.gpus for one in both], "GPUs billed for the same rate"
+    else:
+        figures_ = [(one.output_tokens_per_s or 0.0) / (one.billed_gpus or one.gpus) for one in both]
+        is_whole = all(one.billed_gpus in (None, one.gpus) for one in both)
+        unit = f"output tokens/s per {'' if is_whole else 'billed '}GPU"
+    other, best = figures_
+    return (other, best, unit) if other and best else None
+
+
+def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
+    """What decided between two that are as good for the objective, as the search does (`strategy_rows.order`)."""
+    if objective == "cost" and is_disaggregated(candidate.strategy) and not is_disaggregated(chosen.strategy):
+        return "but with servers of two kinds instead of one"
+    if candidate.gpus != chosen.gpus:
+        return f"but {candidate.gpus} GPUs instead of {chosen.gpus}"
+    times = candidate.end_to_end_ms or 0.0, chosen.end_to_end_ms or 0.0
+    if times[0] > times[1] * (1 + TIE_SHARE):
+        return f"but slower: {number(times[0])} ms from end to end against {number(times[1])}"
+    if complexity(candidate.strategy) > complexity(chosen.strategy):
+        return f"but {_more_machinery(candidate.strategy, chosen.strategy)}"
+    return "and no simpler"
+
+
+def _more_machinery(strategy: Strategy, other: Strategy) -> str:
+    """What makes a strategy less simple than the other, in the words of who runs it."""
+    pairs = (strategy.prefill, other.prefill), (strategy.decode, other.decode)
+    if is_disaggregated(strategy) and not is_disaggregated(other):
+        return "with servers of two kinds instead of one"
+    if any(one.pp > two.pp for one, two in pairs):
+        return "with more pipeline stages"
+    if any(one.stage_layers is not None and two.stage_layers is None for one, two in pairs):
+        return "with stages of unequal depth"
+    if strategy.dp > other.dp:
+        return f"with {strategy.dp} servers instead of {other.dp}"
+    return "with more GPUs that have to work in step"

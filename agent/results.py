@@ -74,7 +74,8 @@ class ModelUse(Spent, Asked):
 class PlanReport(Frozen):
     """How the plan came about. `model_use` is null where no language model was asked.
 
-    `hint`: what a relaxation would gain. `explanation` holds it too.
+    `hint`: what a relaxation would gain. `explanation` holds it too. `on_fewer`: what fewer of the GPUs that were named
+    would do.
     """
 
     proposer: str
@@ -84,6 +85,7 @@ class PlanReport(Frozen):
     alternatives: tuple[Alternative, ...] = ()
     explanation: str
     hint: str | None = None
+    on_fewer: str | None = None
     # What the person would have to allow, and what it would bring, as a language model asked the search.
     would_need: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
@@ -107,11 +109,12 @@ class PlanReport(Frozen):
 
 
 class Needs(Sparse):
-    """The least hardware of the same kind that would do."""
+    """The least hardware of the same kind that would do, in place of the `instead_of` GPUs that were asked for."""
 
     gpus: int | None = None
     nodes: int | None = None
     accelerator: str | None = None
+    instead_of: int | None = None
     note: str | None = None
 
 

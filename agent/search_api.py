@@ -150,6 +150,7 @@ def _answer(
         excluded=tuple(excluded(request)),
         stated=_stated_rank(intent, result),
         infeasible=found.infeasible if isinstance(found, Refused) else None,
+        on_fewer=found.on_fewer if isinstance(found, Examined) else None,
         within_reach=tuple(within_reach(request)) if _misses_limits(found) else (),
         assumptions=_assumptions(intent, found),
         readings=intent.readings,

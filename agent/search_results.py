@@ -106,6 +106,7 @@ class SearchAnswer(Displayed, Sparse):
     families: tuple[FamilyLost, ...]
     excluded: tuple[Excluded, ...]
     stated: StatedRank | None = None
+    on_fewer: str | None = None
     sensitivity: Sensitivity | None = None
     infeasible: Infeasible | None = None
     within_reach: tuple[WithinReach, ...] = ()

@@ -8,7 +8,7 @@ from ...tools.plan.canonical import content_hash
 from ...tools.plan.describe import describe
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
-from ..pipeline import limits_in_words
+from ..limit_words import limits_in_words
 from ..results import Alternative, AppliedFix, ModelUse, PlanReport, PlanResult
 from .desk import Standing
 from .judge import Judgement

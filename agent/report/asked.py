@@ -71,8 +71,11 @@ def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
 
 
 def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
-    """That nobody named the hardware, as one of the first lines of a report."""
-    if any(one.field == "hardware" for one in assumptions):
+    """That nobody named the hardware, or how much of it, as one of the first lines of a report."""
+    values = [one.value for one in assumptions if one.field == "hardware"]
+    if any(isinstance(value, str) and ":" not in value for value in values):
+        yield say("How many GPUs was left open: planned for the fewest that hold every limit")
+    elif values:
         yield "No hardware was named: planned for the least that does; name yours, such as 8 H100"
 
 

@@ -234,11 +234,11 @@ def throughput_section(estimate: PerformanceEstimate) -> Section:
     """Tokens per second, and the cost of a million of them."""
     throughput, ranges = estimate.throughput, estimate.ranges
     alone = with_range(throughput.single_request_tokens_per_s, ranges.single_request_tokens_per_s, rate_text)
+    whole = with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)
     lines = [
         f"One request alone: {alone}",
         f"One replica at this load: {figure(throughput.batched_tokens_per_s)} tokens/s",
-        f"Whole deployment: {with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)}, "
-        f"{figure(throughput.output_tokens_per_s_per_gpu)} per GPU",
+        f"Whole deployment, over the simulated run: {whole}, {figure(throughput.output_tokens_per_s_per_gpu)} per GPU",
     ]
     if estimate.cost is not None:
         lines.append(f"Cost of a million output tokens: {cost_text(estimate.cost, len(estimate.memory.per_device))}")

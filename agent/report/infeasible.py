@@ -75,6 +75,8 @@ def _needs_text(infeasible: Infeasible) -> str:
         parts.append(f"{needs.gpus:,} × {needs.accelerator}" if needs.accelerator else count_text(needs.gpus, "GPU"))
     if needs.nodes is not None:
         parts.append(f"in {count_text(needs.nodes, 'node')}")
+    if needs.instead_of is not None:
+        parts.append(f"instead of {needs.instead_of:,}")
     text = " ".join(parts)
     if needs.note:
         text = f"{text} ({needs.note})" if text else needs.note

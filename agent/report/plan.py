@@ -109,13 +109,13 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines += open_hardware_lines(result.report.assumptions)
     lines.append(workload_text(plan.workload))
     gpus = plan.strategy.gpu_count
-    owned = plan.hardware.nodes * plan.hardware.gpus_per_node
-    used = f"Uses {count_text(gpus, 'GPU')}" + (f" of {owned}, {owned - gpus} stay free" if owned > gpus else "")
+    used = f"Uses {count_text(gpus, 'GPU')}{_of_cluster(result, plan)}"
     precision = plan.precision
     lines.append(
         f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
     )
     if result.report is not None:
+        lines += [result.report.on_fewer] if result.report.on_fewer is not None else []
         lines += left_out_lines(result.report.left_out)
     if plan.policy.relaxations:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
@@ -128,6 +128,18 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     limits = [_limits_section(report)] if report is not None else []
     estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
     return [section("", *lines), *limits, layout_section(plan), *estimated]
+
+
+def _of_cluster(result: PlanResult, plan: Plan) -> str:
+    """The whole nodes that the GPUs of a plan are in, where there are several, and the GPUs that it leaves free."""
+    gpus, per_node = plan.strategy.gpu_count, plan.hardware.gpus_per_node
+    owned = plan.hardware.nodes * per_node
+    cost = None if result.estimate is None else result.estimate.cost
+    nodes = 0 if cost is None or cost.billed_gpus is None else cost.billed_gpus // per_node
+    inside = f", in {count_text(nodes, 'node')} of {per_node}" if plan.hardware.nodes > 1 and nodes else ""
+    if owned == gpus:
+        return inside
+    return f" of {owned}{inside}, {owned - gpus} stay free"
 
 
 def _p90_lines(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[str]:

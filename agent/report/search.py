@@ -86,6 +86,8 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
         yield f"Nothing will do for {asked.model}{on}: {reason}"
     yield from not_acted_on_lines(answer.not_acted_on)
     yield from read_as_lines(answer.assumptions)
+    if answer.on_fewer is not None:
+        yield answer.on_fewer
     yield from left_out_lines(answer.left_out)
     yield _load_text(asked, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""

@@ -11,6 +11,9 @@ from .estimate import rate_text, with_range
 from .text import NONE, Column, Section, Table, bytes_text, count_text, figure, ms_text, section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...tools.plan.document import WorkloadBlock
     from ...tools.search.candidate import Candidate
     from ..search_results import SearchAnswer
 
@@ -84,7 +87,9 @@ def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
 def ranking_section(answer: SearchAnswer, top: int) -> Section:
     """The first `top` strategies."""
     shown = answer.candidates[:top]
-    rows = [(*_figure_cells(rank, one), _remark(one)) for rank, one in enumerate(shown, start=1)]
+    rows = [
+        (*_figure_cells(rank, one), _remark(one, answer.request.workload)) for rank, one in enumerate(shown, start=1)
+    ]
     columns = _columns(answer)
     if any(row[-1] for row in rows):
         columns = (*columns, Column("remark", wraps=True))
@@ -94,10 +99,24 @@ def ranking_section(answer: SearchAnswer, top: int) -> Section:
     return section(f"{title} ({len(shown)} of {answer.listed:,} listed)", Table(columns, tuple(rows)), _LEGEND)
 
 
-def _remark(candidate: Candidate) -> str:
+def _remark(candidate: Candidate, workload: WorkloadBlock) -> str:
+    """What stands against a candidate, else the limits that it just holds."""
     if candidate.why_not:
         return "; ".join(candidate.why_not)
-    return f"warned of: {', '.join(candidate.warnings)}" if candidate.warnings else ""
+    warned = [f"warned of: {', '.join(candidate.warnings)}"] if candidate.warnings else []
+    return "; ".join((*warned, *_tight_limits(candidate, workload)))
+
+
+def _tight_limits(candidate: Candidate, workload: WorkloadBlock) -> Iterator[str]:
+    from ...tools.performance.limits import spare_share, stated_limits
+    from ..limit_words import TIGHT_SHARE
+
+    means = {"TTFT": candidate.ttft_ms, "TPOT": candidate.tpot_ms, "output tokens/s": candidate.output_tokens_per_s}
+    for limit in stated_limits(workload):
+        name = limit.name if limit.statistic == "mean" else f"{limit.name} {limit.statistic}"
+        figure = candidate.limited_ms.get(name, means.get(name))
+        if figure is not None and 0.0 <= (spare := spare_share(limit, figure)) < TIGHT_SHARE:
+            yield f"tight: {name} has {spare:.1%} to spare"
 
 
 def front_section(answer: SearchAnswer) -> Section:

@@ -106,12 +106,10 @@ class Point:
 
     @property
     def complexity(self) -> int:
-        """Machinery: whole powers of two in each degree, lengths double, a cut of one's own, and a second layout or kind of server."""
+        """Machinery: whole powers of two in each degree, lengths double, a cut of one's own, and a second layout."""
         one, other = self.strategy.prefill, self.strategy.decode
-        unlike = one.model_copy(update={"replicas": None}) != other.model_copy(update={"replicas": None})
-        apart = one.replicas is not None
-        second = 4 + 2 * unlike if apart else 4 * unlike
-        return _log2(self.strategy.dp) + _machinery(one) + _machinery(other) + second
+        two_layouts = one != other or one.replicas is not None
+        return _log2(self.strategy.dp) + _machinery(one) + _machinery(other) + 4 * two_layouts
 
     def worth(self, objective: str, output_tokens: int) -> float:
         """What the objective wants to be small."""
@@ -334,15 +332,24 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def best_of(points: Sequence[Point], objective: str, output_tokens: int) -> list[Point]:
-    """The points that lead: unwarned before warned, within a tie the fewest GPUs, then the simplest, then the best."""
+    """The points that lead: unwarned before warned, within a tie the fewest GPUs, the quickest, then the simplest."""
     clean = [point for point in points if not point.warned] or list(points)
     least = min(point.worth(objective, output_tokens) for point in clean)
     tied = [point for point in clean if point.worth(objective, output_tokens) <= least * (1 + TIE_SHARE)]
-    key = min((point.gpus, point.complexity, point.worth(objective, output_tokens)) for point in tied)
-    return [
+    # The cost is of nodes that are rented whole: there servers of two kinds are no match for one.
+    first = min((objective == "cost" and point.strategy.prefill.replicas is not None, point.gpus) for point in tied)
+    few = [
         point
         for point in tied
-        if (point.gpus, point.complexity) == key[:2] and point.worth(objective, output_tokens) <= key[2] * (1 + 1e-9)
+        if (objective == "cost" and point.strategy.prefill.replicas is not None, point.gpus) == first
+    ]
+    soonest = min(point.worth("latency", output_tokens) for point in few)
+    quick = [point for point in few if point.worth("latency", output_tokens) <= soonest * (1 + TIE_SHARE)]
+    key = min((point.complexity, point.worth("latency", output_tokens)) for point in quick)
+    return [
+        point
+        for point in quick
+        if point.complexity == key[0] and point.worth("latency", output_tokens) <= key[1] * (1 + 1e-9)
     ]
 
 

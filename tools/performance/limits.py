@@ -111,6 +111,12 @@ def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:
     )
 
 
+def spare_share(limit: Limit, figure: float) -> float:
+    """Which share of `limit` its figure leaves; negative where it is missed."""
+    over = figure / limit.bound
+    return 1.0 - over if limit.unit == "ms" else over - 1.0
+
+
 def percentile_notes(workload: WorkloadBlock) -> Iterator[str]:
     """What has to be known of a verdict on percentiles."""
     taken = {limit.statistic for limit in stated_limits(workload)} - {"mean"}

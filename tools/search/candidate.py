@@ -66,7 +66,7 @@ class SearchRequest:
 
     @property
     def is_paid_by_token(self) -> bool:
-        """Whether the cheapest is the least per token; where a rate or a floor says what is needed, it is by the hour."""
+        """Whether the cheapest is the least per token: no rate and no floor says how many are needed."""
         load = self.workload
         return load.objective == "cost" and load.request_rate is None and load.min_tokens_per_second is None
 
@@ -84,6 +84,11 @@ class SearchRequest:
     def fills_upwards(self) -> bool:
         """Whether an open concurrency is to be as low as the limits allow, not as high as memory allows."""
         return self.workload.objective == "latency" or self.workload.request_rate is not None
+
+    @property
+    def is_paid_by_hour(self) -> bool:
+        """Whether the cheapest is the least per hour, since a stated rate is served by whatever keeps up with it."""
+        return self.workload.objective == "cost" and self.workload.request_rate is not None
 
     def settled(self, candidate: Candidate | None) -> SearchRequest:
         """The request with the number formats of `candidate`, where they were left open."""

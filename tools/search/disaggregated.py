@@ -20,12 +20,12 @@ from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import counted_handoff_seconds, send_seconds
-from ..plan.document import PHASES, PhaseStrategy, Strategy
+from ..plan.document import PHASES, Strategy
 from .candidate import SearchRequest
 from .devices import billed_gpus, end_of_replicas
 from .loads import MOST_SEQUENCES, ladder, shared_batches, yielded
 from .phase_replicas import PhaseRows, PhaseScreen
-from .ranking import TWO_LAYOUTS, UNLIKE
+from .ranking import TWO_LAYOUTS
 from .space import SpaceRequest, split_strategy
 from .strategy_rows import StrategyRows, strategy_rows
 
@@ -66,16 +66,6 @@ class DisaggregatedScreen:
         """The replicas that prefill, and those that decode."""
         batches = shared_batches(self.loads, self.space.gpus)
         prefill, decode = (PhaseScreen(self.request, self.setting, phase, batches, self.loads) for phase in PHASES)
-        return prefill, decode
-
-    @cached_property
-    def _alike(self) -> tuple[IntArray, IntArray]:
-        """A number for the degrees of each option of either phase: the same one where both phases can have them."""
-        numbers: dict[PhaseStrategy, int] = {}
-        prefill, decode = (
-            np.array([numbers.setdefault(one.degrees(phase), len(numbers)) for one in screen.options], dtype=np.int64)
-            for screen, phase in zip(self.phases, PHASES, strict=True)
-        )
         return prefill, decode
 
     @property
@@ -150,7 +140,6 @@ class DisaggregatedScreen:
         )
         service = disaggregated_service(seconds, concurrency, self.workload.output_tokens)
         replicas = prefill.replicas + decode.replicas
-        two_layouts = TWO_LAYOUTS + UNLIKE * (self._alike[0][prefill.replica] != self._alike[1][decode.replica])
         gpus = billed = prefill.replicas * prefill.gpus + decode.replicas * decode.gpus
         if self.workload.objective == "cost":
             end = self._end(prefill, decode, decode.replicas)
@@ -162,7 +151,7 @@ class DisaggregatedScreen:
             gpus=gpus, billed_gpus=billed, ttft_s=service.ttft, tpot_s=service.tpot,
             tokens_per_s=yielded(self.request, floats(service.output_tokens_per_s)),
             memory_bytes=np.maximum(prefill.memory_bytes, decode.memory_bytes),
-            complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + two_layouts,
+            complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + TWO_LAYOUTS,
             warnings=prefill.warnings | decode.warnings,
         )  # fmt: skip
 

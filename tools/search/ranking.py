@@ -23,8 +23,8 @@ from ..rules.legality import Conditions
 from ..rules.registry import all_rules
 from .candidate import Candidate
 
-# What two layouts in one deployment weigh against one, and servers of two kinds that are laid out unlike besides.
-TWO_LAYOUTS, UNLIKE = 4, 2
+# What two layouts, or servers of two kinds, weigh in one deployment against one.
+TWO_LAYOUTS = 4
 
 
 def limits_missed(workload: WorkloadBlock, figures: RunFigures) -> tuple[str, ...]:
@@ -35,7 +35,8 @@ def limits_missed(workload: WorkloadBlock, figures: RunFigures) -> tuple[str, ..
 def _words(missed: MissedLimit) -> str:
     limit = missed.limit
     if limit.unit == "tokens/s":
-        return f"PE010: {number(missed.figure)} {limit.name}, {number(limit.bound)} wanted"
+        queue = "the queue grows: " if limit.field == "request_rate" else ""
+        return f"PE010: {queue}{number(missed.figure)} {limit.name}, {number(limit.bound)} wanted"
     statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
     return f"PE010: {limit.name}{statistic} {number(missed.figure)} ms exceeds {number(limit.bound)} ms"
 
@@ -106,9 +107,7 @@ def complexity(strategy: Strategy) -> int:
 
 def pair_complexity(prefill: PhaseStrategy, decode: PhaseStrategy, *, is_apart: bool = False) -> int:
     """The complexity of one replica that serves both phases, or of one of each phase, which hands its caches on."""
-    is_unlike = prefill.model_copy(update={"replicas": decode.replicas}) != decode
-    both = phase_complexity(prefill) + phase_complexity(decode)
-    return both + (TWO_LAYOUTS + UNLIKE * is_unlike if is_apart else TWO_LAYOUTS * is_unlike)
+    return phase_complexity(prefill) + phase_complexity(decode) + TWO_LAYOUTS * (is_apart or prefill != decode)
 
 
 def pipeline_complexity(stages: int, *, is_own_cut: bool) -> int:

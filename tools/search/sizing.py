@@ -16,6 +16,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..checkpoint import leaves_out, looking_at
 from ..errors import MissingFieldError
+from ..performance.limits import stated_limits
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
 from ..plan.document import HardwareBlock
@@ -24,7 +25,7 @@ from .floors import is_out_of_reach, may_hold
 from .ranking import worth
 from .screen import Screen, fits_somehow
 from .search import base_setting, holds_limits, search
-from .strategy_rows import TIE_SHARE, StrategyRows
+from .strategy_rows import TIE_SHARE, StrategyRows, reordered
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
@@ -95,6 +96,35 @@ def fewest_gpus(
     if fewer <= more_than or not resized(request, 1, fewer).looks_apart:
         return together
     return replace(reach, request=replace(request, disaggregated=True), at_most=fewer).smallest() or together
+
+
+def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResult, Candidate | None]:
+    """The answer on a named cluster beside the least part of it that holds every limit, and the best on that part.
+
+    A search looks at what is best on all of the cluster; where the hour is paid for, the part may be the better answer.
+    `None`: no limit is stated, or on no smaller part, of one node or of whole ones, one was found that holds them all.
+    """
+    best = result.best
+    if best is None or best.gpus == 1 or not stated_limits(request.workload):
+        return result, None
+    sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus - 1)
+    if sized is None or sized.result is None or sized.result.best is None:
+        return result, None
+    fewer = sized.result.best.model_copy(update={"precision": best.precision})
+    if not request.is_paid_by_hour:
+        return result, fewer
+    known = [one.strategy for one in result.candidates if one.feasible]
+    whole = request.hardware.gpus_per_node
+    added = [
+        one.model_copy(update={"precision": best.precision, "billed_gpus": -(-(one.billed_gpus or 1) // whole) * whole})
+        for one in sized.result.candidates
+        if one.feasible and one.strategy not in known
+    ]
+    places = [result.candidates[place] for place in result.pareto]
+    holding = reordered([*added, *(one for one in result.candidates if one.feasible)], request.workload)
+    candidates = (*holding, *(one for one in result.candidates if not one.feasible))
+    pareto = tuple(sorted(candidates.index(one) for one in places))
+    return result.model_copy(update={"candidates": candidates, "pareto": pareto}), fewer
 
 
 def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at_most: int) -> Sized | None:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from ....tools.errors import InputError
 from ....tools.performance.estimate import estimate
-from ....tools.performance.limits import Limit, figures_of_estimate, stated_limits
+from ....tools.performance.limits import figures_of_estimate, stated_limits
 from ....tools.plan.describe import describe, number
 from ....tools.plan.document import PHASES, Plan, Strategy
 from ....tools.plan.performance import PerformanceEstimate
 from ...compare import plan_of_words
 from ...languages.say import say
+from ...limit_words import sureness
 from ...report.text import Bullets, render, section
 from ..outcome import Outcome
 from ..words import title_of
@@ -97,25 +98,8 @@ def _limits(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
             unit=limit.unit,
             end=end,
             bound=number(limit.bound),
-            sureness=_sureness(limit, figure, figures.excess(limit) > 0, found),
+            sureness=sureness(limit, figures, found),
         )
-
-
-def _sureness(limit: Limit, figure: float, is_missed: bool, found: PerformanceEstimate) -> str:
-    """How a limit stands at the far end of the figure's range."""
-    if is_missed:
-        return say("missed as estimated")
-    is_time = limit.unit == "ms"
-    field = f"{limit.name.lower()}_ms" if is_time else "dp_scaled_tokens_per_s"
-    span = getattr(found.ranges, field)
-    if span is None:
-        return say("held as estimated; too few measurements are like it to say how sure that is")
-    mean = getattr(found.latency, field) if is_time else found.throughput.dp_scaled_tokens_per_s
-    far = span[1 if is_time else 0] * figure / mean if mean else figure
-    of = "" if limit.statistic == "mean" else say(", the mean's range carried over")
-    end = say("the far end of its range is {figure} {unit}{of}", figure=number(far), unit=limit.unit, of=of)
-    is_held = far <= limit.bound if is_time else far >= limit.bound
-    return say("held even there: {end}", end=end) if is_held else say("may be missed: {end}", end=end)
 
 
 def _memory(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
