@@ -65,8 +65,8 @@ def considered(result: SearchResult | SearchAnswer) -> str:
     if others <= 0:
         return told
     return (
-        f"{told}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts each "
-        "behind those, over a limit, or among what is warned of"
+        f"{told}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts "
+        "each behind those, over a limit, or among what is warned of"
     )
 
 
@@ -78,7 +78,7 @@ def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -
     if fewer is None:
         none = say("No smaller part of these {owned} GPUs, of a node or whole nodes, holds every limit", owned=owned)
         return none if best.gpus == owned > 1 else None
-    if fewer.gpus >= best.gpus:
+    if best.gpus <= fewer.gpus:
         return None
     return say(
         "{gpus} of these {owned} GPUs hold every limit too: {plan} with {figures}",

@@ -13,7 +13,7 @@ from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.kinds import Kind, cheapest, least_memory
 from shardwright.tools.search.screen import Screen, fits_somehow
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized
+from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized, with_fewer
 
 from .requests import search_request
 
@@ -121,3 +121,49 @@ def test_the_cheapest_kind_is_that_of_looking_at_each_price() -> None:
         if one.usd_per_gpu_hour is not None and sized is not None and sized.result is not None:
             usd[one.request.facts.accelerator.id] = sized.request.facts.gpus * sum(one.usd_per_gpu_hour) / 2
     assert found.request.facts.accelerator.id == min(usd, key=lambda name: usd[name])
+
+
+RATES = [
+    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 300, "request_rate": 60.0, "tpot_ms_max": 30.0}),
+    ("Qwen3-32B", {"input_tokens": 2048, "output_tokens": 300, "request_rate": 15.0, "tpot_ms_max": 20.0}),
+    ("Mixtral-8x7B-v0.1", {"input_tokens": 2048, "output_tokens": 300, "request_rate": 30.0, "tpot_ms_max": 30.0}),
+]
+
+
+@pytest.mark.parametrize(("model", "workload"), RATES, ids=[model for model, _ in RATES])
+def test_the_cheapest_cluster_for_a_rate_is_the_smallest(model: str, workload: dict[str, float]) -> None:
+    quick, cheap = (
+        fewest_gpus(search_request(model, (1, 8, "h100-sxm"), **workload, objective=objective), 8, at_most=32)
+        for objective in ("latency", "cost")
+    )
+    assert quick is not None and cheap is not None
+    assert cheap.request.facts.gpus == quick.request.facts.gpus
+
+
+@pytest.mark.parametrize(("model", "workload"), RATES, ids=[model for model, _ in RATES])
+def test_a_sized_cluster_is_no_larger_than_what_a_plan_on_it_needs(model: str, workload: dict[str, float]) -> None:
+    found = fewest_gpus(search_request(model, (1, 8, "h100-sxm"), **workload, objective="cost"), 8, at_most=32)
+    assert found is not None and found.result is not None
+    holding = [one for one in found.result.candidates if one.feasible]
+    needed = [one.gpus if (one.billed_gpus or 0) <= 8 else (one.billed_gpus or 0) for one in holding]
+    assert min(needed) == found.request.facts.gpus
+
+
+@pytest.mark.parametrize(("model", "workload"), RATES, ids=[model for model, _ in RATES])
+@pytest.mark.parametrize("objective", ["latency", "cost"])
+def test_what_fewer_gpus_of_a_named_cluster_do_is_said(model: str, workload: dict[str, float], objective: str) -> None:
+    request = search_request(model, (2, 8, "h100-sxm"), **workload, objective=objective)
+    alone = fewest_gpus(request, 8, at_most=16)
+    assert alone is not None and alone.result is not None and alone.result.best is not None
+    result, fewer = with_fewer(request, search(request))
+    assert result.best is not None
+    least = min(one.gpus for one in (result.best, fewer) if one is not None)
+    assert least <= alone.result.best.gpus
+    if objective == "cost":
+        assert (result.best.billed_gpus or 0) <= -(-alone.request.facts.gpus // 8) * 8
+
+
+def test_without_a_limit_no_number_of_gpus_is_enough() -> None:
+    request = search_request("Llama-3.1-8B-Instruct", (1, 2, "h100-sxm"), input_tokens=512, output_tokens=8)
+    result = search(request)
+    assert with_fewer(request, result) == (result, None)

@@ -107,8 +107,10 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     best = result.best
     if best is None or best.gpus == 1 or not stated_limits(request.workload):
         return result, None
-    sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus - 1)
+    sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus)
     if sized is None or sized.result is None or sized.result.best is None:
+        return result, None
+    if sized.result.best.gpus >= best.gpus:
         return result, None
     fewer = sized.result.best.model_copy(update={"precision": best.precision})
     if not request.is_paid_by_hour:
