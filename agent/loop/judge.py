@@ -118,7 +118,7 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     except InputError as error:
         return Judgement("invalid", notes=reading.notes, refusal=str(error))
     raw = desk.hidden(raw)
-    said = desk.question.contradictions(raw)
+    contradictions = desk.question.contradictions(raw)
     document, refusal, faults = raw, None, ()
     try:
         proposed = unassumed(raw, reading.assumed)
@@ -129,8 +129,9 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     except InputError as error:
         # Without a graph that is all there is to say; findings of the missing graph would hide it.
         refusal = str(error)
-    judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
-    return replace(judged, refusal=judged.refusal or refusal, strategy_faults=faults)
+    judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=contradictions)
+    rationale = reading.rationale and desk.redact(reading.rationale)
+    return replace(judged, refusal=judged.refusal or refusal, strategy_faults=faults, rationale=rationale)
 
 
 def check_written_out(read: ReadDocument) -> None:

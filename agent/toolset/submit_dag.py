@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ...tools.autofix.reading import MOST_RATIONALE
 from ...tools.errors import InputError
 from ...tools.plan.document import FORMAT, VERSION
 from ..loop.feedback import feedback
@@ -39,7 +40,7 @@ class SubmitArguments(Arguments):
     settings: SettingsArgument | None = Field(default=None, description="with a strategy")
     concurrency: Count | None = Field(default=None, description="requests in flight, where the request leaves it open")
     only_try: bool | None = Field(default=None, description="true: judge it, with its figures, and go on")
-    rationale: str | None = Field(default=None, description="why, in one or two sentences", max_length=4000)
+    rationale: str | None = Field(default=None, description="why, in one or two sentences", max_length=MOST_RATIONALE)
 
 
 def _run(bench: Bench, arguments: SubmitArguments) -> Answer:

@@ -24,18 +24,24 @@ NOTHING_FOUND = (
 )
 
 
+# Letters of what a proposal says for itself.
+MOST_RATIONALE = 4000
+
+
 @dataclass(frozen=True)
 class Reading:
     """A document as read, and what the foreign reader says of how it was read.
 
     `doubts`: what of a plan was given in words that were not understood, and what is said of them. `assumed`: phases
     whose `tp_ffn` nobody stated; the reader took it for what TP means for the model that the proposal names.
+    `rationale`: what a proposal that is an object says for itself.
     """
 
     read: ReadDocument
     notes: tuple[str, ...] = ()
     doubts: Mapping[str, str] = field(default_factory=dict[str, str])
     assumed: frozenset[str] = frozenset()
+    rationale: str | None = None
 
 
 def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
@@ -77,4 +83,6 @@ def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
         faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
         return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)
     doubts = {note.field: f"{note.what} ({note.where})" for note in proposal.notes if note.field is not None}
-    return Reading(read_sound(proposal.document), notes, doubts, proposal.assumed)
+    said = None if plainly.raw is None else plainly.raw.get("rationale")
+    rationale = said[:MOST_RATIONALE] if isinstance(said, str) else None
+    return Reading(read_sound(proposal.document), notes, doubts, proposal.assumed, rationale)
