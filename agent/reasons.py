@@ -81,7 +81,7 @@ def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -
     if best.gpus <= fewer.gpus:
         return None
     return say(
-        "{gpus} of these {owned} GPUs hold every limit too: {plan} with {figures}",
+        "Every limit holds on {gpus} of these {owned} GPUs too: {plan} with {figures}",
         gpus=fewer.gpus,
         owned=owned,
         plan=named(fewer),

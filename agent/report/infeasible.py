@@ -76,7 +76,7 @@ def _needs_text(infeasible: Infeasible) -> str:
     if needs.nodes is not None:
         parts.append(f"in {count_text(needs.nodes, 'node')}")
     if needs.instead_of is not None:
-        parts.append(f"instead of {needs.instead_of:,}")
+        parts.append(f"instead of {count_text(needs.instead_of, 'GPU')}")
     text = " ".join(parts)
     if needs.note:
         text = f"{text} ({needs.note})" if text else needs.note

@@ -21,5 +21,6 @@
 The columns only screen: a closed form of the mean (`performance/service`), from the functions that time one plan, asked
 with an array of batch sizes. Nothing of it is shown. What ends in `_s` are seconds, what ends in `_bytes` bytes, and
 `rows`, `pipelines` and the like in brackets the length of an array. `sizing` and `kinds` search for hardware, `mix`
-for several loads, `sensitivity` for what flips the answer, each by searches of this kind.
+for several loads, `sensitivity` for what flips the answer, each by searches of this kind; `load_room` for how much more
+load a plan takes, by runs of it.
 """
