@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..tools.language.said import OpenPrecisions
-from ..tools.performance.limits import stated_limits
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.plan.placement import is_disaggregated
@@ -71,9 +70,9 @@ def considered(result: SearchResult | SearchAnswer) -> str:
 
 
 def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -> str | None:
-    """What fewer of the accelerators that were named would do; nothing where no limit says what is enough."""
+    """What fewer of the accelerators that were named would do; nothing where nothing says what is enough."""
     owned = request.facts.gpus
-    if not stated_limits(request.workload):
+    if not request.says_enough:
         return None
     if fewer is None:
         none = say("No smaller part of these {owned} GPUs, of a node or whole nodes, holds every limit", owned=owned)

@@ -10,6 +10,7 @@ from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..engines.names import EngineName, engine_of
+from ..performance.limits import stated_limits
 from ..performance.setting import usable_share
 from ..plan.constraints import affordable_gpus
 from ..plan.document import TWO_BATCH, HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
@@ -69,6 +70,13 @@ class SearchRequest:
         """Whether the cheapest is the least per token: no rate and no floor says how many are needed."""
         load = self.workload
         return load.objective == "cost" and load.request_rate is None and load.min_tokens_per_second is None
+
+    @property
+    def says_enough(self) -> bool:
+        """Whether a load and limits say what is enough: of as many requests as hold, more devices always hold more."""
+        load = self.workload
+        is_stated = not self.concurrency_open or load.request_rate is not None or load.min_tokens_per_second is not None
+        return is_stated and bool(stated_limits(load))
 
     @property
     def most_apart(self) -> int:

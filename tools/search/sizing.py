@@ -16,7 +16,6 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..checkpoint import leaves_out, looking_at
 from ..errors import MissingFieldError
-from ..performance.limits import stated_limits
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
 from ..plan.document import HardwareBlock
@@ -102,10 +101,10 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     """The answer on a named cluster beside the least part of it that holds every limit, and the best on that part.
 
     A search looks at what is best on all of the cluster; where the hour is paid for, the part may be the better answer.
-    `None`: no limit is stated, or on no smaller part, of one node or of whole ones, one was found that holds them all.
+    `None`: nothing says what is enough, or no smaller part, of one node or whole ones, was found that holds them all.
     """
     best = result.best
-    if best is None or best.gpus == 1 or not stated_limits(request.workload):
+    if best is None or best.gpus == 1 or not request.says_enough:
         return result, None
     sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus)
     if sized is None or sized.result is None or sized.result.best is None:
