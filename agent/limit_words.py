@@ -95,7 +95,7 @@ def room_in_words(room: LoadRoom | None) -> Iterator[str]:
         return
     missed = say("with {missed_at}: {missed}", missed_at=room.missed_at, missed="; ".join(room.missed))
     if room.most is None:
-        yield say("more load: none, {missed}", missed=missed)
+        yield say("more load: no room, {missed}", missed=missed)
     else:
         yield say(
             "more load: up to {most} ({times:g} times the load); {missed}",
