@@ -103,7 +103,7 @@ def ablate(dataset: Dataset, solver: Solver, name: str, run: Run) -> AblationRep
 def _reported(name: str, results: Sequence[CaseResult], changes: tuple[RungChange, ...]) -> VariantReport:
     asked = [one for one in results if one.status]
     accepted = sum(one.status in ("accepted", "accepted_after_repair") for one in asked)
-    own = sum(one.plan_from in ("model", "model_repaired") for one in asked)
+    own = sum(one.plan_from not in ("", "builtin") for one in asked)
     tokens = [one.spent.input_tokens + one.spent.output_tokens for one in asked]
     return VariantReport(
         name=name,
