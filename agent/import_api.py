@@ -150,7 +150,7 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
     request = _request(intent, launch, deployment)
-    request, assumptions = filled(request, launch, deployment, intent.assumptions)
+    request, assumptions = filled(request, launch, deployment, architecture, intent.assumptions)
     plan = settled(build_stated(request, architecture), request, deployment, architecture)
     report, figures, why_not = None, None, None
     try:

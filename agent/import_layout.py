@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from ..tools.catalog.architecture import Architecture
-from ..tools.catalog.config import read_architecture
 from ..tools.errors import InputError
 from ..tools.export.server import servers_of
 from ..tools.importing.deployment import Deployment
@@ -24,7 +23,11 @@ from .stated_strategy import build_stated
 
 
 def filled(
-    request: BuildRequest, launch: Launch, deployment: Deployment, assumptions: tuple[Assumption, ...]
+    request: BuildRequest,
+    launch: Launch,
+    deployment: Deployment,
+    architecture: Architecture,
+    assumptions: tuple[Assumption, ...],
 ) -> tuple[BuildRequest, tuple[Assumption, ...]]:
     """The request with the number of requests at once to judge by, and the assumptions with where it comes from.
 
@@ -41,7 +44,7 @@ def filled(
     reason = f"{flags.written['max_sequences']}: so many are run at once"
     if schedulers > 1:
         reason = f"{flags.written['max_sequences']}: {each:,} by each of {schedulers} schedulers"
-    count, fit = each * schedulers, _most_that_fit(request)
+    count, fit = each * schedulers, _most_that_fit(request, architecture)
     if 0 < fit < count:
         count, reason = fit, f"{reason}, {count:,} in all, of which so many fit into memory"
     told = Assumption(field="concurrency", value=count, reason=reason)
@@ -49,9 +52,8 @@ def filled(
     return replace(request, workload=load), tuple(told if one.field == "concurrency" else one for one in assumptions)
 
 
-def _most_that_fit(request: BuildRequest) -> int:
+def _most_that_fit(request: BuildRequest, architecture: Architecture) -> int:
     """The most requests at once that fit into memory; 0 where the rules say why none does."""
-    architecture = read_architecture(request.model.config, where=f"config of {request.model.name}")
     read = read_document(build_stated(request, architecture))
     try:
         return max_concurrency(layout_from_view(read.view))

@@ -114,11 +114,12 @@ def validate_command(documents: tuple[Path, ...], output_format: str) -> int:
 
 
 def _write_reports(found: list[tuple[Path, ValidationReport]], *, is_list: bool) -> None:
-    if is_list:
-        listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in found]
-        write_stdout(json.dumps(listed, indent=2, ensure_ascii=False))
-    for _, report in () if is_list else found:
+    if not is_list:
+        [(_, report)] = found
         write_json(report)
+        return
+    listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in found]
+    write_stdout(json.dumps(listed, indent=2, ensure_ascii=False))
 
 
 def _as_written(text: str, read: ReadDocument) -> str | None:

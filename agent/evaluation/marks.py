@@ -60,6 +60,11 @@ class Attempt:
     judgement: Judgement | None = None
 
 
+def is_own_plan(plan_from: str) -> bool:
+    """Whether a plan came of what a proposer answered, and is not the built-in one that stands in where none is."""
+    return plan_from not in ("", "builtin")
+
+
 @dataclass(frozen=True)
 class Solution:
     """All that a solver did for a case. `final` is what a user would get; `attempts` are the proposals in order.

@@ -20,11 +20,12 @@ from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
 from ...tools.language.merge import merge_said, refusal
-from ...tools.language.said import NO_ENGINE, FrozenModel, Said, SaidTrace
+from ...tools.language.said import NO_ENGINE, FrozenModel, Said
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from ...tools.plan.lengths import Side, check_arrivals, check_means
 from ...tools.plan.load import longest_stated
+from ...tools.plan.peak import beside_peak
 from .formats import complete_precision
 from .intent import Assumption, HardwareChoice, Intent, ModelChoice
 
@@ -67,7 +68,7 @@ def complete(*said: Said) -> Intent:
     choices = _choices(merged, notes)
     accelerator = None if choices else _accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
-    merged = _with_trace(merged, architecture, notes)
+    merged, trace = _with_trace(merged, architecture, notes), merged.trace
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
@@ -106,7 +107,7 @@ def complete(*said: Said) -> Intent:
         assumptions=tuple(notes.assumptions),
         readings=merged.readings,
         unread=merged.unread,
-        trace=None if merged.trace is None else _trace_text(merged.trace, merged.request_rate),
+        trace=None if trace is None else beside_peak(trace.description, trace.peak, merged.request_rate, "planned"),
     )
 
 
@@ -311,12 +312,6 @@ def _with_trace(said: Said, architecture: Architecture, notes: _Notes) -> Said:
         notes.assume("lengths", f"at most {limit:,} tokens", reason)
         fields["lengths"] = kept
     return said.model_copy(update=fields)
-
-
-def _trace_text(trace: SaidTrace, request_rate: float | None) -> str:
-    """The trace in a line, and in another what of it is planned for, where it has a busiest stretch."""
-    beside = () if trace.peak is None else (trace.peak.line(request_rate, "planned"),)
-    return "\n".join((trace.description, *beside))
 
 
 def _length(said: Said, side: Side, notes: _Notes) -> int:

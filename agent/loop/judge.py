@@ -239,11 +239,11 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     fixed = autofix_read(Reading(read_document(document)))
     standing, refusal = None, None
     changed = fixed.replanned is not None or any(one.safety == "strategy" for one in fixed.fixes)
+    maker: Maker = "replan" if changed else "repair"
     if fixed.valid and fixed.document is not None:
         mended = desk.question.pinned(fixed.document)
         try:
-            handle = desk.put(mended, "replan" if changed else "repair")
-            standing = stand(desk, mended, handle, "replan" if changed else "repair")
+            standing = stand(desk, mended, desk.put(mended, maker), maker)
             refusal = _unstartable(desk, mended) if standing is None else None
         except InputError as error:
             refusal = str(error)

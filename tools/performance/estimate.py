@@ -18,6 +18,7 @@ from ..calibration.custom import CustomCalibration, own_calibration
 from ..engines.load import LoadToSend
 from ..errors import InputError
 from ..plan.document import Plan
+from ..plan.peak import beside_peak
 from ..plan.performance import (
     Benchmark,
     CostEstimate,
@@ -214,8 +215,7 @@ def estimate_view(
         read = trace if isinstance(trace, Trace) else read_trace(Path(trace))
         workload = under_trace(layout.setting.workload, read)
         layout = layout.with_setting(layout.setting.with_workload(workload))
-        beside = () if read.peak is None else (read.peak.line(workload.request_rate, "estimated"),)
-        described = "\n".join((read.describe(), *beside))
+        described = beside_peak(read.describe(), read.peak, workload.request_rate, "estimated")
     found = estimate_layout(layout).model_copy(update={"trace": described})
     name = as_str(view.model.get("name"))
     return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})

@@ -10,6 +10,9 @@ from .performance import Frozen
 _SAME_SHARE = 0.99
 
 
+Done = Literal["planned", "estimated"]
+
+
 class Peak(Frozen):
     """The busiest stretch of a trace (`hour`, `10 min`), when it begins, its rate and that of the whole trace."""
 
@@ -27,7 +30,7 @@ class Peak(Frozen):
         """`busiest hour 5.25/s, 2.1 times that, from 11.3 h after the start`."""
         return f"busiest {self.stretch} {self.rate_per_s:.3g}/s, {self.times:.2g} times that, from {self.begins}"
 
-    def line(self, rate_per_s: float | None, done: Literal["planned", "estimated"]) -> str:
+    def line(self, rate_per_s: float | None, done: Done) -> str:
         """What was `done` beside it: for its rate, for another one, or (`None`) for users who wait for answers."""
         asks = f"the busiest {self.stretch} asks {self.rate_per_s:.3g} requests/s, {self.times:.2g} times the mean"
         if rate_per_s is None:
@@ -38,3 +41,8 @@ class Peak(Frozen):
         if share * _SAME_SHARE > 1.0:
             return f"{done.capitalize()} for {rate_per_s:.3g} requests/s: {asks}"
         return f"{done.capitalize()} for the busiest {self.stretch}, {rate_per_s:.3g} requests/s"
+
+
+def beside_peak(description: str, peak: Peak | None, rate_per_s: float | None, done: Done) -> str:
+    """A trace in a line, and in another what was `done` of it, where it has a busiest stretch."""
+    return description if peak is None else f"{description}\n{peak.line(rate_per_s, done)}"

@@ -13,6 +13,7 @@ from ....tools.errors import InputError, UnknownNameError
 from ..comparison import RungChange, compare_runs
 from ..dataset import Dataset
 from ..gain import GainScore, gain_scores
+from ..marks import is_own_plan
 from ..report.summary import Rungs, rungs_of
 from ..results import CaseResult, ResultModel
 from ..solver import Fixed, Solver
@@ -103,7 +104,7 @@ def ablate(dataset: Dataset, solver: Solver, name: str, run: Run) -> AblationRep
 def _reported(name: str, results: Sequence[CaseResult], changes: tuple[RungChange, ...]) -> VariantReport:
     asked = [one for one in results if one.status]
     accepted = sum(one.status in ("accepted", "accepted_after_repair") for one in asked)
-    own = sum(one.plan_from not in ("", "builtin") for one in asked)
+    own = sum(is_own_plan(one.plan_from) for one in asked)
     tokens = [one.spent.input_tokens + one.spent.output_tokens for one in asked]
     return VariantReport(
         name=name,
