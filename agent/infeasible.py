@@ -2,108 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..tools.checkpoint import if_time, left_out
-from ..tools.engines.defaults import engine_relaxations, possible_relaxations
-from ..tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED
 from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
-from ..tools.plan.document import Relaxation
 from ..tools.rules.registry import all_rules
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
-from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
+from .engine_ways import with_engine
 from .other_ways import other_ways
 from .reasons import figures, named
 from .results import Infeasible, Needs
 
-# What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
-_HINT_GPUS = 16
-_HINT_GAIN = 0.05
-# What an engine does by itself is told of more and from less on: its plain command must not be better without a word.
-_OWN_GPUS, _OWN_GAIN = 64, 0.01
 # A disaggregated deployment has replicas for prefill and replicas for decode.
 _KINDS_OF_REPLICA = 2
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
 _LIMIT_REACH = 8
 # So many of the limits that refused all strategies are named.
 _MOST_NAMED = 4
-
-
-def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
-    """What a named engine's own relaxations, or the one that large MoE deployments use, would gain on `chosen`.
-
-    Nothing is relaxed unasked: this only names the alternatives that are worth saying (rules.md R13, R15).
-    """
-    if request.disaggregated or request.facts.gpus == 1:
-        return None
-    return "; ".join(filter(None, (_own_hint(request, chosen), _groups_hint(request, chosen)))) or None
-
-
-def _own_hint(request: SearchRequest, chosen: Candidate) -> str | None:
-    """What the engine that is only assumed does by itself, which its own command has the better of."""
-    engine = request.space.engine
-    if engine is None or request.named_engine is not None or request.facts.gpus > _OWN_GPUS:
-        return None
-    brought = engine_relaxations(engine, request.architecture)
-    added: list[Relaxation] = [name for name in brought if name not in request.policy.relaxations]
-    title = ENGINES[engine].title
-    how = f"with {title} named (--engine {engine}), which brings {' and '.join(added)} by itself,"
-    return _gain_hint(request, chosen, added, how, _OWN_GAIN)
-
-
-def _groups_hint(request: SearchRequest, chosen: Candidate) -> str | None:
-    is_open = request.architecture.is_moe and "attention_dp" not in request.policy.relaxations
-    if not is_open or request.facts.gpus > _HINT_GPUS:
-        return None
-    return _gain_hint(
-        request, chosen, ("attention_dp",), "with attention DP allowed (--relax attention_dp)", _HINT_GAIN
-    )
-
-
-def _gain_hint(
-    request: SearchRequest, chosen: Candidate, added: Sequence[Relaxation], how: str, least: float
-) -> str | None:
-    """What is found with relaxations `added` that is better than `chosen` by at least so much, and how to say so."""
-    if not added:
-        return None
-    relaxed = if_time("what a relaxation would gain", lambda: search(_relaxed(request, added)))
-    best = None if relaxed is None else relaxed.best
-    if best is None:
-        return None
-    gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
-    return f"{how} {named(best)} with {figures(best)} would be {gain:.0%} better" if gain >= least else None
-
-
-def _relaxed(request: SearchRequest, names: Iterable[Relaxation]) -> SearchRequest:
-    policy = request.policy
-    return replace(request, policy=policy.model_copy(update={"relaxations": (*policy.relaxations, *names)}))
-
-
-def _engine_hint(request: SearchRequest, usual_node: int, at_most: int) -> str | None:
-    """The plan that there would be with all that the engine can do (rules.md R15): on this hardware, else on more."""
-    engine = request.space.engine or DEFAULT_ENGINE
-    possible = possible_relaxations(engine, request.architecture)
-    added: list[Relaxation] = [name for name in possible if name not in request.policy.relaxations]
-    if not added:
-        return None
-    relaxed, what = _relaxed(request, added), f"what {JUDGED[engine].title} can do"
-    found = if_time(what, lambda: search(relaxed))
-    best, there_is = None if found is None else found.best, "there is a plan"
-    have = request.facts.gpus
-    if best is None and at_most > have:
-        sized = if_time(what, lambda: fewest_gpus(relaxed, usual_node, more_than=have, at_most=at_most))
-        best = None if sized is None or sized.result is None else sized.result.best
-        there_is = "" if sized is None else f"a plan would need {sized.request.facts.gpus} GPUs"
-    if best is None:
-        return None
-    options = "--rules engine" if request.named_engine else f"--engine {engine} --rules engine"
-    names = ", ".join(added)
-    return f"with {what} ({options}: {names}) {there_is}: {named(best)} with {figures(best)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +164,13 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
     )
     # What takes as much hardware as without is no hint.
     most = at_most if sized is None else sized.request.facts.gpus - 1
-    hint = None if tokens_that_come(request) is not None else _engine_hint(request, usual_node, most)
     return Infeasible(
-        reason=f"{binding.reason}; {hint}" if hint else binding.reason,
+        reason=binding.reason,
         rule=binding.rule,
         shortfall_bytes=binding.shortfall_bytes,
         needs=_needs(request, sized, at_most, binding.rule),
         closest=binding.closest,
+        with_engine=None if tokens_that_come(request) is not None else with_engine(request, usual_node, most),
         other_ways=other_ways(request) if binding.rule in ("ME001", "PE010") else (),
     )
 

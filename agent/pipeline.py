@@ -239,7 +239,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
         stated = judge(intent.strategy, _model_block(intent), request)
     report = PlanReport(
         proposer="builtin",
-        explanation=infeasible.reason,
+        explanation="; but ".join(filter(None, (infeasible.reason, infeasible.with_engine))),
         citations=rule_citations([infeasible.rule]),
         assumptions=intent.assumptions,
         readings=intent.readings,

@@ -25,7 +25,8 @@ from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized, with_fewer
-from .infeasible import relaxed_hint, why_infeasible
+from .engine_ways import fewer_with_engine, relaxed_hint
+from .infeasible import why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import with_stated
@@ -206,8 +207,11 @@ def propose(
         return found.infeasible
     request, result = found.request, found.result
     proposal = Proposal(request, found.best, result, found.assumptions, on_fewer=found.on_fewer)
-    if intent.hardware is None or intent.hardware.nodes is None:
+    if intent.hardware is None:
         return proposal
+    if intent.hardware.nodes is None:
+        fewer = fewer_with_engine(request, intent.hardware.gpus_per_node) if with_hint else None
+        return replace(proposal, on_fewer=fewer)
     if constraint is not None:
         proposal = with_stated(intent, proposal, constraint)
     return replace(proposal, hint=relaxed_hint(request, proposal.chosen)) if with_hint else proposal

@@ -126,6 +126,8 @@ class Infeasible(Sparse):
     shortfall_bytes: int | None = None
     needs: Needs
     closest: Candidate | None = None
+    # The plan that there would be with what the engine does by itself or can be told to do (rules.md R15).
+    with_engine: str | None = None
     # Other number formats on this hardware and other cards of that number that would do, with the plan on each.
     other_ways: tuple[str, ...] = ()
 

@@ -22,7 +22,7 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
     if infeasible is None:
         return [section("", "No plan.")]
     lines = [*trace_lines(None if result.report is None else result.report.trace)]
-    lines.append(f"Infeasible: {infeasible.reason}")
+    lines += infeasible_lines(infeasible)
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += read_as_lines(result.report.assumptions)
@@ -39,13 +39,21 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
     return [section("", *lines), infeasible_section(infeasible)]
 
 
+def infeasible_lines(infeasible: Infeasible) -> list[str]:
+    """Why there is no plan, and that there is one by the ways of an engine that the strict rules leave out."""
+    if infeasible.with_engine is None:
+        return [f"Infeasible: {infeasible.reason}"]
+    return [f"Infeasible as asked: {infeasible.reason}", f"But {infeasible.with_engine}"]
+
+
 def infeasible_section(infeasible: Infeasible) -> Section:
     """What binds, by how much, the least hardware that would do, and what comes closest."""
     limit = "a stated limit" if infeasible.rule == "PE010" else f"explained by: shardwright rules {infeasible.rule}"
     facts = [f"What binds: rule {infeasible.rule} ({limit})"]
     if infeasible.shortfall_bytes is not None:
         facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
-    facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
+    without = " without that" if infeasible.with_engine else ""
+    facts.append(f"Least hardware that would do{without}: {_needs_text(infeasible)}")
     facts += (f"Would do: {one}" for one in infeasible.other_ways)
     if infeasible.closest:
         facts.append(f"Closest: {_closest_text(infeasible.closest)}")

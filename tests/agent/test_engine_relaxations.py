@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from shardwright.agent.pipeline import intent_of, plan
@@ -102,10 +105,38 @@ def test_a_plan_on_paper_has_no_rules_of_an_engine() -> None:
         intent_of("Llama-3.1-8B on 2 H100, no engine", flags=Said(rules="engine"))
 
 
-def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have() -> None:
-    """The vocabulary on each of two GPUs takes 0.25 ms of a step: the plan is there where the options are given."""
-    asked = "Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.7 ms"
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        # The vocabulary on each of two GPUs takes 0.25 ms of a step.
+        ("Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.7 ms", "--engine vllm"),
+        ("Qwen3-235B-A22B on 8 H100, 4k in, 1k out, 64 concurrent, TPOT under 50 ms", "--engine vllm"),
+        ("Qwen3-235B-A22B on 8 H100, 4k in, 1k out, 64 concurrent, TPOT under 40 ms", ""),
+        # More GPUs than there are, fewer than the strict rules need.
+        ("Qwen3-235B-A22B on 4 H100, 4k in, 1k out, 64 concurrent, TPOT under 50 ms", "--engine vllm"),
+    ],
+)
+def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have(asked: str, options: str) -> None:
     refused = plan(asked).infeasible
-    assert refused is not None and "(--engine vllm --rules engine: vocab_parallel" in refused.reason
-    found = plan(asked, engine="vllm", rules="engine").plan
-    assert found is not None and describe(found.strategy) in refused.reason
+    assert refused is not None and refused.with_engine is not None
+    quoted = re.search(r"\((--[^)]*)\)", refused.with_engine)
+    assert quoted is not None and quoted[1].startswith(options)
+    there_is = refused.with_engine.startswith("there is a plan")
+    on_more = re.sub(r"on \d+", f"on {refused.with_engine.split()[0]}", asked)
+    words = quoted[1].split()
+    stated: dict[str, Any] = {"relaxations": []}
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        if name == "--relax":
+            stated["relaxations"].append(value)
+        else:
+            stated[name.removeprefix("--")] = value
+    found = plan(asked if there_is else on_more, **stated).plan
+    assert found is not None and describe(found.strategy) in refused.with_engine
+
+
+def test_an_open_number_of_gpus_says_that_fewer_do_with_the_engine_named() -> None:
+    asked = "Qwen3-235B-A22B on H100s, 4k in, 1k out, 64 concurrent, TPOT under 50 ms"
+    strict, named = plan(asked), plan(asked, engine="vllm")
+    assert strict.plan is not None and named.plan is not None and strict.report is not None
+    assert named.plan.strategy.gpu_count < strict.plan.strategy.gpu_count
+    assert f"{named.plan.strategy.gpu_count} GPUs would do with vLLM named" in (strict.report.on_fewer or "")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 
 import shardwright
+from shardwright.agent.pipeline import intent_of
+from shardwright.agent.proposer import Examined, examine
 from shardwright.agent.report.plan import render_plan
+from shardwright.tools.checkpoint import best_so_far
 
 
 def report_of(words: str) -> str:
@@ -32,6 +36,17 @@ def test_nodes_that_are_told_are_those_that_the_plan_uses(words: str) -> None:
     report = " ".join(render_plan(result, width=100).split())
     assert f"Uses {used} GPUs{of}, in {hardware.nodes} nodes of 8" in report
     assert "How many GPUs was left open: planned for the fewest" in report
+
+
+@pytest.mark.parametrize("looks", [60, 100, 110])
+def test_a_sizing_that_is_cut_short_owns_no_node_that_its_plan_leaves_idle(looks: int) -> None:
+    asked = intent_of(SIZED[1])
+    count = itertools.count()
+    with best_so_far(lambda: next(count) > looks) as limit:
+        found = examine(asked)
+    assert isinstance(found, Examined) and limit.left_out
+    hardware = found.request.hardware
+    assert hardware.nodes * hardware.gpus_per_node == found.best.billed_gpus
 
 
 NAMED = [

@@ -241,7 +241,18 @@ class _Reach:
         holding = [result.best] if self.request.is_paid_by_token else [one for one in result.candidates if one.feasible]
         least = min(self._needed(one) for one in holding)
         smaller = self._search(least) if self.more_than < least < gpus else None
-        return smaller or Sized(request, result)
+        return smaller or self._without_idle_nodes(Sized(request, result), result.best)
+
+    def _without_idle_nodes(self, sized: Sized, best: Candidate) -> Sized:
+        """`sized` on no more than `best` needs, where the time was over before that part was searched."""
+        needed, result = self._needed(best), sized.result
+        if result is None or not self.more_than < needed < sized.request.facts.gpus:
+            return sized
+        request = replace(self._on(needed)[0], disaggregated=self.disaggregated)
+        kept = [one for one in result.candidates if self._needed(one) <= needed]
+        on_front = [result.candidates[place] for place in result.pareto]
+        pareto = tuple(kept.index(one) for one in on_front if one in kept)
+        return Sized(request, result.model_copy(update={"candidates": tuple(kept), "pareto": pareto}))
 
     def _needed(self, candidate: Candidate) -> int:
         """Accelerators of the smallest cluster that `candidate` runs on: a part of one node, or whole nodes."""

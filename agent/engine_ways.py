@@ -1,0 +1,150 @@
+"""What an engine's own ways of splitting would bring: to a plan of the strict rules, or where these have none.
+
+Nothing is relaxed unasked (rules.md R13, R15): this only says what there would be, and how it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..tools.checkpoint import if_time
+from ..tools.engines.defaults import engine_relaxations, possible_relaxations
+from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
+from ..tools.plan.document import Relaxation, Strategy
+from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.ranking import worth
+from ..tools.search.search import search
+from ..tools.search.sizing import fewest_gpus
+from .reasons import figures, named
+
+# What attention DP would gain is looked at up to this many accelerators, and said from this gain on.
+_GROUPS_GPUS, _GROUPS_GAIN = 16, 0.05
+# What an engine does by itself is told of more and from less on: its plain command must not be better without a word.
+_OWN_GPUS, _OWN_GAIN = 64, 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Relaxations beside those in force, in words, and the options that bring them."""
+
+    added: tuple[Relaxation, ...]
+    words: str
+
+
+def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
+    """What a named engine's own relaxations, or the one that large MoE deployments use, would gain on `chosen`."""
+    if request.disaggregated or request.facts.gpus == 1:
+        return None
+    own = _own(request) if request.facts.gpus <= _OWN_GPUS else None
+    groups = _groups(request) if request.facts.gpus <= _GROUPS_GPUS else None
+    gains = (_gain(request, chosen, own, _OWN_GAIN), _gain(request, chosen, groups, _GROUPS_GAIN))
+    return "; ".join(filter(None, gains)) or None
+
+
+def with_engine(request: SearchRequest, usual_node: int, at_most: int) -> str | None:
+    """The plan that there is with what the engine does by itself, else with what it can be told to do.
+
+    That is one on this hardware, else on less than the `at_most` GPUs that do without.
+    """
+    own, every = _own(request), _every(request)
+    for way in filter(None, (own, every)):
+        best = _best(request, way)
+        if best is not None:
+            way, best = _no_more_than_used(request, way, best)
+            return f"there is a plan {way.words}: {named(best)} with {figures(best)}"
+    return _on_another_number(request, (own, every), usual_node, request.facts.gpus, at_most)
+
+
+def fewer_with_engine(request: SearchRequest, usual_node: int) -> str | None:
+    """The fewest GPUs that would do with what the engine does by itself, where `request` has the fewest without."""
+    return _on_another_number(request, (_own(request),), usual_node, 0, request.facts.gpus - 1)
+
+
+def _on_another_number(
+    request: SearchRequest, ways: Iterable[_Way | None], usual_node: int, more_than: int, at_most: int
+) -> str | None:
+    """The first of `ways` by which more than so many GPUs of the kind, and at most so many, would do."""
+    for way in filter(None, ways):
+        relaxed = _relaxed(request, way.added)
+        look = partial(fewest_gpus, relaxed, usual_node, more_than=more_than, at_most=at_most)
+        sized = if_time(f"fewer GPUs {way.words}", look) if at_most > more_than else None
+        best = None if sized is None or sized.result is None else sized.result.best
+        if sized is not None and best is not None:
+            gpus = sized.request.facts.gpus
+            return f"{gpus} GPUs would do {way.words}: {named(best)} with {figures(best)}"
+    return None
+
+
+def _own(request: SearchRequest) -> _Way | None:
+    """What the engine that is only assumed does by itself, once it is named."""
+    engine = request.space.engine
+    if engine is None or request.named_engine is not None:
+        return None
+    added = _new(request, engine_relaxations(engine, request.architecture))
+    words = f"with {JUDGED[engine].title} named (--engine {engine}), which brings {' and '.join(added)} by itself"
+    return _Way(added, words) if added else None
+
+
+def _groups(request: SearchRequest) -> _Way | None:
+    added = _new(request, ("attention_dp",)) if request.architecture.is_moe else ()
+    return _Way(added, "with attention DP allowed (--relax attention_dp)") if added else None
+
+
+def _every(request: SearchRequest) -> _Way | None:
+    """All that the engine can be told to do."""
+    engine = request.space.engine or DEFAULT_ENGINE
+    added = _new(request, possible_relaxations(engine, request.architecture))
+    options = "--rules engine" if request.named_engine else f"--engine {engine} --rules engine"
+    return _Way(added, f"with all that {JUDGED[engine].title} can do ({options})") if added else None
+
+
+def _new(request: SearchRequest, names: Iterable[Relaxation]) -> tuple[Relaxation, ...]:
+    return tuple(name for name in names if name not in request.policy.relaxations)
+
+
+def _no_more_than_used(request: SearchRequest, way: _Way, best: Candidate) -> tuple[_Way, Candidate]:
+    """A way with those relaxations alone that `best` makes use of, and the best by it; `way` where that has none."""
+    engine = request.space.engine or DEFAULT_ENGINE
+    brought = engine_relaxations(engine, request.architecture)
+    used = tuple(name for name in way.added if name in brought or name in _shown(best.strategy))
+    if used == way.added:
+        return way, best
+    asked = [name for name in used if name not in brought]
+    options = " ".join(
+        [*([] if request.named_engine else [f"--engine {engine}"]), *(f"--relax {one}" for one in asked)]
+    )
+    fewer = _Way(used, f"with {JUDGED[engine].title} named and told to ({options})" if asked else f"with {options}")
+    found = _best(request, fewer)
+    return (way, best) if found is None else (fewer, found)
+
+
+def _shown(strategy: Strategy) -> set[Relaxation]:
+    """Relaxations that the degrees of a strategy show."""
+    shown: set[Relaxation] = set()
+    for phase in (strategy.prefill, strategy.decode):
+        if (phase.attention_dp or 1) > 1:
+            shown.add("attention_dp")
+        if (phase.kv_sp or 1) > 1:
+            shown.add("kv_sequence_decode")
+    return shown
+
+
+def _best(request: SearchRequest, way: _Way) -> Candidate | None:
+    found = if_time(f"plans {way.words}", lambda: search(_relaxed(request, way.added)))
+    return None if found is None else found.best
+
+
+def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None, least: float) -> str | None:
+    """What is found that way that is better than `chosen` by at least so much, and how to ask for it."""
+    best = None if way is None else _best(request, way)
+    if way is None or best is None:
+        return None
+    gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
+    return f"{way.words}, {named(best)} with {figures(best)} would be {gain:.0%} better" if gain >= least else None
+
+
+def _relaxed(request: SearchRequest, names: Sequence[Relaxation]) -> SearchRequest:
+    policy = request.policy
+    return replace(request, policy=policy.model_copy(update={"relaxations": (*policy.relaxations, *names)}))
