@@ -7,6 +7,7 @@ Written after `common/json-schema-to-grammar.cpp` and `oaicompat_chat_params_par
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,7 +90,11 @@ class Ollama:
         if not body.get("stream"):
             return sends({**_answer(said, **signed), "usage": usage})(exchange)
         # Calls are parsed when they are whole, and sent in one piece.
-        pieces = [{"content": word} for word in said.split(" ")] if isinstance(said, str) else [{"tool_calls": said}]
+        pieces = (
+            [{"content": word} for word in re.findall(r"\S+\s*", said)]
+            if isinstance(said, str)
+            else [{"tool_calls": said}]
+        )
         finish = "stop" if isinstance(said, str) else "tool_calls"
         ends = [{**delta({"content": ""}, finish), **signed}, {"choices": [], "usage": usage, **signed}]
         return streams([*({**delta(piece), **signed} for piece in pieces), *ends])(exchange)
