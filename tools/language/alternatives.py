@@ -185,7 +185,8 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
     meant = [left[0]]
     superseded = list(dropped)
     is_choice = False
-    for before, name in pairwise(left):
+    listed = _listed_with_or(text, left)
+    for place, (before, name) in enumerate(pairwise(left)):
         if all(name.value == other.value for other in meant):
             meant.append(name)
             continue
@@ -199,10 +200,22 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
         elif any(name.value == other.value for other in meant):
             continue
         elif len(between) <= _MOST_BETWEEN and (
-            _OR.search(between) or (_EITHER.search(text) and (_JOINED.match(between) or "\n" not in between))
+            _OR.search(between) or listed[place] or (_EITHER.search(text) and (_JOINED.match(between) or "\n" not in between))
         ):
             meant.append(name)
             is_choice = True
         else:
             return Settled("contradict", (*meant, name), tuple(superseded))
     return Settled("choice" if is_choice else "one", tuple(meant), tuple(superseded))
+
+
+def _listed_with_or(text: str, names: Sequence[Named]) -> list[bool]:
+    """Of each two names in a row: whether they stand in a list that ends with "or" ("L4, A10G or L40S")."""
+    listed: list[bool] = []
+    goes_on = False
+    for before, name in reversed(list(pairwise(names))):
+        between = text[before.end : name.start]
+        is_or = len(between) <= _MOST_BETWEEN and _OR.search(between) is not None
+        goes_on = is_or or (goes_on and _JOINED.match(between) is not None)
+        listed.append(goes_on)
+    return listed[::-1]

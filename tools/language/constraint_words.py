@@ -170,6 +170,7 @@ class _Clause:
 
     start: int
     text: str
+    written: str  # the same, with what was taken before
     match: re.Match[str]
     following: str
     key: str  # what stands before its colon
@@ -187,7 +188,7 @@ class _Clause:
 
     @property
     def words(self) -> str:
-        return self.text.strip().strip(":：").strip()[:500]
+        return self.written.strip().strip(":：").strip()[:500]
 
     @property
     def phase(self) -> Any:
@@ -232,7 +233,8 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     scope = _SCOPE.match(page.original, begins)
     named = None if scope is None else PHASE.search(scope.group())
     phase = None if named is None else str(named.lastgroup)
-    return _Clause(left, text[left:right], match, text[right : right + 12], text[first:left], phase)
+    written = page.original[left:right]
+    return _Clause(left, text[left:right], written, match, text[right : right + 12], text[first:left], phase)
 
 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:

@@ -65,7 +65,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ),
     ("a", r"an?(?![a-z])"),
     ("d", r"(?:the|our|my|your|their|this|that|these|those)(?![a-z])"),
-    ("i", r"(?:for|in|on|to|and|or|is|are|can|please|by|from|over|across)(?![a-z])"),
+    ("i", r"(?:for|in|on|to|and|or|is|are|can|please|pls|plz|by|from|over|across)(?![a-z])"),
     ("(", r"[(\[]"),
     (")", r"[)\]]"),
     (",", r"[,;|]"),
@@ -171,7 +171,7 @@ CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
 COUNTS = re.compile(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
-    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
+    r"(?P<one>a)C(?![S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
     r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
 )
 

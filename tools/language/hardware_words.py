@@ -57,6 +57,11 @@ class _Tokens:
     def words(self, match: re.Match[str]) -> str:
         return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
 
+    def word_after(self, match: re.Match[str]) -> str:
+        """What stands behind a shape, where it is a word or a mark of no meaning; else nothing."""
+        later = self.tokens[match.end() : match.end() + 1]
+        return later[0].words if later and later[0].symbol == "." else ""
+
     def count(self, match: re.Match[str], field: str, *names: str) -> Count:
         """The number of a shape as a count of `field`; the shape is taken."""
         number = self.number(match, *names)
@@ -108,6 +113,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     for match in tokens.matches(lex.CARD_NODES):
         counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
+    if not counts and sizes.rack is not None:
+        counts += [Count("gpus", sizes.rack, tokens.take(match), frozenset()) for match in tokens.matches(lex.RACKS)[:1]]
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
         counts.append(Count("gpus", read_number(owned["n"].lower()) or 0.0, page.take(*owned.span()), frozenset()))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):
@@ -226,6 +233,8 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     """Bare counts of GPUs and nodes."""
     counts: list[Count] = []
     for match in tokens.matches(lex.COUNTS):
+        if match["one"] and tokens.word_after(match).isalnum():
+            continue  # "an H100 cluster" is not one H100
         count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *lex.COUNTS.groupindex)
         counts.append(count)
         size = lex.system_size(count.words) if count.field == "nodes" else None

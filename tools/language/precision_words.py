@@ -73,6 +73,7 @@ _ONE_OF_AFTER = re.compile(
     re.IGNORECASE,
 )
 _ONE_OF_BEFORE = re.compile(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"\.\s|。|\n\s*\n")
 _NEITHER = re.compile(r"\s?,?\s?(?:n?or|或者?)\s?", re.IGNORECASE)
 _EXCEPT = re.compile(
     r"(?:other\sthan|(?:precisions?|formats?|quanti[sz]ations?)\sbut|besides|(?:apart|aside)\sfrom|除了?|除开)\s?$",
@@ -154,6 +155,7 @@ class _Reader:
                 self._excluded.extend(item.dtypes)
         roles = [Role(str(match.lastgroup), *match.span()) for match in page.search(_ROLE)]
         roles = [role for role in roles if not any(item.start < role.start < item.end for item in formats)]
+        roles = [role for role in roles if any(self._in_one_sentence(role, item) for item in formats)]
         pairings = pair(page.text, roles, formats, lambda _role, _format: True)
         roled = {pairing.value for pairing in pairings}
         for pairing in pairings:
@@ -168,6 +170,11 @@ class _Reader:
                 self.choose("weights", item.dtypes, words)
             else:
                 self._claim("weights", item, words)
+
+    def _in_one_sentence(self, role: Role, item: _Format) -> bool:
+        """Whether a tensor and a format stand together: "from the cache. Llama in fp8" names no format of a cache."""
+        between = self._page.text[min(role.end, item.end) : max(role.start, item.start)]
+        return _SENTENCE_END.search(between) is None
 
     def choose(self, field: str, dtypes: tuple[DType, ...], words: str) -> None:
         """One of `dtypes` is to be chosen for `field`."""
