@@ -173,6 +173,9 @@ def _choices(said: Said, notes: _Notes) -> tuple[HardwareChoice, ...]:
     kinds = chosen_kinds(said.constraints)
     if not kinds or said.accelerator is not None or said.accelerator_object is not None:
         return ()
+    if said.gpus_of_kinds is not None and len(said.gpus_of_kinds) == len(kinds):
+        each = [said.model_copy(update={"gpus": gpus}) for gpus in said.gpus_of_kinds]
+        return tuple(_hardware(one, find_accelerator(kind), _Notes()) for one, kind in zip(each, kinds, strict=True))
     if said.gpus is None and said.nodes is None and said.gpus_per_node is None:
         return ()
     # What is assumed of counts is said once, of the first kind.

@@ -254,6 +254,15 @@ def read_as(written: str, entry: ModelEntry) -> str:
     return f"{written!r} read as {entry.short_name}"
 
 
+def same_architecture(written: str, entry: ModelEntry) -> str | None:
+    """The note that `written` names another release of the entry's architecture; `None` where it names the entry."""
+    core = parse_name(written).core
+    aliases = [known.name.core for known in _known_names() if known.entry is entry and known.is_alias]
+    if core <= parse_name(entry.short_name).core or core not in aliases:
+        return None
+    return f"{written!r} has the architecture of {entry.short_name}, and is planned as that"
+
+
 def has_family(name: str) -> bool:
     """Whether the catalogue has any model of the family that a name begins with ("gpt-4": no)."""
     families = parse_name(name[:_MAX_NAME]).of_kind("family")

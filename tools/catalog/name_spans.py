@@ -28,6 +28,8 @@ _CONNECTORS = frozenset(["on", "with", "at", "for", "in", "x", "and", "to", "by"
 _NOT_A_MODEL = re.compile(r"\.cpp|[-_ ]?index\b|[-_ ]?factory\b|\.rs\b|[-_ ]?stack\b", re.IGNORECASE | re.ASCII)
 
 _GAP = re.compile(r"[ \t]{0,2}[-_/:]?[ \t]{0,2}的?[ \t]?")
+# Releases and families that were distilled into others.
+_DISTILLED = frozenset({"r1", "deepseek"})
 # What may stand between a name and its size or release: "Llama 3.1 (70B)", "Llama 3.1 with 70B", "DeepSeek's R1".
 _BRIDGE = re.compile(
     r"[ \t]{0,2}[(\[,:（]?[ \t]{0,2}(?:(?:the|its|an?|in|with|at|of)[ \t]){0,3}|(?:[ \t]AI)?'s[ \t]", re.IGNORECASE
@@ -137,6 +139,8 @@ def _continues(token: NameToken, previous: NameToken, seen: set[TokenKind], *, i
 
 def _start(text: str, found: list[NameToken], first: int, last: int) -> int:
     """Where the name begins: a size may stand in front ("70B Llama 3.1"), a release too ("R1 from DeepSeek")."""
+    if (distilled := _distilled(text, found, first)) is not None:
+        return distilled
     kinds = {token.kind for token in found[first : last + 1]}
     has_size = "size" in kinds
     before = _BEFORE.search(text, max(0, found[first].start - 50), found[first].start)
@@ -147,6 +151,16 @@ def _start(text: str, found: list[NameToken], first: int, last: int) -> int:
         if _GAP.fullmatch(gap) and "-" not in gap:
             return found[first - 1].start
     return found[first].start
+
+
+def _distilled(text: str, found: list[NameToken], first: int) -> int | None:
+    """Where a name begins whose family is what was distilled into ("R1 distill qwen 32b")."""
+    start = first
+    while start > 0 and _GAP.fullmatch(text[found[start - 1].end : found[start].start] or " "):
+        if found[start - 1].text != "distill" and (start == first or found[start - 1].text not in _DISTILLED):
+            break
+        start -= 1
+    return found[start].start if start < first and any(one.text in _DISTILLED for one in found[start:first]) else None
 
 
 def _ends(text: str, found: list[NameToken], first: int, last: int) -> Iterator[int]:

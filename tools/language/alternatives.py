@@ -23,7 +23,7 @@ from .standing import is_given_up, standing
 _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
 # Between two statements of one thing: the later takes the place of the earlier.
 CORRECTED = Gated(
-    r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
+    r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
@@ -200,7 +200,9 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
         elif any(name.value == other.value for other in meant):
             continue
         elif len(between) <= _MOST_BETWEEN and (
-            _OR.search(between) or listed[place] or (_EITHER.search(text) and (_JOINED.match(between) or "\n" not in between))
+            _OR.search(between)
+            or listed[place]
+            or (_EITHER.search(text) and (_JOINED.match(between) or "\n" not in between))
         ):
             meant.append(name)
             is_choice = True

@@ -114,7 +114,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
     if not counts and sizes.rack is not None:
-        counts += [Count("gpus", sizes.rack, tokens.take(match), frozenset()) for match in tokens.matches(lex.RACKS)[:1]]
+        counts += [
+            Count("gpus", sizes.rack, tokens.take(match), frozenset()) for match in tokens.matches(lex.RACKS)[:1]
+        ]
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
         counts.append(Count("gpus", read_number(owned["n"].lower()) or 0.0, page.take(*owned.span()), frozenset()))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):

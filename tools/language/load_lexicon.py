@@ -44,7 +44,7 @@ _READ_MATTER_CHINESE = (
     r"邮件|论文|文章|病历|日志|书籍|材料)"
 )
 _TOGETHER = (
-    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
+    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
     r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {

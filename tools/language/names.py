@@ -7,6 +7,7 @@ that is said not to be meant is dropped, several different ones are refused, and
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -19,7 +20,9 @@ from ..plan.constraints import AcceleratorsConstraint
 from .alternatives import CORRECTED, Named, Settled, settle
 from .claims import Claims
 from .gated import Gated
+from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, MODEL, RACK, Page
+from .quantities import read_whole
 from .standing import standing
 
 
@@ -65,6 +68,12 @@ _FORMER = re.compile(
     re.IGNORECASE,
 )
 _COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE)
+_SIZE = re.compile(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+_ARTICLES = {"a": 1, "an": 1, "a single": 1, "single": 1}
+_NUMBERED = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,4}}|a\ssingle|single|an?|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?(?:x\s?|[张块台]\s?|of\s(?:the|our)\s)?$",
+    re.IGNORECASE,
+)
 # "racks A07 to A10" are places, whatever card is called so.
 _PLACE_BEFORE = re.compile(
     r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)\s|(?:机柜|机房|机架|房间)\s?)"
@@ -125,12 +134,29 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     for mention in chosen:
         if mention.error is None:
             continue
+        if not known and (entry := _with_size(page, mention)) is not None:
+            _claim_model(claims, *entry)
+            return NamedModel(entry[1], mention.weights)
         is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
         is_family = not any(letter.isdigit() for letter in mention.words)  # "gemma lost the eval"
         if not known or (models.has_family(mention.words) and not is_aside and not is_family):
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
+
+
+def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.ModelEntry, str] | None:
+    """The model of a family that is named alone, by the one size that stands elsewhere ("qwen3 moe … the 30B-A3B")."""
+    sizes = [one for one in page.search(_SIZE) if not page.is_negated(*one.span())]
+    found: dict[str, re.Match[str]] = {}
+    for size in sizes:
+        with suppress(InputError):
+            found.setdefault(models.find_model(f"{mention.words} {size.group()}").name, size)
+    if len(found) != 1:
+        return None
+    [(name, size)] = found.items()
+    words = f"{mention.words} {page.take(*size.span(), mark=MODEL)}"
+    return models.find_model(name), words
 
 
 def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
@@ -172,6 +198,8 @@ def _claim_model(claims: Claims, entry: models.ModelEntry, words: str) -> None:
     mended = [note for note in claims.readings for family in _FAMILIES if note.endswith(f" read as {family!r}")]
     if mended or not models.is_name_of(words, entry):
         claims.assume("model", "; ".join((*mended, models.read_as(words, entry))))
+    elif (note := models.same_architecture(words, entry)) is not None:
+        claims.assume("model", note)
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:
@@ -272,6 +300,13 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     return sizes
 
 
+def _count_before(page: Page, name: Named) -> re.Match[str] | None:
+    """The number right before a card's name."""
+    before = max(0, name.start - 24)
+    found = _NUMBERED.search(page.text, before, name.start)
+    return found if found is not None and page.text[name.start] == CARD else None
+
+
 def _take_counted(page: Page, start: int, end: int) -> None:
     """Take a name that is not meant off the page, with its count."""
     count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
@@ -295,4 +330,11 @@ def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
         return
     kinds = tuple(dict.fromkeys(name.value for name in settled.meant))
     said = " or ".join(dict.fromkeys(words[name] for name in settled.meant))
+    counts = {name.value: count for name in settled.meant if (count := _count_before(page, name)) is not None}
+    if len(counts) == len(kinds) and len({read_whole(count["n"].lower()) for count in counts.values()}) > 1:
+        numbers = tuple(_ARTICLES.get(count["n"].lower()) or read_whole(count["n"]) or 1 for count in counts.values())
+        said = " or ".join(page.original[counts[name.value].start("n") : name.end] for name in settled.meant)
+        for count in counts.values():
+            page.take(*count.span("n"))
+        claims.claim("gpus_of_kinds", numbers, said)
     claims.claim("accelerators", AcceleratorsConstraint(kind="accelerators", value=kinds, words=said), said)

@@ -57,7 +57,8 @@ _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|�
 _DOLLAR = re.compile(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$", re.IGNORECASE)
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
-    r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?(?:每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}"
+    r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$"
 )
 _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
@@ -71,6 +72,22 @@ _BUSY_HOUR = re.compile(
     r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
     re.IGNORECASE,
 )
+# "1,800 requests in the busiest hour"; "requests per minute: 90", as keys of files have it.
+_THINGS = (
+    r"(?:requests?|reqs?|quer(?:y|ies)|calls|prompts|chats|messages|tickets|documents?|docs|jobs|questions|completions)"
+)
+_IN_BUSY_HOUR = re.compile(
+    rf"(?<![\w.])(\d[\d,.]*k?)\s({_THINGS})\s(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
+    r"(hour|minute|second|day)(?![a-z])",
+    re.IGNORECASE,
+)
+_KEYED_RATE = re.compile(
+    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)[\s_](?:per|a)[\s_](second|minute|hour|day)((?:[\s_]per[\s_]user)?)(?:[\s_](?:min|max|peak|avg|mean))?\s?[:=]\s?"
+    r"(\d[\d,.]*k?)(?![\w%]|\s?(?:ms|s)(?![a-z]))",
+    re.IGNORECASE,
+)
+# "~~A10G~~": struck out.
+_STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
 # "three quarters of a second", "a second and a half", "two and a half seconds".
 _PARTS_OF = {"half": 0.5, "third": 1 / 3, "quarter": 0.25}
 _PART_OF_TIME = re.compile(
@@ -140,7 +157,10 @@ def normalise(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
+    text = _STRUCK_OUT.sub(" ", text)
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
+    text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
+    text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
@@ -208,7 +228,7 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
     if before and unit in _PER_SECOND_OF:
         of_one_user = unit == "tokens" and (before["user"] or before["user2"])
         start, unit = start - len(before.group()), "tokens/s/user" if of_one_user else _PER_SECOND_OF[unit]
-        factor /= _SECONDS_OF[before["time"][0]]
+        factor /= _SECONDS_OF[(before["time"] or before["one"])[0]]
     if unit == "count" and not _may_stand_alone(match.group(), text[end : end + 1]):
         return None
     counted, measured = values

@@ -18,7 +18,7 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
     ),
     (
         "LoRA serving",
-        r"(?<![a-z])(?:multi[\s\-]?)?q?loras?(?:[\s\-](?:adapters?|serving))?(?![a-z])|(?<![a-z])(?:peft|adapters)(?![a-z])|适配器",
+        r"(?<![a-z])(?:multi[\s\-]?)?q?loras?(?:[\s\-](?:adapters?|serving))?(?![a-z]|\s(?:train|fine|tun|job))|(?<![a-z])(?:peft|adapters)(?![a-z])|适配器",
     ),
     (
         "training",

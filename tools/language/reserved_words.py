@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..catalog.hardware import find_accelerator
 from ..plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from .claims import Claims
 from .gated import Gated
@@ -37,9 +38,10 @@ _PART_OF_IT = Gated(
     rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{_NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?P<l>{_NUMBER})\s(?:are|is|were)\s{_GONE}|"
+    rf"(?<![A-Za-z0-9.])(?P<p>{_NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{_NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{_NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
-    needs="of|其中|hold|keep|set|put|leav|must|sh|ha|need|stay|remain|are|is|were|will",
+    needs="of|其中|hold|keep|set|put|leav|left|held|kept|must|sh|ha|need|stay|remain|are|is|were|will",
 )
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -126,6 +128,23 @@ _REPLICAS = Gated(
     needs="replica|cop|instances|副本|实例",
 )
 _OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{_NODE})|每(?:[台个])?\s?(?:{_NODE})", re.IGNORECASE)
+# Memory that is there to plan with; what has to be left free is read before.
+_USABLE = re.compile(
+    r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?)\s?gi?b\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
+    r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
+    r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
+    re.IGNORECASE,
+)
+_PER_NODE = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{_NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
+    rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{_NODE})(?![a-z])|"
+    rf"每[台个]\s?(?:{_NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
+    re.IGNORECASE,
+)
+_NODES = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?(?:x\s?|[个台]\s?)?(?:(?:{_NODE})(?![a-z])|\S{{1,12}}\.\d{{1,2}}xlarge|(?:dgx|hgx)(?![a-z]))",
+    re.IGNORECASE,
+)
 _EXACT = cues(
     r"exactly|precisely|must|shall|need(?:s|ed)?|requires?|has\sto|have\sto|wants?|independent|identical|separate|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
     r"can't\s(?:move|change)",
@@ -142,6 +161,8 @@ _BEFORE, _BEHIND = 80, 25
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield what is kept from the plan, and take its words."""
     yield from _free_memory(page)
+    yield from _usable_memory(page, claims)
+    yield from _one_on_each_node(page, claims)
     yield from _replicas(page)
     yield from _reserved(page, claims)
 
@@ -172,6 +193,38 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
             words = page.clause_text(*span)[:500]
             page.take(*span)
             yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=size, words=words)
+
+
+def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """ "Only 56 GB of our H100 are free for you": the rest of each card's memory stays free."""
+    for match in page.search(_USABLE):
+        kind = claims.values.get("accelerator")
+        clause = page.clause_text(*match.span())
+        if kind is None or _HOST.search(clause):
+            continue
+        usable = (read_number(next(filter(None, (match["n"], match["m"])))) or 0.0) * 1e9
+        card = find_accelerator(kind).memory_bytes()[0]
+        words = page.take(*match.span())
+        if not 0 < usable < card:
+            claims.leave_unread(f"{words!r}: a {kind} has {card / 1e9:.0f} GB")
+            continue
+        claims.reading(f"{words!r} read as {usable / 1e9:g} of the {card / 1e9:.0f} GB of each card")
+        yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=round(card - usable), words=words)
+
+
+def _one_on_each_node(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """ "One replica per box": as many replicas as there are nodes."""
+    for match in page.search(_PER_NODE):
+        clause = page.clause_text(*match.span())
+        if page.text[match.end() : match.end() + 40].lstrip().startswith("?") or _LEAST.search(clause):
+            continue
+        nodes = _NODES.search(page.original)
+        count = (read_whole(match["n"]) or 1) * (0 if nodes is None else read_whole(nodes["n"]) or 0)
+        words = page.take(*match.span())
+        if count:
+            yield ReplicasConstraint(kind="replicas", value=count, phase=None, words=words)
+        else:
+            claims.leave_unread(f"{words!r}: how many nodes there are was not said")
 
 
 def _replicas(page: Page) -> Iterator[Constraint]:
@@ -231,7 +284,7 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
     """What stays free of hardware that was counted before ("two of the eight have to stay free")."""
     part = _PART_OF_IT.search(sentence)
     if part is None or not (
-        part["j"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
+        part["j"] or part["p"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
     ):
         return None
     count = 1 if part["o"] else read_whole(next(filter(None, part.groups())))

@@ -90,6 +90,8 @@ class Said(FrozenModel):
     nodes: int | None = None
     gpus_per_node: int | None = None
     gpus: int | None = None
+    # Of each of the kinds that `constraints` has to choose from, where they differ.
+    gpus_of_kinds: tuple[int, ...] | None = None
     gpus_open: bool = False
     intra_node_bw_gb_s: float | None = None
     inter_node_bw_gb_s: float | None = None
