@@ -24,7 +24,7 @@ def without_the_busy(claims: Claims, counts: list[Count], available: Count | Non
     """The counts where a part of a larger number is free: that part alone."""
     if available is None:
         return counts
-    larger = [count for count in counts if count.field == "gpus" and count.number > available.number]
+    larger = [count for count in counts if count.field == available.field and count.number > available.number]
     for count in larger:
         claims.reading(f"{available.words!r} is planned for, not all of {count.words!r}")
     return [*(count for count in counts if count not in larger), available]

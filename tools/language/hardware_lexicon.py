@@ -136,6 +136,13 @@ SPLIT = Gated(
     needs="prefill|decod",
 )
 # "12 L40S, but only 8 are available": what there is to plan with.
+# "Slurm lets our team take 3 nodes", "we may use 4 GPUs": of what there is in all.
+OUR_PART = re.compile(
+    rf"(?<![a-z])(?:(?:lets?|allows?|gives?|grants?|leaves?)\s(?:us|me|our\steam)(?:\s(?:to\s)?(?:take|use|have|with))?|"
+    rf"(?:we|i|our\steam)\s(?:can|may|could|get\sto|(?:am|are|is)\sallowed\sto)\s(?:only\s|just\s)?(?:take|use|have|get|touch))\s(?:only\s|just\s|up\sto\s)?"
+    rf"(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:(?P<node>nodes?|servers?|machines?|box(?:es)?|hosts?)|gpus?|cards?)(?![a-z])",
+    re.IGNORECASE,
+)
 AVAILABLE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"

@@ -179,7 +179,7 @@ def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Cou
         if not says_each and not says_total and nodes > 1 and number > usual_size and number % nodes == 0:
             says_total = True
             claims.reading(f"{words!r} read as {number:g} GPUs in all, since a usual node holds {usual_size}")
-        is_total = says_total and not says_each and nodes != 1
+        is_total = says_total and not says_each and nodes != 1 and number >= nodes
         count = tokens.count(match, "nodes", "n")
         counts.append(count)
         if is_total:
@@ -247,6 +247,10 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
 
 def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
+    part = lex.OUR_PART.search(page.text)
+    if part is not None:
+        field = "nodes" if part["node"] else "gpus"
+        return Count(field, read_number(part["n"].lower()) or 0.0, page.take(*part.span("n")), frozenset())
     match = lex.AVAILABLE.search(page.text)
     number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None or lex.PHASE.search(page.clause_text(*match.span())):

@@ -109,11 +109,15 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
         RequestError: several different models, or one that the catalogue does not know.
     """
     mentions: list[model_mentions.Mention] = []
+    given_up: set[str] = set()  # names of no model of the catalogue that others take the place of
     for mention in map(_without_bracket, model_mentions.mentions(page.text)):
         is_meant = not page.is_negated(mention.start, mention.end) and not _is_former(page, mention.start)
         page.take(mention.start, mention.end, mark=MODEL)
         if is_meant:
             mentions.append(mention)
+        elif mention.entry is None:
+            given_up.add(mention.words.lower())
+    mentions = [one for one in mentions if one.entry is not None or one.words.lower() not in given_up]
     named = NamedModel()
     chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
     names = [Named(one.start, one.end, one.entry.name) for one in chosen if one.entry is not None]

@@ -130,7 +130,7 @@ _REPLICAS = Gated(
 _OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{_NODE})|每(?:[台个])?\s?(?:{_NODE})", re.IGNORECASE)
 # Memory that is there to plan with; what has to be left free is read before.
 _USABLE = re.compile(
-    r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?)\s?gi?b\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
+    r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?\s?gi?b)\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
     r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
     r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
     re.IGNORECASE,
@@ -202,9 +202,10 @@ def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
         clause = page.clause_text(*match.span())
         if kind is None or _HOST.search(clause):
             continue
-        usable = (read_number(next(filter(None, (match["n"], match["m"])))) or 0.0) * 1e9
+        usable = float(re.findall(r"[\d.]+", match["n"] or match["m"])[0]) * 1e9
         card = find_accelerator(kind).memory_bytes()[0]
-        words = page.take(*match.span())
+        words = match.group().strip()
+        page.take(match.start(), match.end("n") if match["n"] else match.end())
         if not 0 < usable < card:
             claims.leave_unread(f"{words!r}: a {kind} has {card / 1e9:.0f} GB")
             continue

@@ -22,7 +22,7 @@ _ASIDE = re.compile(
     r"(?<![a-z])(?:was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
     r"at\sfirst|first\s(?:draft|version|idea|plan|quote|estimate)|last\s(?:week|month|quarter|year|time|summer|autumn|winter|spring)|"
     r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today(?!'s)|current(?:ly)?|existing|so\sfar|"
-    r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replac(?:ed?|es|ing)|"
+    r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
     r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
