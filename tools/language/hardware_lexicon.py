@@ -52,7 +52,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ),
     (
         "g",
-        r"(?:gpus?|cards?|accelerators?|chips?|(?<=\d-)way)(?![a-z]|\s(?:memory|mem|util|vram|ram|hours?|hrs?)(?![a-z]))|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
+        r"(?:hw|hardware)(?=\s(?:count|quantity|qty))|(?:gpus?|cards?|accelerators?|chips?|(?<=\d-)way)(?![a-z]|\s(?:memory|mem|util|vram|ram|hours?|hrs?)(?![a-z]))|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
         r"个\s?(?:gpus?(?![a-z])|卡)|显卡|卡",
     ),
     ("m", r"of\s(?:them|those|these)(?![a-z])"),
@@ -136,6 +136,13 @@ SPLIT = Gated(
     needs="prefill|decod",
 )
 # "12 L40S, but only 8 are available": what there is to plan with.
+PRICED = re.compile(
+    r"\s(?:is|costs?|rents?|goes|runs)\s(?:us\s)?(?:for\s|at\s|about\s|around\s)?(?:[$€£]|\d)", re.IGNORECASE
+)
+EACH_REPLICA = re.compile(
+    r"(?:each|every|per)\s(?:copy|replica|instance)(?:\s(?:on|with|gets|has|uses|takes|needs))?\s$|每个?(?:副本|实例)(?:用|占|需要)?\s?$",
+    re.IGNORECASE,
+)
 # "Slurm lets our team take 3 nodes", "we may use 4 GPUs": of what there is in all.
 OUR_PART = re.compile(
     rf"(?<![a-z])(?:(?:lets?|allows?|gives?|grants?|leaves?)\s(?:us|me|our\steam)(?:\s(?:to\s)?(?:take|use|have|with))?|"
@@ -179,7 +186,7 @@ CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 COUNTS = re.compile(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
     r"(?P<one>a)C(?![S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
-    r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
+    r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|gt:(?P<g14>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
 )
 
 

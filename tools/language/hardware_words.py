@@ -57,6 +57,16 @@ class _Tokens:
     def words(self, match: re.Match[str]) -> str:
         return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
 
+    def text_after(self, match: re.Match[str]) -> str:
+        """What is written right behind a shape."""
+        end = self.tokens[match.end() - 1].end
+        return self.page.original[end : end + 40]
+
+    def text_before(self, match: re.Match[str]) -> str:
+        """What is written right before a shape."""
+        start = self.tokens[match.start()].start
+        return self.page.original[max(0, start - 40) : start]
+
     def word_after(self, match: re.Match[str]) -> str:
         """What stands behind a shape, where it is a word or a mark of no meaning; else nothing."""
         later = self.tokens[match.end() : match.end() + 1]
@@ -235,8 +245,12 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     """Bare counts of GPUs and nodes."""
     counts: list[Count] = []
     for match in tokens.matches(lex.COUNTS):
-        if match["one"] and tokens.word_after(match).isalnum():
-            continue  # "an H100 cluster" is not one H100
+        if match["one"] and (tokens.word_after(match).isalnum() or lex.PRICED.match(tokens.text_after(match))):
+            continue  # "an H100 cluster", "an H100 is $2.20 an hour": not one H100
+        if lex.EACH_REPLICA.search(tokens.text_before(match)):
+            words = tokens.take(match)
+            claims.reading(f"{words!r} read as the GPUs of each replica")
+            continue
         count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *lex.COUNTS.groupindex)
         counts.append(count)
         size = lex.system_size(count.words) if count.field == "nodes" else None

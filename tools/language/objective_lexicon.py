@@ -84,6 +84,7 @@ _OWN: dict[tuple[str, str], str] = {
     ),
     ("best", "throughput"): (
         r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:\w+\s){1,2}(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|"
+        r"as\smuch\s(?:total\s|overall\s|aggregate\s)?(?:throughput|output|tokens?)\s(?:[^.,;\n]{2,24}\s)?as\s(?:possible|we\scan|you\scan)|"
         r"(?:squeeze|push|crank|get)\s(?:out\s)?(?:the\smost|as\smuch\sas\spossible|everything)\s(?:out\sof|from)|"
         r"(?:多多益善|越多越好)"
     ),

@@ -34,13 +34,17 @@ _CHINESE_FIGURE = re.compile(
     r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"
 )
 _OF = r"(?=\s(?:of|the|a|an|its|our|all)\b)"
-_FRACTIONS: tuple[tuple[str, float], ...] = (
+_SHARES: tuple[tuple[str, float], ...] = (
     (rf"(?:one\s)?half{_OF}|一半|半数", 1 / 2),
     (rf"(?:a|one)[\s\-]third{_OF}|三分之一", 1 / 3),
     (rf"two[\s\-]thirds{_OF}|三分之二", 2 / 3),
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
 )
+_TENTHS = tuple(
+    (rf"{figure}成(?![本立为功员都熟])", place / 10) for place, figure in enumerate("一二三四五六七八九", start=1)
+)
+_FRACTIONS = (*_SHARES, *_TENTHS)
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
@@ -82,10 +86,17 @@ _IN_BUSY_HOUR = re.compile(
     re.IGNORECASE,
 )
 _KEYED_RATE = re.compile(
-    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)[\s_](?:per|a)[\s_](second|minute|hour|day)((?:[\s_]per[\s_]user)?)(?:[\s_](?:min|max|peak|avg|mean))?\s?[:=]\s?"
+    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_]user)?)"
+    r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d[\d,.]*k?)(?![\w%]|\s?(?:ms|s)(?![a-z]))",
     re.IGNORECASE,
 )
+# "600 calls per 5 minutes".
+_IN_SOME_TIME = re.compile(
+    rf"(?<![\w.])(\d[\d,]{{0,9}})\s({_THINGS})\s(?:per|every|in|over|within|each)\s(\d{{1,3}})\s(second|minute|hour)s(?![a-z])",
+    re.IGNORECASE,
+)
+_DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
 # "three quarters of a second", "a second and a half", "two and a half seconds".
@@ -160,6 +171,8 @@ def normalise(text: str) -> str:
     text = _STRUCK_OUT.sub(" ", text)
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
+    text = _IN_SOME_TIME.sub(_in_one_unit, text)
+    text = _DISTILLED.sub("R1-Distill-", text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
@@ -169,6 +182,11 @@ def normalise(text: str) -> str:
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+
+
+def _in_one_unit(match: re.Match[str]) -> str:
+    each = float(match[1].replace(",", "")) / max(1, int(match[3]))
+    return f"{each:.6g} {match[2]} per {match[4]}"
 
 
 def _spelled_time(match: re.Match[str]) -> str:

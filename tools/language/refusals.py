@@ -18,7 +18,7 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
     ),
     (
         "LoRA serving",
-        r"(?<![a-z])(?:multi[\s\-]?)?q?loras?(?:[\s\-](?:adapters?|serving))?(?![a-z]|\s(?:train|fine|tun|job))|(?<![a-z])(?:peft|adapters)(?![a-z])|适配器",
+        r"(?<![a-z])(?:multi[\s\-]?)?q?loras?(?:[\s\-](?:adapters?|serving))?(?![a-z]|[\s\-](?:train|fine|tun|job))|(?<![a-z])(?:peft|adapters)(?![a-z])|适配器",
     ),
     (
         "training",
@@ -55,6 +55,15 @@ _KEPT_FREE = re.compile(
 )
 _SERVED = re.compile(
     r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
+)
+# A request to serve something that speaks of somebody's training wants none.
+_SERVING = re.compile(
+    r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
+    re.IGNORECASE,
+)
+_WISHED = re.compile(
+    r"^(?:to|want|please|let'?s|we|can|i)\s|^(?:pre-?|fine-?|post-?)(?:train|tune)$|^train$|for\s|rlhf|grpo|ppo|进行|做|要|想|用于|来",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
@@ -147,7 +156,8 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         busy = _BUSY.search(before[-30:])
         is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))
         is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
-        said_of_others = is_kept or (busy and not is_used)
+        of_others = name == "training" and _SERVING.search(page.original) and not _WISHED.search(match.group())
+        said_of_others = is_kept or of_others or (busy and not is_used)
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue

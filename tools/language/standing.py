@@ -31,6 +31,7 @@ _ASIDE = re.compile(
     r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|someone\selse|next\sdoor|"
     r"(?:their|his|her)\s(?:own\s)?(?:thing|business|budget|stuff)|(?:folks|guys|people)(?!\s(?:will|want|need|use|ask))|(?:remains?|stays?|stuck)\swith\s(?:the|our|their)|"
     r"(?:none|nothing|not\sone)\sof\s(?:it|that|this|them|those|these|which)\s(?:is|are)\s(?:ours|for\sus|mine)|"
+    r"(?:everyone|everybody|people|they|vendors?|some(?:one|body))(?:\s(?!and|but)\w+){0,3}\ssays?|(?:was|were)\stold|(?:'ve|have)\s(?:also\s)?(?:read|heard)|rumou?rs?|"
     r"burn(?:ed|t|s)?|(?:pre|post)?-?train(?:ing|ed|er|ers)|fine[\s\-]?tun(?:ing|ed)|died|misunderstanding|mix[\s\-]?up|mistaken(?:ly)?|"
     r"lent|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
@@ -64,6 +65,10 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
     if rank := rank_of(f"{text[left:start]}{own}{text[end:right]}"):
         return rank
+    if text[left - 1 : left] in ("(", "["):  # "the old setup (2x A100)"
+        before, _ = between(breaks_of(text, _CLAUSE_END, 0, left - 1), left - 1, left - 1, left - 1)
+        if (rank := rank_of(text[before : left - 1])) > 0:
+            return rank
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     is_denied = _DENIED.match(text, right) is not None
     return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
