@@ -29,7 +29,7 @@ CORRECTED = Gated(
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
 )
 # Between two names, or about them: any of them will do.
-_OR = re.compile(r"(?<![a-z])or(?![a-z])|/|或者?|还是|抑或", re.IGNORECASE)
+_OR = re.compile(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
 # Between two names, however far apart: the second where the first does not do.
 _ELSE = re.compile(
     r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",

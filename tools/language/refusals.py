@@ -58,7 +58,7 @@ _SERVED = re.compile(
 )
 # A request to serve something that speaks of somebody's training wants none.
 _SERVING = re.compile(
-    r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
+    r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|(?<=\d\s)(?:in|out)|(?<=\dk\s)(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
     re.IGNORECASE,
 )
 _WISHED = re.compile(
