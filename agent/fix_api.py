@@ -18,16 +18,25 @@ from ..tools.language.request import read_words
 from ..tools.language.said import Said
 from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
-from ..tools.plan.view import as_mapping, as_str
+from ..tools.plan.view import as_int, as_mapping, as_str
 from .intent.complete import complete
 from .intent.intent import HardwareChoice
 
-# Fields of a request that a document may state otherwise: the block, the field, and the words for it.
+# What a request may say and a document state otherwise: the field of what was said, the document's block and field, and
+# the words for it.
 _COMPARED = (
-    ("model", "name", "model"), ("hardware", "accelerator", "accelerator"), ("hardware", "nodes", "nodes"),
-    ("hardware", "gpus_per_node", "GPUs in a node"), ("workload", "input_tokens", "input tokens"),
-    ("workload", "output_tokens", "output tokens"), ("workload", "concurrency", "requests at once"),
-    ("workload", "ttft_ms_max", "limit on TTFT in ms"), ("workload", "tpot_ms_max", "limit on TPOT in ms"),
+    ("model", "model", "name", "model"), ("accelerator", "hardware", "accelerator", "accelerator"),
+    ("nodes", "hardware", "nodes", "nodes"), ("gpus_per_node", "hardware", "gpus_per_node", "GPUs in a node"),
+    ("input_tokens", "workload", "input_tokens", "input tokens"),
+    ("output_tokens", "workload", "output_tokens", "output tokens"),
+    ("concurrency", "workload", "concurrency", "requests at once"),
+    ("request_rate", "workload", "request_rate", "requests/s"),
+    ("min_tokens_per_second", "workload", "min_tokens_per_second", "least tokens/s"),
+    ("ttft_ms_max", "workload", "ttft_ms_max", "limit on TTFT in ms"),
+    ("tpot_ms_max", "workload", "tpot_ms_max", "limit on TPOT in ms"),
+    ("objective", "workload", "objective", "objective"),
+    ("weights", "precision", "weights", "weights"), ("kv_cache", "precision", "kv_cache", "KV cache"),
+    ("activations", "precision", "activations", "activations"),
 )  # fmt: skip
 
 
@@ -37,6 +46,7 @@ def autofix(
     *,
     request: str | None = None,
     safe_only: bool = False,
+    keep_strategy: bool = False,
     rules: Collection[str] | None = None,
 ) -> FixResult:
     """Mend a plan, or make one of a proposal in any other form.
@@ -45,6 +55,8 @@ def autofix(
         document: A `Plan`, an object, a JSON text, the path of a file, or a text with a proposal in it.
         request: What was asked, in words; it stands in for what the document leaves out, and for nothing else.
         safe_only: Change nothing that the author decided.
+        keep_strategy: Where the strategy block and the graph differ, rebuild the graph for what the block says;
+            else the graph is kept, unless its own parts bear out the block.
         rules: Mend only what these rules find; all where it is `None`.
 
     Returns:
@@ -60,24 +72,22 @@ def autofix(
         >>> fixed.valid, fixed.plan.strategy.decode.tp
         (True, 2)
     """
-    return fixed(_read(document), request, safe_only=safe_only, rules=rules)
+    chosen = Chosen.of(rules or None, safe_only=safe_only, keep_strategy=keep_strategy)
+    return fixed(_read(document), request, chosen)
 
 
-def fixed(
-    reading: Reading, request: str | PlanDefaults | None, *, safe_only: bool, rules: Collection[str] | None
-) -> FixResult:
+def fixed(reading: Reading, request: str | None, chosen: Chosen) -> FixResult:
     """`autofix` of what was read already.
 
     Raises:
         InputError: as `autofix`.
     """
-    chosen = Chosen.of(rules or None, safe_only=safe_only)
-    if isinstance(request, str):
-        defaults = plan_defaults(request, reading.read.raw)
-        notes = (*reading.notes, *_contradictions(defaults, reading.read.raw or {}))
+    defaults = None
+    if request is not None:
+        said = read_words(request)
+        defaults = plan_defaults(said, reading.read.raw)
+        notes = (*reading.notes, *_contradictions(said, defaults, reading.read.raw or {}))
         reading = replace(reading, notes=notes)
-    else:
-        defaults = request
     with collector_paused():
         return autofix_read(reading, request=defaults, chosen=chosen)
 
@@ -95,13 +105,12 @@ def _is_text(source: str) -> bool:
     return any(letter.isspace() for letter in source) and not is_there(source, or_folder=True)
 
 
-def plan_defaults(request: str, document: Mapping[str, Any] | None) -> PlanDefaults:
-    """The model, hardware, load and number formats that `request` asks for; `document` may name the model instead.
+def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefaults:
+    """The model, hardware, load and number formats of what was `said`; `document` may name the model instead.
 
     Raises:
-        InputError: neither names a model, or the request cannot be (an unknown name, an impossible figure).
+        InputError: neither names a model, or the request cannot be (an impossible figure).
     """
-    said = read_words(request)
     if said.model is None and said.model_config_object is None:
         said = said.model_copy(update=_model_of(document or {}))
     intent = complete(said)
@@ -110,14 +119,22 @@ def plan_defaults(request: str, document: Mapping[str, Any] | None) -> PlanDefau
         hardware=None if intent.hardware is None else _hardware(intent.hardware),
         workload=intent.workload,
         precision=intent.precision if _states_precision(said) else None,
+        assumed={one.field if "." in one.field else f"workload.{one.field}": one.reason for one in intent.assumptions},
     )
 
 
-def _contradictions(asked: PlanDefaults, document: Mapping[str, Any]) -> Iterator[str]:
-    """What the request and the document both say, and not alike: the document's is kept."""
-    for block, field, words in _COMPARED:
-        wanted = getattr(getattr(asked, block), field, None)
-        stated = as_mapping(document.get(block)).get(field)
+def _contradictions(said: Said, asked: PlanDefaults, document: Mapping[str, Any]) -> Iterator[str]:
+    """What the words of the request and the document both say, and not alike: the document's is kept."""
+    pairs = [
+        (words, getattr(getattr(asked, block), field, None), as_mapping(document.get(block)).get(field))
+        for name, block, field, words in _COMPARED
+        if getattr(said, name) is not None
+    ]
+    hardware = as_mapping(document.get("hardware"))
+    nodes, per_node = as_int(hardware.get("nodes")), as_int(hardware.get("gpus_per_node"))
+    if nodes is not None and per_node is not None:
+        pairs.append(("GPUs", said.gpus, nodes * per_node))
+    for words, wanted, stated in pairs:
         if isinstance(wanted, str | int | float) and isinstance(stated, str | int | float) and wanted != stated:
             yield f"not used: the request says {words} {wanted}, the document {stated}, which is kept"
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=FILE, help="Write the valid plan to this file.")
 @click.option("--request", type=TEXT, help="What was asked, for what FILE leaves out: model, hardware, load.")
 @click.option("--safe-only", is_flag=True, help="Make only fixes that keep the meaning.")
+@click.option(
+    "--keep-strategy", is_flag=True, help="Where strategy block and graph differ, rebuild the graph, not the block."
+)
 @click.option("--rule", "rules", multiple=True, metavar="ID", help="Mend only what this rule finds; may be repeated.")
 @click.option("--diff", is_flag=True, help="Print the change as a unified diff instead.")
 @click.option("--certificate", type=FILE, help="Write what `verify` replays to this file.")
@@ -52,10 +55,12 @@ def fix_command(
     text = read_plan_text(document)
     if not text.strip():
         raise InputError(f"{title_of(document)}: empty; give a plan document, or a text with a proposal in it")
+    from ...tools.autofix.autofix import Chosen
     from ...tools.autofix.reading import read_text_anyhow
     from ..fix_api import fixed
 
-    result = fixed(read_text_anyhow(text), request, safe_only=options["safe_only"], rules=options["rules"])
+    chosen = Chosen.of(options["rules"] or None, safe_only=options["safe_only"], keep_strategy=options["keep_strategy"])
+    result = fixed(read_text_anyhow(text), request, chosen)
     contents: dict[Path, str | None] = {}
     if certificate is not None and result.document is None:
         click.echo("shardwright fix: no certificate is written: nothing was read that could be repaired", err=True)

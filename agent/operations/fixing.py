@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ...tools.autofix.autofix import Chosen
 from ...tools.autofix.reading import read_anything, read_text_anyhow
 from ...tools.autofix.result import FixResult
 from ...tools.errors import InputError
@@ -26,6 +27,7 @@ class FixQuestion(Question):
         None, description="What was asked, in words, for what the proposal leaves out: model, hardware, load."
     )
     safe_only: bool = Field(False, description="Make only fixes that keep what the author decided.")
+    keep_strategy: bool = Field(False, description="Where strategy and graph differ, rebuild the graph.")
     rules: list[str] | None = Field(None, max_length=200, description="Mend only what these rules find.")
 
 
@@ -35,7 +37,8 @@ def _run(question: FixQuestion, agent: Agent | None) -> FixResult:
     if isinstance(proposal, str) and not proposal.strip():
         raise InputError("proposal: empty; give a plan document, or a text with a proposal in it")
     reading = read_text_anyhow(proposal) if isinstance(proposal, str) else read_anything(proposal)
-    return fixed(reading, question.request, safe_only=question.safe_only, rules=question.rules)
+    chosen = Chosen.of(question.rules or None, safe_only=question.safe_only, keep_strategy=question.keep_strategy)
+    return fixed(reading, question.request, chosen)
 
 
 def _text(result: FixResult) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...tools.plan.view import as_int, as_mapping
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _IDLE = re.compile(r"(\S+)(?: in stage \S+)?( leaves \d+ of \d+ devices idle).*")
 OPERATIONS_SHOWN = 4
 FIXES_SHOWN = 30
+CHANGES_SHOWN = 4
 _VALUE_SHOWN = 90
 # What withholds fixes, as it is asked for on the command line.
 _FLAGS = {"safe_only": "--safe-only", "rules": "--rule"}
@@ -32,7 +33,7 @@ def render_fix(result: FixResult, *, title: str, width: int, bold: bool = False)
     """What was done to the document called `title`."""
     sections = [
         section("", *_head(result, title)),
-        section("The strategy block differs from what was read", Bullets(result.strategy_changes)),
+        *_changed(result),
         section("As it was read", Bullets(result.notes)),
         *_strategy(result),
         *_fixes(result),
@@ -54,10 +55,27 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
     else:
         errors = sum(found.severity == "error" for found in result.remaining)
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
+    if result.undone:
+        yield (
+            f"Undone: {_listed(result.undone)}: the graph shows otherwise, and was kept. To rebuild the graph for what "
+            "the strategy block says: run with --keep-strategy"
+        )
     if result.withheld is not None:
         flags = " and ".join(_FLAGS[one] for one in result.withheld.by)
         findings = count_text(result.withheld.findings, "finding has", "findings have")
         yield f"{findings} fixes that were not asked for: run without {flags}"
+
+
+def _listed(changes: Sequence[str]) -> str:
+    more = len(changes) - CHANGES_SHOWN
+    return ", ".join(changes[:CHANGES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _changed(result: FixResult) -> list[Section]:
+    """What of the strategy block is otherwise, as far as the head does not say it."""
+    if result.strategy_changes == result.undone[:CHANGES_SHOWN]:
+        return []
+    return [section("The strategy block differs from what was read", Bullets(result.strategy_changes))]
 
 
 def _costs(result: FixResult) -> Iterator[str]:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from shardwright.agent.fix_api import fixed
+from shardwright.tools.autofix.autofix import Chosen
 from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.autofix.reading import read_text_anyhow
 from shardwright.tools.errors import InputError
@@ -53,9 +54,7 @@ def proofs() -> tuple[str, ...]:
     made: list[str] = []
     for proposal in proposals:
         try:
-            made.append(
-                json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, safe_only=False, rules=None)))
-            )
+            made.append(json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, Chosen()))))
         except InputError:  # of what is no document at all there is none
             continue
     return tuple(made)

@@ -16,6 +16,7 @@ from shardwright import FixResult, ValidationReport
 from shardwright.agent.fix_api import fixed
 from shardwright.agent.report.fix import render_fix
 from shardwright.agent.report.validation import render_validation
+from shardwright.tools.autofix.autofix import Chosen
 from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.autofix.reading import read_text_anyhow
 from shardwright.tools.catalog.hardware import find_accelerator
@@ -120,7 +121,7 @@ def _fixed(text: str, probe: Probe) -> FixResult:
     """The repair of `text`, printed in both forms, and its certificate confirmed."""
 
     def repair() -> FixResult:
-        return fixed(read_text_anyhow(text), None, safe_only=False, rules=None)
+        return fixed(read_text_anyhow(text), None, Chosen())
 
     result = probe.must("autofix", repair, "autofix answers whatever a document holds")
     probe.call("fix --format json", lambda: result.model_dump_json(indent=2))

@@ -47,6 +47,7 @@ def test_a_corruption_ends_valid_and_the_patches_lead_there(row: Corruption) -> 
     result = autofix(document)
     assert document == as_it_was
     assert result.valid and replayed(result) == result.document
+    assert all(fix.description for fix in result.fixes)
     if is_local(row) and result.fixes:
         report = validate(document)
         named = {name for violation in report.violations for name in violation.nodes}

@@ -15,6 +15,7 @@ from shardwright.tools.rules.base import Edit
 from shardwright.tools.rules.examples import base_names, base_plan, edited
 
 HEADLINE = "The strategy block differs from what was read"
+UNDONE = "Undone: "
 # Base plan, field of the strategy, what it is set to, and what is said of its return to the graph's.
 RESTATED = [
     ("dense-tp2", "decode/tp", 4, "decode tp 4 -> 2"),
@@ -25,6 +26,18 @@ RESTATED = [
     ("disaggregated-tp2", "prefill/replicas", 2, "prefill replicas 2 -> 1"),
     ("dense-tp2", "gpu_count", 4, "gpu_count 4 -> 2"),
 ]
+# Base plan, and what a hand writes over its strategy block.
+CARRIED: list[tuple[str, dict[str, Any]]] = [
+    ("dense-tp2", {"decode/tp": 4, "decode/tp_ffn": 4}),
+    ("dense-tp4", {"prefill/tp": 2, "prefill/tp_ffn": 2, "decode/tp": 2, "decode/tp_ffn": 2}),
+    ("dense-dp2-tp2", {"dp": 1}),
+    ("dense-tp2", {"dp": 2}),
+    ("dense-tp2", {"decode/pp": 2}),
+    ("dense-pp2-tp2", {"decode/stage_layers": [3, 5]}),
+    ("disaggregated-tp2", {"dp": 3, "prefill/replicas": 2}),
+    ("disaggregated-tp2", {"decode/tp": 4, "decode/tp_ffn": 4}),
+]
+DENSE = ("dense-1", "dense-tp2", "dense-pp2-tp2", "dense-dp2-tp2")
 
 
 def _restated(name: str, field: str, value: Any) -> dict[str, Any]:
@@ -37,7 +50,35 @@ def test_a_declaration_that_gives_way_to_the_graph_is_headlined(name: str, field
     text = render_fix(result, title="draft", width=100)
     assert result.valid and result.replanned is None
     assert result.strategy_changes == (line,)
-    assert HEADLINE in text and text.index(line) < text.index("Fixes")
+    assert text.index(line) < text.index("Fixes")
+    is_counted = field == "gpu_count"
+    assert (HEADLINE in text) == is_counted
+    assert (UNDONE + line in text.split("\n\n")[0] and "--keep-strategy" in text) != is_counted
+
+
+@pytest.mark.parametrize(("name", "edits"), CARRIED)
+def test_a_declaration_is_carried_into_the_graph_where_the_strategy_is_kept(name: str, edits: dict[str, Any]) -> None:
+    document = base_plan(name)
+    for path, value in edits.items():
+        document = edited(document, [Edit("set_top", field=f"/strategy/{path}", value=value)])
+    for graph in (document["nodes"], []):
+        result = autofix({**document, "nodes": graph, "edges": document["edges"] if graph else []}, keep_strategy=True)
+        assert result.valid and result.document is not None and result.replanned is None
+        assert {**result.document["strategy"], "gpu_count": 0} == {**document["strategy"], "gpu_count": 0}
+        assert result.undone == () and UNDONE not in render_fix(result, title="draft", width=100)
+
+
+@given(tp=st.sampled_from([1, 2, 4]), pp=st.integers(1, 3), dp=st.integers(1, 3), base=st.sampled_from(sorted(DENSE)))
+def test_a_sound_plan_becomes_whatever_legal_degrees_are_declared(tp: int, pp: int, dp: int, base: str) -> None:
+    document = base_plan(base)
+    document["hardware"].update(nodes=5, gpus_per_node=8)
+    degrees = {"pp": pp, "tp": tp, "tp_ffn": tp}
+    document["strategy"] = {"dp": dp, "gpu_count": 1, "prefill": degrees, "decode": degrees}
+    result = autofix(document, keep_strategy=True)
+    assert result.valid and result.plan is not None
+    found = result.plan.strategy
+    assert (found.dp, found.gpu_count) == (dp, dp * pp * tp)
+    assert all((one.pp, one.tp, one.tp_ffn) == (pp, tp, tp) for one in (found.prefill, found.decode))
 
 
 @pytest.mark.parametrize("name", base_names())

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import shardwright
 from shardwright.agent.fix_api import fixed
+from shardwright.tools.autofix.autofix import Chosen
 from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.autofix.reading import read_text_anyhow
 
@@ -229,7 +230,7 @@ def prepared(folder: Path) -> Path:
     assert plan is not None
     text = plan.model_dump_json(indent=2)
     (folder / "plan.json").write_text(text)
-    whole = certificate(text, fixed(read_text_anyhow(text), None, safe_only=False, rules=()))
+    whole = certificate(text, fixed(read_text_anyhow(text), None, Chosen()))
     (folder / "certificate.json").write_text(json.dumps(whole))
     return folder
 

@@ -247,8 +247,32 @@ def test_a_request_that_says_otherwise_than_the_document_is_told(
 ) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(base_plan("dense-tp2")), encoding="utf-8")
-    assert run(["fix", str(path), "--request", "Qwen3-32B on 4 H200, 8k in / 1k out"]) == 0
-    assert "not used: the request says input tokens 8192" in capsys.readouterr().out
+    assert run(["fix", str(path), "--request", "Qwen3-32B on 5 H200, 8k in / 1k out, lowest TPOT"]) == 0
+    report = " ".join(capsys.readouterr().out.split())
+    for said in ("input tokens 8192", "GPUs 5", "accelerator h200-sxm", "model Qwen/Qwen3-32B"):
+        assert f"not used: the request says {said}" in report
+
+
+@pytest.mark.parametrize("request_text", ["serve it well", "for a chat bot", "as fast as it can be"])
+def test_a_request_is_told_to_say_only_what_its_words_say(
+    request_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, document = tmp_path / "plan.json", base_plan("dense-tp2")
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert run(["fix", str(path), "--request", request_text]) == 0
+    assert "the request says" not in capsys.readouterr().out
+    del document["workload"]["output_tokens"]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert run(["fix", str(path), "--request", request_text]) == 0
+    report = " ".join(capsys.readouterr().out.split())
+    assert "workload.output_tokens is 256 (assumed: no length was named: a chat-like request)" in report
+
+
+def test_a_text_that_breaks_off_is_mended_by_fixes_that_say_what_they_do(tmp_path: Path) -> None:
+    text = json.dumps(base_plan("dense-tp2"))
+    for share in range(5, 10):
+        result = shardwright.autofix(text[: len(text) * share // 10])
+        assert result.valid and all(fix.description for fix in result.fixes)
 
 
 def test_the_function_takes_words_texts_paths_and_a_request_in_words(tmp_path: Path) -> None:

@@ -31,43 +31,52 @@ def autofix(
     *,
     request: PlanDefaults | None = None,
     safe_only: bool = False,
+    keep_strategy: bool = False,
     rules: Collection[str] | None = None,
 ) -> FixResult:
     """Mend a plan, or a proposal in any other form: an object, a text, the path of a file, or a `Plan`.
 
     `request` stands in for what the document leaves out; with `safe_only` nothing that the author decided is changed;
-    of `rules`, where they are named, only the findings are mended.
+    with `keep_strategy` the graph is rebuilt where the strategy block says otherwise; of `rules`, where they are named,
+    only the findings are mended.
 
     Raises:
         InputError: the file cannot be opened or is too large. Whatever a document holds is answered, never raised.
     """
     with collector_paused():
         reading = read_anything(document)
-        return autofix_read(reading, request=request, chosen=Chosen.of(rules, safe_only=safe_only))
+        return autofix_read(
+            reading, request=request, chosen=Chosen.of(rules, safe_only=safe_only, keep_strategy=keep_strategy)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone."""
+    """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone.
+
+    `keep_strategy`: where the strategy block and the graph differ, the graph is rebuilt by the block.
+    """
 
     safe_only: bool = False
     rules: frozenset[str] | None = None
+    keep_strategy: bool = False
 
     @classmethod
-    def of(cls, rules: Collection[str] | None, *, safe_only: bool) -> Chosen:
+    def of(cls, rules: Collection[str] | None, *, safe_only: bool, keep_strategy: bool = False) -> Chosen:
         """The choice of rules by their ids.
 
         Raises:
             InputError: there is no such rule.
         """
-        return cls(safe_only, None if rules is None else frozenset(find_rule(name).id for name in rules))
+        named = None if rules is None else frozenset(find_rule(name).id for name in rules)
+        return cls(safe_only, named, keep_strategy)
 
 
 def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chosen: Chosen = Chosen()) -> FixResult:
     """Mend a document that was read already; its view is of no use afterwards. The notes of the reading are told on."""
     read = reading.read
     repair = Repair(State(read, validate_read(read)), chosen.safe_only, chosen.rules)
-    session = _Session(repair, request, reading.doubts)
+    session = _Session(repair, request, reading.doubts, keep_strategy=chosen.keep_strategy)
     session.run()
     result = FixResult(
         valid=repair.state.report.valid,
@@ -97,7 +106,7 @@ def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> W
     if raw is None or not left or not by:
         return None
     further = Repair(state_of(raw))
-    _Session(further, request, {}).run()
+    _Session(further, request, {}, keep_strategy=chosen.keep_strategy).run()
     mended = left - len(further.state.errors)
     further.state.view.release()
     return Withheld(findings=mended, by=by) if mended > 0 else None
@@ -106,8 +115,10 @@ def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> W
 class _Session:
     """One run: which plan the repair makes for, and what is to be said of it."""
 
-    def __init__(self, repair: Repair, request: PlanDefaults | None, doubts: Mapping[str, str]) -> None:
-        self.repair, self.request, self.doubts = repair, request, doubts
+    def __init__(
+        self, repair: Repair, request: PlanDefaults | None, doubts: Mapping[str, str], *, keep_strategy: bool
+    ) -> None:
+        self.repair, self.request, self.doubts, self.keep_strategy = repair, request, doubts, keep_strategy
         self.reasons: list[str] = []
         # What the author left open and what it was taken for, as the first look at the document shows it.
         self.completed: tuple[str, ...] = ()
@@ -134,7 +145,7 @@ class _Session:
     def _meant(self) -> Target | None:
         """What the author's plan would be were it whole; `None` where that cannot be told."""
         view = self.repair.state.view
-        intent = read_intent(view, self.request)
+        intent = read_intent(view, self.request, keep_strategy=self.keep_strategy)
         self.completed = self.completed or tuple(f"completed: {words}" for words in intent.completed)
         self.reasons = [self._lacking(what) for what in intent.missing]
         if intent.request is None or intent.architecture is None:
@@ -158,7 +169,7 @@ class _Session:
         from .replan import replan
 
         view = self.repair.state.view
-        intent = read_intent(view, self.request)
+        intent = read_intent(view, self.request, keep_strategy=self.keep_strategy)
         if intent == self._refused:
             return None
         found = replan(intent, view)

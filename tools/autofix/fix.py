@@ -23,6 +23,8 @@ _SHOWN = frozenset({"reasoning", "construction", "performance"})
 _IN_WORDS = {
     "construction": "the list of building steps (construction)",
     "performance": "the stated figures (performance)",
+    "nodes": "the list of nodes",
+    "edges": "the list of edges",
 }
 _MAX_NAMED = 3
 _LONGEST = 60
@@ -48,7 +50,7 @@ class Fix:
     def description(self) -> str:
         """What the fix does, in one line: fields of the header by name, nodes and edges by number and some by name."""
         changes = self.changes
-        header = [change for change in changes if change.path[0] not in ("nodes", "edges")]
+        header = [change for change in changes if change.path[0] not in ("nodes", "edges") or _is_list(change)]
         parts = [_header_words(change) for change in header[:_MAX_NAMED]]
         if len(header) > _MAX_NAMED:
             parts.append(f"sets {len(header) - _MAX_NAMED} more fields")
@@ -65,6 +67,11 @@ class Fix:
         for (kind, field), times in fields.items():
             parts.append(f"mends {field} of {times} {kind if times > 1 else kind[:-1]}")
         return ", ".join(parts)
+
+
+def _is_list(change: Change) -> bool:
+    """Whether a change sets or removes a whole list or block."""
+    return change.action != "append" and len(change.path) == 1
 
 
 def joined(fixes: Iterable[Fix]) -> list[Fix]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
@@ -46,12 +46,16 @@ _Block = TypeVar("_Block", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class PlanDefaults:
-    """What was asked for: taken for what a document leaves out, and for nothing else."""
+    """What was asked for: taken for what a document leaves out, and for nothing else.
+
+    `assumed`: why a field (`workload.input_tokens`) has the value that it has, where nobody asked for one.
+    """
 
     model: ModelBlock | None = None
     hardware: HardwareBlock | None = None
     workload: WorkloadBlock | None = None
     precision: PrecisionBlock | None = None
+    assumed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,18 @@ class PlanIntent:
         )
 
 
-def read_intent(view: PlanView, defaults: PlanDefaults | None = None) -> PlanIntent:
-    """The intent of the document behind `view`; `defaults` stand in for what the document leaves out. Never raises."""
+def read_intent(view: PlanView, defaults: PlanDefaults | None = None, *, keep_strategy: bool = False) -> PlanIntent:
+    """The intent of the document behind `view`; `defaults` stand in for what the document leaves out. Never raises.
+
+    `keep_strategy`: what the strategy block states holds whatever the graph shows.
+    """
     notes = Notes()
     header = _HeaderReader(view, defaults or PlanDefaults(), notes)
     model, architecture = header.model() or (None, None)
     devices = read_devices(view)
-    strategy = None if architecture is None else read_strategy(view, architecture, devices, notes)
+    strategy = None
+    if architecture is not None:
+        strategy = read_strategy(view, architecture, devices, notes, keep_strategy=keep_strategy)
     hardware = header.hardware(1 if strategy is None else gpu_count(strategy))
     return PlanIntent(
         model=model,
@@ -245,7 +254,9 @@ class _HeaderReader:
         asked: dict[str, Any] = {} if default is None else default.model_dump(mode="json", exclude_defaults=True)
         for name, value in asked.items():
             if name not in stated:
-                self.notes.complete(f"{where}.{name}", value, "the request")
+                path = f"{where}.{name}"
+                reason = self.asked.assumed.get(path)
+                self.notes.complete(path, value, "the request" if reason is None else f"assumed: {reason}")
         return {**asked, **stated}
 
     def _block(self, model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block | None:

@@ -46,13 +46,21 @@ class Notes:
 
 
 def read_strategy(
-    view: PlanView, architecture: Architecture, devices: tuple[ReplicaDevices, ...], notes: Notes
+    view: PlanView,
+    architecture: Architecture,
+    devices: tuple[ReplicaDevices, ...],
+    notes: Notes,
+    *,
+    keep_strategy: bool = False,
 ) -> Strategy | None:
-    """Both phases with the number of replicas; `None` where neither strategy nor graph says a degree."""
-    phases = _phases(view, architecture, notes)
+    """Both phases with the number of replicas; `None` where neither strategy nor graph says a degree.
+
+    `keep_strategy`: what the strategy block states holds whatever the graph shows.
+    """
+    phases = _phases(view, architecture, notes, keep_strategy=keep_strategy)
     if not phases:
         return None
-    counts = _sides(view, phases, devices)
+    counts = _sides(view, phases, devices, keep_strategy=keep_strategy)
     if counts is not None:
         sides = {phase: phases[phase].model_copy(update={"replicas": counts[phase]}) for phase in PHASES}
         found = Strategy(dp=sum(counts.values()), gpu_count=1, prefill=sides["prefill"], decode=sides["decode"])
@@ -60,14 +68,16 @@ def read_strategy(
         notes.complete("strategy", words, "replicas apart")
     else:
         found = Strategy(dp=1, gpu_count=1, prefill=phases["prefill"], decode=phases["decode"])
-        found = found.model_copy(update={"dp": _dp(view, gpu_count(found))})
+        found = found.model_copy(update={"dp": _dp(view, gpu_count(found), keep_strategy=keep_strategy)})
     return found.model_copy(update={"gpu_count": gpu_count(found)})
 
 
-def _phases(view: PlanView, architecture: Architecture, notes: Notes) -> dict[Phase, PhaseStrategy]:
+def _phases(
+    view: PlanView, architecture: Architecture, notes: Notes, *, keep_strategy: bool
+) -> dict[Phase, PhaseStrategy]:
     """The degrees of both phases; a phase of which nothing is said takes the other's."""
     found: dict[Phase, PhaseStrategy] = {}
-    claims = {phase: claims_of(view, phase) for phase in PHASES}
+    claims = {phase: claims_of(view, phase, keep_strategy=keep_strategy) for phase in PHASES}
     conditions = replace(conditions_of(view) or Conditions(architecture), architecture=architecture)
     for phase, other in _PAIRS:
         if not claims[phase].are_none:
@@ -135,7 +145,11 @@ def _completed(own: PhaseClaims, degrees: dict[str, Any], conditions: Conditions
 
 
 def _sides(
-    view: PlanView, phases: Mapping[Phase, PhaseStrategy], devices: tuple[ReplicaDevices, ...]
+    view: PlanView,
+    phases: Mapping[Phase, PhaseStrategy],
+    devices: tuple[ReplicaDevices, ...],
+    *,
+    keep_strategy: bool,
 ) -> dict[Phase, int] | None:
     """Replicas of each kind where prefill and decode are apart; `None` where replicas serve both.
 
@@ -147,6 +161,8 @@ def _sides(
         count = as_int(as_mapping(view.strategy.get(phase)).get("replicas"))
         if count is not None and 1 <= count <= MOST_DEVICES:
             declared[phase] = count
+    if keep_strategy and len(declared) == len(PHASES):
+        return declared
     # A replica of which no stage is left shows nothing.
     shown: dict[Phase, int] = {
         phase: sum(list(replica.phases) == [phase] and bool(replica.phases[phase]) for replica in devices)
@@ -186,11 +202,11 @@ def _agreeing_counts(
             yield counts
 
 
-def _dp(view: PlanView, width: int) -> int:
+def _dp(view: PlanView, width: int, *, keep_strategy: bool) -> int:
     """Replicas: those of the graph, or the declared ones where there are fewer and the GPU count agrees with these."""
     declared, shown = as_int(view.strategy.get("dp")), len(root_replicas(view))
     if declared is not None and DEGREE.hold(declared):
-        if declared == len(view.replicas):
+        if declared == len(view.replicas) or keep_strategy:
             return declared
         agrees = as_int(view.strategy.get("gpu_count")) in (None, declared * width)
         # A construction may name a fan-out that a graph of one replica does not have.

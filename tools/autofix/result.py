@@ -125,26 +125,42 @@ class FixResult(Frozen):
         except ValidationError:
             return None
 
+    @cached_property
+    def undone(self) -> tuple[str, ...]:
+        """The `strategy_changes` of what the strategy block stated and the graph did not show: the graph was kept.
+
+        Repair with `keep_strategy` rebuilds the graph for what was stated.
+        """
+        if self.replanned is not None or not self.valid:
+            return ()
+        return tuple(strategy_changes(self.read, self.document, only_decided=True))
+
     @model_serializer(mode="wrap")
     def _as_plan(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {"plan" if name == "document" else name: value for name, value in handler(self).items()}
 
 
-def strategy_changes(read: Mapping[str, Any] | None, plan: Mapping[str, Any] | None) -> Iterator[str]:
+def strategy_changes(
+    read: Mapping[str, Any] | None, plan: Mapping[str, Any] | None, *, only_decided: bool = False
+) -> Iterator[str]:
     """One line for each decision that differs: `prefill tp_ffn 8 -> 1`, `dp 2 -> 1`; none where there is no plan.
 
-    What was left out and is what the format takes for left out is no change. It never raises.
+    What was left out and is what the format takes for left out is no change. `only_decided`: of what was stated,
+    without the number of GPUs, which follows from the rest. It never raises.
     """
     if plan is None:
         return
     before, after = as_mapping((read or {}).get("strategy")), as_mapping(plan.get("strategy"))
-    yield from _change("dp", before.get("dp"), after.get("dp"), left_out=1)
-    if before.get("gpu_count") is not None:
-        yield from _change("gpu_count", before["gpu_count"], after.get("gpu_count"), left_out=None)
+    fields = [("dp", before.get("dp"), after.get("dp"), 1)]
+    if before.get("gpu_count") is not None and not only_decided:
+        fields.append(("gpu_count", before["gpu_count"], after.get("gpu_count"), None))
     for phase in PHASES:
         old, new = as_mapping(before.get(phase)), as_mapping(after.get(phase))
         for name in PhaseStrategy.model_fields:
-            yield from _change(f"{phase} {name}", old.get(name), new.get(name), left_out=_LEFT_OUT.get(name))
+            fields.append((f"{phase} {name}", old.get(name), new.get(name), _LEFT_OUT.get(name)))
+    for what, stated, found, left_out in fields:
+        if stated is not None or not only_decided:
+            yield from _change(what, stated, found, left_out=left_out)
 
 
 def _change(what: str, before: object, after: object, *, left_out: object) -> Iterator[str]:

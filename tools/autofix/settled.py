@@ -31,11 +31,15 @@ _WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "Red
 
 @dataclass(frozen=True, slots=True)
 class PhaseClaims:
-    """All that says something of one phase: its block of the strategy, and its branches in the graph."""
+    """All that says something of one phase: its block of the strategy, and its branches in the graph.
+
+    `keep_strategy`: what is declared holds whatever the graph shows.
+    """
 
     phase: Phase
     block: Mapping[str, Any]
     branches: Sequence[PhaseDegrees]
+    keep_strategy: bool = False
 
     @property
     def are_none(self) -> bool:
@@ -55,7 +59,7 @@ class PhaseClaims:
         """The degree that was meant, `other` being the other phase; `None` where nothing says one."""
         declared = self.declared(name)
         shown = usual_value(self.readings(name), declared)
-        if declared is None or shown is None or declared == shown:
+        if declared is None or shown is None or declared == shown or self.keep_strategy:
             return shown if declared is None else declared
         return declared if self._outweighs(name, declared, shown, other) else shown
 
@@ -79,13 +83,15 @@ class PhaseClaims:
         stated = self.block.get("sp_kind")
         declared: Exchange | None = stated if stated in ("ulysses", "all_gather") else None
         shown = usual_exchange(self.readings("sp"))
-        return declared if shown is None or shown == (declared or "all_gather") else shown
+        if shown is None or shown == (declared or "all_gather") or (declared and self.keep_strategy):
+            return declared
+        return shown
 
 
-def claims_of(view: PlanView, phase: Phase) -> PhaseClaims:
+def claims_of(view: PlanView, phase: Phase, *, keep_strategy: bool = False) -> PhaseClaims:
     """All that the document behind `view` says of one phase."""
     branches = [phase_degrees(view, found) for found in view.phases if found.phase == phase and found.stages]
-    return PhaseClaims(phase, as_mapping(view.strategy.get(phase)), branches)
+    return PhaseClaims(phase, as_mapping(view.strategy.get(phase)), branches, keep_strategy)
 
 
 def _has_all_shards(operator: NodeView) -> bool:
@@ -131,6 +137,10 @@ def settled_cut(claims: PhaseClaims, other: PhaseClaims, total: int) -> Cut | No
     stated = stage_sizes(claims.block.get("stage_layers"))
     stated = stated if stated is not None and sum(stated) == total else None
     declared_pp = claims.declared("pp")
+    if claims.keep_strategy and declared_pp is not None and declared_pp <= total:
+        cuts = Counter({cut: votes for cut, votes in cuts.items() if len(cut) == declared_pp})
+        if stated is not None or not cuts:
+            return stated if stated is not None else even_cut(total, declared_pp)
     if cuts:
         votes = cuts.copy()
         if stated is None and _of_one_replica(claims, other):
