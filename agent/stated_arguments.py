@@ -14,7 +14,6 @@ from typing import Any, Literal, TypedDict, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ..tools.catalog.config_file import read_config_file
-from ..tools.catalog.hardware import find_accelerator
 from ..tools.engines.names import KNOWN, known_engine
 from ..tools.errors import InputError, expect
 from ..tools.language.said import NO_ENGINE, OpenPrecisions, Said, SaidTrace, StatedPrecision
@@ -31,7 +30,7 @@ from ..tools.plan.document import (
 from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.strict_values import check_text, check_value
 from ..tools.traffic.trace import Trace, read_trace
-from .intent.cluster import said_hardware
+from .intent.cluster import named_accelerator, said_hardware
 from .intent.formats import said_weights
 from .stated_constraints import ConstraintArgument, stated_constraints
 
@@ -173,7 +172,7 @@ def _hardware(hardware: HardwareArgument | None) -> dict[str, Any]:
     block = checked(HardwareBlock, hardware, "hardware")
     fields = block.model_dump(exclude={"accelerator"}, exclude_none=True)
     if isinstance(block.accelerator, str):
-        return {**fields, "accelerator": find_accelerator(block.accelerator).id}
+        return {**fields, **named_accelerator(block.accelerator)}
     return {**fields, "accelerator_object": block.accelerator}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...tools.errors import InputError
@@ -17,11 +18,12 @@ _FIELDS = frozenset({"accelerator", "nodes", "gpus_per_node", "gpus"})
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`NODESxGPUS:ACCELERATOR` as read; `accelerator` is a catalogue id."""
+    """`NODESxGPUS:ACCELERATOR` as read; `accelerator` is a catalogue id, `assumed` why its variant was taken."""
 
     nodes: int
     gpus_per_node: int
     accelerator: str
+    assumed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_cluster(text: str) -> Cluster:
@@ -33,13 +35,24 @@ def read_cluster(text: str) -> Cluster:
     match = _CLUSTER.fullmatch(text)
     if match is None or int(match[1]) < 1 or int(match[2]) < 1:
         raise InputError(f"{text[:300]!r} is not NODESxGPUS:ACCELERATOR, as in 2x8:h100-sxm")
-    from ...tools.catalog.hardware import find_accelerator
-
     try:
-        accelerator = find_accelerator(match[3].strip()).id
+        fields = named_accelerator(match[3].strip())
     except InputError as error:
         raise InputError(f"{error} (`shardwright hardware` lists them)") from None
-    return Cluster(int(match[1]), int(match[2]), accelerator)
+    return Cluster(int(match[1]), int(match[2]), **fields)
+
+
+def named_accelerator(name: str) -> dict[str, Any]:
+    """The fields of `Said` that an accelerator's name states.
+
+    Raises:
+        InputError: the catalogue has none of this name.
+    """
+    from ...tools.catalog.hardware import find_accelerator, variant_taken
+
+    found = find_accelerator(name)
+    variant = variant_taken(name, found)
+    return {"accelerator": found.id, "assumed": {} if variant is None else {"accelerator": variant}}
 
 
 def said_hardware(text: str) -> dict[str, Any]:
@@ -50,16 +63,17 @@ def said_hardware(text: str) -> dict[str, Any]:
     """
     if ":" in text:
         cluster = read_cluster(text)
-        return {name: getattr(cluster, name) for name in ("nodes", "gpus_per_node", "accelerator")}
-    from ...tools.catalog.hardware import find_accelerator
+        return {name: getattr(cluster, name) for name in ("nodes", "gpus_per_node", "accelerator", "assumed")}
+    from ...tools.catalog.hardware import find_accelerator, variant_taken
     from ...tools.language.merge import stated_fields
     from ...tools.language.request import read_words
 
     said = read_words(text)
     fields = stated_fields(said)
     if not (_FILE.search(text) or said.unread or said.constraints) and "accelerator" in fields.keys() <= _FIELDS:
-        return fields
+        variant = variant_taken(said.words.get("accelerator", ""), find_accelerator(fields["accelerator"]))
+        return {**fields, "assumed": {} if variant is None else {"accelerator": variant}}
     try:
-        return {"accelerator": find_accelerator(text).id}
+        return named_accelerator(text)
     except InputError:
         raise InputError(f"{text[:300]!r} is no hardware; write {_FORMS}") from None

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
-from ...tools.catalog.hardware import find_accelerator
+from ...tools.catalog.hardware import find_accelerator, variant_taken
 from ...tools.catalog.models import ModelEntry, is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
@@ -63,8 +63,9 @@ def complete(*said: Said) -> Intent:
     notes = _Notes()
     if merged.model is not None and not is_name_of(merged.model, entry):
         notes.assume("model", entry.name, read_as(merged.model, entry))
-    for name, reason in merged.assumed.items():
-        notes.assume(name, _plain(getattr(merged, name)), reason)
+    for name, reason in {**_variant(merged), **merged.assumed}.items():
+        field_name = "hardware.accelerator" if name == "accelerator" else name
+        notes.assume(field_name, _plain(getattr(merged, name)), reason)
     choices = _choices(merged, notes)
     accelerator = None if choices else _accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
@@ -109,6 +110,15 @@ def complete(*said: Said) -> Intent:
         unread=merged.unread,
         trace=None if trace is None else beside_peak(trace.description, trace.peak, merged.request_rate, "planned"),
     )
+
+
+def _variant(said: Said) -> dict[str, str]:
+    """Why the variant of the accelerator was taken, where its words leave that open."""
+    words = said.words.get("accelerator")
+    if said.accelerator is None or said.accelerator_object is not None or words is None:
+        return {}
+    reason = variant_taken(words, find_accelerator(said.accelerator))
+    return {} if reason is None else {"accelerator": reason}
 
 
 def _plain(value: Any) -> Any:

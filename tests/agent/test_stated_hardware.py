@@ -8,7 +8,12 @@ import pytest
 
 import shardwright
 from shardwright.agent.cli.app import run
+from shardwright.agent.intent.cluster import said_hardware
+from shardwright.agent.intent.complete import complete
 from shardwright.tools.errors import InputError
+from shardwright.tools.language.brief import read_brief
+from shardwright.tools.language.request import read_request
+from shardwright.tools.language.said import Said
 
 SMALL: dict[str, Any] = {"model": "Llama-3.2-1B", "input_tokens": 512, "output_tokens": 32}
 CLUSTERS = [
@@ -67,3 +72,35 @@ def test_arguments_that_there_are_are_listed_once_and_each_can_be_given() -> Non
 def test_a_call_that_lacks_an_argument_names_the_function_and_what_it_takes() -> None:
     with pytest.raises(TypeError, match=r"export\(\): missing a required argument: 'to'; it takes document, to"):
         shardwright.export("plan.json")  # pyright: ignore[reportCallIssue]
+
+
+# What names hardware, the variant that is taken, and those that the words may mean as well.
+VARIANTS: list[tuple[str, str, str | None]] = [
+    ("8 A100", "a100-80gb-sxm", "a100-40gb-sxm, a100-40gb-pcie or a100-80gb-pcie"),
+    ("8 H100s", "h100-sxm", "h100-pcie or h100-nvl"),
+    ("8 A100-80GB", "a100-80gb-sxm", "a100-80gb-pcie"),
+    ("8 A100s with 80GB each", "a100-80gb-sxm", "a100-80gb-pcie"),
+    ("2 DGX A100", "a100-80gb-sxm", "a100-40gb-sxm"),
+    ("8 A100 80GB SXM", "a100-80gb-sxm", None),
+    ("2 DGX H100", "h100-sxm", None),
+    ("one p5.48xlarge", "h100-sxm", None),
+    ("4 h100-nvl", "h100-nvl", None),
+    ("8 H200", "h200-sxm", None),
+]
+
+
+@pytest.mark.parametrize(("words", "taken", "others"), VARIANTS)
+def test_a_variant_that_nobody_named_is_assumed_by_name(words: str, taken: str, others: str | None) -> None:
+    in_words = complete(read_request(f"Llama-3.1-8B on {words}"))
+    as_option = complete(Said(model="Llama-3.1-8B"), Said.model_validate(said_hardware(words)))
+    as_brief = complete(read_brief([("brief.md", f"# Llama-3.1-8B\n\nWe have {words}.")]))
+    for intent in (in_words, as_option, as_brief):
+        found = [one for one in intent.assumptions if one.field == "hardware.accelerator"]
+        assert intent.hardware is not None and intent.hardware.accelerator == taken
+        assert [one.value for one in found] == ([taken] if others else [])
+        assert all(one.reason.endswith(f"not {others}") for one in found)
+
+
+def test_a_card_that_a_later_statement_names_in_full_is_not_assumed() -> None:
+    intent = complete(read_request("Llama-3.1-8B on 8 A100"), Said(accelerator="a100-40gb-pcie"))
+    assert not [one for one in intent.assumptions if one.field == "hardware.accelerator"]

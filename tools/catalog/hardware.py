@@ -33,6 +33,7 @@ __all__ = [
     "read_accelerator_name",
     "singular",
     "system_sizes",
+    "variant_taken",
 ]
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
@@ -121,6 +122,22 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
         nearest = tuple(part.id for part in family) or _nearest(words.family)
         raise UnknownNameError("accelerator", written, nearest)
     return NamedAccelerator(found, found.typical_node_accelerators if words.is_system else None)
+
+
+def variant_taken(words: str, taken: Accelerator) -> str | None:
+    """Why `taken` is what `words` are read as, where they may mean another variant as well; else `None`."""
+    written = words.strip()
+    if written.lower() in _by_id() or machine_key(written) in _machines():
+        return None
+    cut = _names().cut(written)
+    name = next((one.words for one in mentions(written) if one.accelerator is not None), written)
+    family = _names().of_family(_names().cut(singular(name)).family)
+    form = _form(taken) if cut.is_system else cut.form
+    others = [part.id for part in family if part.id != taken.id and _fits(part, cut.memory_gb, form)]
+    if taken not in family or not others:
+        return None
+    rest = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    return f"“{written}” leaves the variant open: the usual one, not {rest}"
 
 
 def _fits(accelerator: Accelerator, memory_gb: str | None, form: str | None) -> bool:
