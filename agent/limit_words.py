@@ -20,6 +20,8 @@ from .languages.say import say
 
 # A limit with less than this share of itself to spare is called tight.
 TIGHT_SHARE = 0.05
+# Less than this is no share to spare that a figure would show.
+_NO_SHARE = 0.0005
 
 
 def limits_in_words(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tuple[str, ...]:
@@ -43,9 +45,22 @@ def _limit_text(workload: WorkloadBlock, limit: Limit, figures: RunFigures, esti
     )
     spare = spare_share(limit, figures.of(limit))
     if spare >= 0.0:
-        sentence = "tight, {spare:.1%} to spare" if spare < TIGHT_SHARE else "{spare:.0%} to spare"
-        text = f"{text}, {say(sentence, spare=spare)}"
+        text = f"{text}, {spare_text(spare)}"
     return f"{text}; {sureness(limit, figures, estimate)}"
+
+
+def spare_text(spare: float) -> str:
+    """What a limit that holds has to spare, as a share of it; nothing where there is none to speak of."""
+    if spare < _NO_SHARE:
+        return say("met with nothing to spare")
+    return say("tight, {spare:.1%} to spare" if spare < TIGHT_SHARE else "{spare:.0%} to spare", spare=spare)
+
+
+def without_room(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tuple[str, ...]:
+    """Names of the limits on times and tokens that hold with nothing to spare."""
+    figures = figures_of_estimate(estimate)
+    limits = [limit for limit in stated_limits(workload) if limit.field != "request_rate"]
+    return tuple(one.name for one in limits if 0.0 <= spare_share(one, figures.of(one)) < _NO_SHARE)
 
 
 def _rate_text(workload: WorkloadBlock, limit: Limit, figures: RunFigures) -> str:
@@ -90,7 +105,9 @@ def room_in_words(room: LoadRoom | None) -> Iterator[str]:
         return
     if room.missed_at is None:
         yield say(
-            "more load: every limit holds with {most} too ({times:g} times the load)", most=room.most, times=room.times
+            "more load: every limit holds with {most} too ({times:g} times the load; more was not tried)",
+            most=room.most,
+            times=room.times,
         )
         return
     missed = say("with {missed_at}: {missed}", missed_at=room.missed_at, missed="; ".join(room.missed))

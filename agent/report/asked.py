@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ...tools.plan.document import HardwareBlock, PolicyBlock, WorkloadBlock
     from ..intent.intent import Assumption
 
+_ASSUMED = " (assumed)"
+
 
 def hardware_text(hardware: HardwareBlock) -> str:
     """`2 nodes × 8 h100-sxm`."""
@@ -20,20 +22,31 @@ def hardware_text(hardware: HardwareBlock) -> str:
     return f"{count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {accelerator}"
 
 
-def workload_text(workload: WorkloadBlock, *, as_many_as_hold: bool = False) -> str:
-    """`2,048 tokens in, 256 out, 3 requests/s at random, 1 request at once, for latency`.
+def workload_text(
+    workload: WorkloadBlock, assumptions: Sequence[Assumption] = (), *, as_many_as_hold: bool = False
+) -> str:
+    """`2,048 tokens in, 256 out, 3 requests/s at random, 1 request at once (assumed), planned for latency`.
 
-    `as_many_as_hold`: the number of requests at once was left open.
+    What nobody said by the `assumptions` is marked. `as_many_as_hold`: the number of requests at once was left open.
     """
-    requests = (
-        "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
-    )
+    is_assumed = any(one.field == "objective" for one in assumptions)
     limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
     unlimited = ", no limit stated" if limits == (None, None, None) else ""
-    return (
-        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out{_spread_text(workload)}, {requests}, "
-        f"planned for {workload.objective}{unlimited}"
-    )
+    load = load_text(workload, assumptions, as_many_as_hold=as_many_as_hold)
+    return f"{load}, planned for {workload.objective}{_ASSUMED if is_assumed else ''}{unlimited}"
+
+
+def load_text(workload: WorkloadBlock, assumptions: Sequence[Assumption], *, as_many_as_hold: bool = False) -> str:
+    """`workload_text` without what it is planned for."""
+    assumed = {one.field: one.value for one in assumptions}
+    spread = _spread_text(workload)
+    sides = ["", ""] if spread_of(workload) else [_ASSUMED * (f"{side}_tokens" in assumed) for side in ("input", "output")]
+    if all(sides):
+        sides = ["", " (both assumed)"]
+    requests = "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
+    if "concurrency" in assumed and not as_many_as_hold:
+        requests += _ASSUMED if assumed["concurrency"] is not None else " (the most that hold)"
+    return f"{workload.input_tokens:,} tokens in{sides[0]}, {workload.output_tokens:,} out{sides[1]}{spread}, {requests}"
 
 
 def _spread_text(workload: WorkloadBlock) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...tools.engines.names import ENGINES
 from ...tools.plan.describe import describe
-from .asked import assumption_section, constraint_lines, hardware_text, workload_text
+from .asked import assumption_section, constraint_lines, hardware_text, load_text, workload_text
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
 from .plan import figures_text
@@ -44,7 +44,10 @@ def _head(found: Imported) -> Iterator[str]:
         f"{count_text(found.servers, 'server')} of {engine}"
     )
     yield from found.caveats
-    yield workload_text(plan.workload)
+    if any(one.field == "objective" for one in found.assumptions):
+        yield f"Judged under {load_text(plan.workload, found.assumptions)}"
+    else:
+        yield workload_text(plan.workload, found.assumptions)
     precision = plan.precision
     used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
     of = f" of {owned}" if owned != used else ""

@@ -31,7 +31,7 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
         on = _wanted_hardware(intent)
         lines += [
             f"Asked for: {intent.model.name}{on}",
-            workload_text(intent.workload, as_many_as_hold=intent.concurrency_open),
+            workload_text(intent.workload, intent.assumptions, as_many_as_hold=intent.concurrency_open),
             *percentile_notes(intent.workload),
         ]
     if result.report is not None:

@@ -107,7 +107,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += read_as_lines(result.report.assumptions)
         lines += open_hardware_lines(result.report.assumptions)
-    lines.append(workload_text(plan.workload))
+    lines.append(workload_text(plan.workload, () if result.report is None else result.report.assumptions))
     gpus = plan.strategy.gpu_count
     used = f"Uses {count_text(gpus, 'GPU')}{_of_cluster(result, plan)}"
     precision = plan.precision
@@ -125,7 +125,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines += range_lines(result.estimate.ranges)
         lines += _p90_lines(plan.workload, result.estimate)
     report = result.report
-    limits = [_limits_section(report)] if report is not None else []
+    limits = [_limits_section(report, plan.workload, result.estimate)] if report is not None else []
     estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
     return [section("", *lines), *limits, layout_section(plan), *estimated]
 
@@ -166,9 +166,12 @@ def figures_text(estimate: PerformanceEstimate) -> str:
     )
 
 
-def _limits_section(report: PlanReport) -> Section:
+def _limits_section(report: PlanReport, workload: WorkloadBlock, estimate: PerformanceEstimate | None) -> Section:
+    from ..limit_words import without_room
+
+    bare = () if estimate is None else without_room(workload, estimate)
     title = "Limits: all hold" if report.limits_met else "Limits: NOT all hold"
-    return section(title, Bullets(report.limits))
+    return section(f"{title}, {' and '.join(bare)} with nothing to spare" if bare else title, Bullets(report.limits))
 
 
 def stated_sections(stated: StatedStrategyVerdict) -> list[Section]:

@@ -91,7 +91,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     if answer.on_fewer is not None:
         yield answer.on_fewer
     yield from left_out_lines(answer.left_out)
-    yield _load_text(asked, best)
+    yield _load_text(answer, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""
     yield f"{_formats_text(asked, best)}; {_memory_text(asked.policy)}{relaxed}"
     yield from constraint_lines(asked.policy)
@@ -126,10 +126,11 @@ def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
     return f"{chosen} (the best of {searched})" if best is not None else f"Number formats searched: {searched}"
 
 
-def _load_text(asked: AskedFor, best: Candidate | None) -> str:
+def _load_text(answer: SearchAnswer, best: Candidate | None) -> str:
+    asked, assumed = answer.request, answer.assumptions
     if asked.concurrency_open and best is not None:
-        return workload_text(asked.workload.model_copy(update={"concurrency": best.concurrency}))
-    return workload_text(asked.workload, as_many_as_hold=asked.concurrency_open)
+        return workload_text(asked.workload.model_copy(update={"concurrency": best.concurrency}), assumed)
+    return workload_text(asked.workload, assumed, as_many_as_hold=asked.concurrency_open)
 
 
 def limit_texts(workload: WorkloadBlock) -> Iterator[str]:

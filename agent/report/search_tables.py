@@ -109,14 +109,14 @@ def _remark(candidate: Candidate, workload: WorkloadBlock) -> str:
 
 def _tight_limits(candidate: Candidate, workload: WorkloadBlock) -> Iterator[str]:
     from ...tools.performance.limits import spare_share, stated_limits
-    from ..limit_words import TIGHT_SHARE
+    from ..limit_words import TIGHT_SHARE, spare_text
 
     means = {"TTFT": candidate.ttft_ms, "TPOT": candidate.tpot_ms, "output tokens/s": candidate.output_tokens_per_s}
     for limit in stated_limits(workload):
         name = limit.name if limit.statistic == "mean" else f"{limit.name} {limit.statistic}"
         figure = candidate.limited_ms.get(name, means.get(name))
         if figure is not None and 0.0 <= (spare := spare_share(limit, figure)) < TIGHT_SHARE:
-            yield f"tight: {name} has {spare:.1%} to spare"
+            yield f"{name}: {spare_text(spare)}"
 
 
 def front_section(answer: SearchAnswer) -> Section:

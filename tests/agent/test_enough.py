@@ -79,6 +79,8 @@ def test_a_limit_that_just_holds_is_marked_with_how_sure_that_is() -> None:
         r"TPOT \(mean\) [\d.]+ ms of at most [\d.]+ ms, tight, 0\.[45]% to spare; may be missed: the", report
     )
     assert re.search(r"more load: no room, with 42 requests at once: TPOT [\d.]+ ms exceeds", report)
+    bare = report_of(f"{load}, TPOT under {free.estimate.latency.tpot_ms * 1.0001:.5f} ms")
+    assert "Limits: all hold, TPOT with nothing to spare" in bare and "ms, met with nothing to spare; may be" in bare
     roomy = report_of(f"{load}, TPOT under {free.estimate.latency.tpot_ms * 2:.3f} ms")
     assert re.search(r"TPOT \(mean\) [\d.]+ ms of at most [\d.]+ ms, 50% to spare; ", roomy) and "tight" not in roomy
 
