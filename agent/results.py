@@ -63,12 +63,29 @@ class Asked(Sparse):
     proposals: int
 
 
+# Whose plan stands where the model did not answer.
+_AUTHORS = {
+    "model": "model's last valid one",
+    "model_repaired": "model's last valid one, repaired",
+    "auto_fix": "one that auto-fix made of the model's last proposal",
+    "builtin": "built-in proposer's",
+}
+
+
 class ModelUse(Spent, Asked):
     """What a language model did for a plan, and what it took; `transcript_failure`: why the transcript is not whole."""
 
     fault: str | None = None
     transcript: str | None = None
     transcript_failure: str | None = None
+
+    @property
+    def silence(self) -> str | None:
+        """Why a model that was to be asked gave no answer, or none any more, and whose plan it is; `None`: it did."""
+        if self.status == "infeasible" or (self.turns and self.status != "endpoint_failed"):
+            return None
+        why = self.fault or "the time allowed was over before it was asked"
+        return f"{self.model}: {why}; the plan is the {_AUTHORS[self.plan_from]}"
 
 
 class PlanReport(Frozen):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..agent import Agent
     from ..intent.intent import Intent
     from ..reading.reader import ModelReader
-    from ..results import ModelUse, PlanResult
+    from ..results import PlanResult
 
 # Strategies that the report of a plan for a mix lists.
 MIXES_SHOWN = 5
@@ -52,8 +52,8 @@ def plan_command(
       shardwright plan --brief requirements.md -o plan.json
 
     The exit status is 0 with a valid plan, 1 without, or with --strict where words were not acted on. Where --proposer
-    llm asked for a language model that did not answer it is 3, beside the plan of the built-in proposer; with auto a
-    line on standard error says so.
+    llm asked for a language model that did not answer it is 3, beside the plan of the built-in proposer; with auto the
+    first lines say so, and it is 1 with --strict.
     """
     check_places({"-o": output, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
     agent, reader = agent_of(options)
@@ -66,8 +66,7 @@ def plan_command(
         with within(options["time_limit"]):
             return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:
-        must_answer = options["proposer"] == "llm"
-        status = _by_model(agent, intent, request, output, output_format, reader, must_answer=must_answer)
+        status = _by_model(agent, intent, request, output, output_format, reader, options)
         return status or int(options["strict"] and bool(intent.unread))
     if options["transcript"] is not None:
         click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
@@ -91,13 +90,12 @@ def _by_model(
     output: Path | None,
     output_format: str,
     reader: ModelReader | None,
-    *,
-    must_answer: bool,
+    options: dict[str, Any],
 ) -> int:
     """Plan with a language model. That it did not answer is said beside the plan that there is.
 
     Raises:
-        ServiceError: it did not, and it `must_answer`: nobody but a model was to propose.
+        ServiceError: it did not, and nobody but a model was to propose.
         InputError: the transcript could not be written.
     """
     result = agent.run_intent(intent, request_text(request) or "", reader)
@@ -105,31 +103,14 @@ def _by_model(
     use = None if result.report is None else result.report.model_use
     if use is None:
         return result.exit_status
-    silence = _silence(use)
+    silence = use.silence
     if use.transcript_failure is not None:
         raise InputError("; ".join(filter(None, (use.transcript_failure, silence))))
-    if silence is not None and must_answer:
+    if silence is not None and options["proposer"] == "llm":
         raise ServiceError(silence)
     if silence is not None:
         click.echo(f"shardwright plan: {one_line(silence)}", err=True)
-    return result.exit_status
-
-
-def _silence(use: ModelUse) -> str | None:
-    """Why a model that was to be asked gave no answer, or none any more; `None` where it did."""
-    if use.status == "infeasible" or (use.turns and use.status != "endpoint_failed"):
-        return None
-    why = use.fault or "the time allowed was over before it was asked"
-    return f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
-
-
-# Whose plan stands where the model did not answer, as the line on stderr says it.
-_AUTHORS = {
-    "model": "model's last valid one",
-    "model_repaired": "model's last valid one, repaired",
-    "auto_fix": "one that auto-fix made of the model's last proposal",
-    "builtin": "built-in proposer's",
-}
+    return result.exit_status or int(options["strict"] and silence is not None)
 
 
 def _deliver(result: PlanResult, output: Path | None, output_format: str) -> None:

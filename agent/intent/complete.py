@@ -335,7 +335,8 @@ def _length(said: Said, side: Side, notes: _Notes) -> int:
         return stated
     if said.lengths is not None and said.lengths.covers(side):
         mean = said.lengths.spread(1, 1).means[side == "output"]
-        return notes.assume(name, max(1, round(mean)), "the mean of the stated lengths")
+        whose = "stated" if said.trace is None else "trace's"
+        return notes.assume(name, max(1, round(mean)), f"the mean of the {whose} lengths")
     span: tuple[int, int] | None = getattr(said, f"{name}_range")
     if span is not None:
         return notes.assume(name, span[1], f"a range of {span[0]} to {span[1]} was stated: planned for its upper end")
@@ -357,7 +358,7 @@ def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
         if said.arrivals is not None:
             check_arrivals(said.arrivals, said.request_rate)
     except PydanticCustomError as error:
-        raise refusal(said, error.message()) from None
+        raise refusal(said, error.message() + ", or leave out the trace" * (said.trace is not None)) from None
 
 
 def _objective(said: Said, notes: _Notes) -> Objective:

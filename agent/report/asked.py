@@ -12,6 +12,7 @@ from .text import NONE, Block, Bullets, Column, Section, Table, count_text, sect
 if TYPE_CHECKING:
     from ...tools.plan.document import HardwareBlock, PolicyBlock, WorkloadBlock
     from ..intent.intent import Assumption
+    from ..results import ModelUse
 
 _ASSUMED = " (assumed)"
 
@@ -40,13 +41,16 @@ def load_text(workload: WorkloadBlock, assumptions: Sequence[Assumption], *, as_
     """`workload_text` without what it is planned for."""
     assumed = {one.field: one.value for one in assumptions}
     spread = _spread_text(workload)
-    sides = ["", ""] if spread_of(workload) else [_ASSUMED * (f"{side}_tokens" in assumed) for side in ("input", "output")]
+    sides = [_ASSUMED * (name in assumed and spread_of(workload) is None) for name in ("input_tokens", "output_tokens")]
     if all(sides):
         sides = ["", " (both assumed)"]
-    requests = "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
-    if "concurrency" in assumed and not as_many_as_hold:
+    lengths = f"{workload.input_tokens:,} tokens in{sides[0]}, {workload.output_tokens:,} out{sides[1]}{spread}"
+    if as_many_as_hold:
+        return f"{lengths}, as many requests as hold"
+    requests = f"{count_text(workload.concurrency, 'request')} at once"
+    if "concurrency" in assumed:
         requests += _ASSUMED if assumed["concurrency"] is not None else " (the most that hold)"
-    return f"{workload.input_tokens:,} tokens in{sides[0]}, {workload.output_tokens:,} out{sides[1]}{spread}, {requests}"
+    return f"{lengths}, {requests}"
 
 
 def _spread_text(workload: WorkloadBlock) -> str:
@@ -96,6 +100,11 @@ def trace_lines(trace: str | None) -> Iterator[str]:
     """Of which trace the requests are, and what of it is planned for: the first lines of a report."""
     if trace is not None:
         yield from trace.splitlines()
+
+
+def silence_lines(use: ModelUse | None) -> list[str]:
+    """That a language model was asked and did not answer, as one of the first lines of a report."""
+    return [] if use is None or use.silence is None else [f"No answer of the language model {use.silence}"]
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

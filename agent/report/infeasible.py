@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .asked import left_out_lines, not_acted_on_lines, read_as_lines, trace_lines, workload_text
+from .asked import left_out_lines, not_acted_on_lines, read_as_lines, silence_lines, trace_lines, workload_text
 from .search_tables import figures_line, strategy_text
 from .text import Bullets, Section, bytes_text, count_text, section
 
@@ -24,6 +24,7 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
     lines = [*trace_lines(None if result.report is None else result.report.trace)]
     lines += infeasible_lines(infeasible)
     if result.report is not None:
+        lines[1:1] = silence_lines(result.report.model_use)
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += read_as_lines(result.report.assumptions)
     intent = result.intent

@@ -19,6 +19,7 @@ from .asked import (
     not_acted_on_lines,
     open_hardware_lines,
     read_as_lines,
+    silence_lines,
     trace_lines,
     workload_text,
 )
@@ -103,6 +104,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     state = "Valid plan" if result.valid else "Plan with violations"
     lines = [*trace_lines(None if result.report is None else result.report.trace)]
     lines.append(f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}")
+    lines[1:1] = silence_lines(None if result.report is None else result.report.model_use)
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += read_as_lines(result.report.assumptions)

@@ -31,9 +31,21 @@ def test_a_model_that_never_answered_is_told_of(
         assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
     out, err = capsys.readouterr()
     assert out.count("Valid plan") == 1
+    assert "No answer of the language model m: http://127.0.0.1" in " ".join(out.splitlines()[:3])
     assert len(err.splitlines()) == 1
     assert "m: http://127.0.0.1" in err
     assert "the plan is the built-in proposer's" in err
+
+
+def test_under_strict_the_built_in_plan_in_place_of_a_models_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHARDWRIGHT_LLM_ATTEMPTS", "1")
+    asked = ("--reader", "rules", "--llm-url", "http://127.0.0.1:1/v1", "--llm-model", "m")
+    assert run(["plan", SMALL, *asked]) == 0
+    assert run(["plan", SMALL, *asked, "--strict"]) == 1
+    assert run(["plan", SMALL, *asked, "--strict", "--proposer", "llm"]) == 3
+    assert capsys.readouterr().out.count("Valid plan") == 3
 
 
 def test_the_end_of_the_time_hides_no_silence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,3 +66,22 @@ def test_over_a_wire_a_trace_is_its_text_and_never_a_path(tmp_path: Path) -> Non
             ask.run(ask.question({**small, "trace": str(path)}), None)
         with pytest.raises(InputError, match="no file is opened here"):
             search(**small, trace=path)
+
+
+@pytest.mark.parametrize(
+    ("words", "unacted"),
+    [
+        ("3k in / 100 out", ("3k in", "100 out")),
+        ("prompts of 1k to 4k", ("prompts of 1k to 4k",)),
+        ("prompts p50 1k, p95 8k", ("1k, 8k",)),
+        ("4 users", ()),
+    ],
+)
+def test_lengths_in_words_beside_a_trace_are_not_acted_on_and_said_to_be(words: str, unacted: tuple[str, ...]) -> None:
+    trace = trace_of_text("\n".join(azure_lines(50)))
+    result = plan(f"Llama-3.2-1B on 1 H100, {words}", trace=trace)
+    assert result.report is not None and result.plan is not None
+    assert result.plan.workload.lengths == trace.lengths
+    assert [one.partition(": the trace has")[0] for one in result.report.not_acted_on] == [f"{one!r}" for one in unacted]
+    reasons = {one.field: one.reason for one in result.report.assumptions}
+    assert reasons["input_tokens"] == "the mean of the trace's lengths"

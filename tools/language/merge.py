@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..plan.lengths import RequestLengths, Side
@@ -34,8 +34,10 @@ def merge_said(said: Sequence[Said]) -> Said:
     words: dict[str, str] = {}
     assumed: dict[str, str] = {}
     readings: list[str] = []
+    unread = [note for one in said for note in one.unread]
     for one in said:
         stated = stated_fields(one)
+        unread += _beside_trace(values, words) if "trace" in stated else ()
         # "As few as do" leaves the number that there is.
         changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
         dropped = {name for group in changed for name in group - stated.keys()}
@@ -63,7 +65,7 @@ def merge_said(said: Sequence[Said]) -> Said:
         constraints=merged_constraints(*(one.constraints for one in said)),
         words=words,
         assumed={name: reason for name, reason in assumed.items() if name in values},
-        unread=tuple(dict.fromkeys(note for one in said for note in one.unread)),
+        unread=tuple(dict.fromkeys(unread)),
         readings=(*dict.fromkeys(note for one in said for note in one.readings), *readings),
     )
 
@@ -79,6 +81,15 @@ def refusal(said: Said, reason: str) -> RequestError:
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )
     return RequestError(reason, understood)
+
+
+def _beside_trace(values: dict[str, Any], words: dict[str, str]) -> Iterator[str]:
+    """What was said of lengths before a trace that has its own, as what is not acted on."""
+    if "trace" in values:
+        return
+    for name in dict.fromkeys(name for names in _SIDES.values() for name in (*sorted(names), "lengths")):
+        if name in values:
+            yield f"{words.get(name, label(name))!r}: the trace has its own lengths; plan without it for these"
 
 
 def _outdated_lengths(values: dict[str, Any], stated: dict[str, Any]) -> set[str]:
