@@ -27,7 +27,7 @@ from .intent.intent import Assumption, Intent
 from .judged import judged
 from .limit_words import limits_in_words, room_in_words
 from .proposer import hardware_block, propose, search_request, with_concurrency
-from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen
+from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen, on_more
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated_arguments import (
     Arguments,
@@ -281,7 +281,7 @@ def _report(
         reason = (
             "no concurrency was stated: as few requests in flight as hold the stated rate"
             if proposal.request.fills_upwards
-            else "no concurrency was stated: the most requests that fit memory and hold every limit"
+            else "no concurrency was stated: as many as this strategy was found to hold in memory and every limit"
         )
         assumptions = [a for a in assumptions if a.field != "concurrency"]
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
@@ -303,6 +303,7 @@ def _report(
         explanation=explanation,
         hint=proposal.hint,
         on_fewer=proposal.on_fewer if proposal.note is None else None,
+        on_more=on_more(proposal),
         citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),
         readings=intent.readings,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..tools.language.said import OpenPrecisions
+from ..tools.performance.limits import stated_limits
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.plan.placement import is_disaggregated
@@ -66,6 +67,22 @@ def considered(result: SearchResult | SearchAnswer) -> str:
     return (
         f"{told}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts "
         "each behind those, over a limit, or among what is warned of"
+    )
+
+
+def on_more(proposal: Proposal) -> str | None:
+    """Which of the strategies that were simulated holds more requests at once than the best one, where that is open."""
+    request, best = proposal.request, proposal.chosen
+    if not request.concurrency_open or request.fills_upwards or not stated_limits(request.workload):
+        return None
+    holding = [one for one in proposal.result.candidates if one.feasible]
+    most = max(holding, key=lambda one: (one.concurrency, one.output_tokens_per_s or 0.0), default=best)
+    if most.concurrency <= best.concurrency:
+        return None
+    return (
+        "The most requests at once with which every limit holds, of the strategies that were simulated: "
+        f"{most.concurrency:,} by {named(most)} with {figures(most)}; the plan, the best for {request.workload.objective}, has "
+        f"{best.concurrency:,}"
     )
 
 

@@ -92,7 +92,7 @@ class PlanReport(Frozen):
     """How the plan came about. `model_use` is null where no language model was asked.
 
     `hint`: what a relaxation would gain. `explanation` holds it too. `on_fewer`: what fewer of the GPUs that were named
-    would do.
+    would do; `on_more`: what holds more requests at once than the plan, where their number was left open.
     """
 
     proposer: str
@@ -103,6 +103,7 @@ class PlanReport(Frozen):
     explanation: str
     hint: str | None = None
     on_fewer: str | None = None
+    on_more: str | None = None
     # What the person would have to allow, and what it would bring, as a language model asked the search.
     would_need: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()

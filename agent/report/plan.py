@@ -117,7 +117,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
     )
     if result.report is not None:
-        lines += [result.report.on_fewer] if result.report.on_fewer is not None else []
+        lines += filter(None, (result.report.on_fewer, result.report.on_more))
         lines += left_out_lines(result.report.left_out)
     if plan.policy.relaxations:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")

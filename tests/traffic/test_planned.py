@@ -82,6 +82,8 @@ def test_lengths_in_words_beside_a_trace_are_not_acted_on_and_said_to_be(words: 
     result = plan(f"Llama-3.2-1B on 1 H100, {words}", trace=trace)
     assert result.report is not None and result.plan is not None
     assert result.plan.workload.lengths == trace.lengths
-    assert [one.partition(": the trace has")[0] for one in result.report.not_acted_on] == [f"{one!r}" for one in unacted]
+    assert [one.partition(": the trace has")[0] for one in result.report.not_acted_on] == [
+        f"{one!r}" for one in unacted
+    ]
     reasons = {one.field: one.reason for one in result.report.assumptions}
     assert reasons["input_tokens"] == "the mean of the trace's lengths"

@@ -26,6 +26,7 @@ from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said
 from .model_files import claim_missing_file, claim_model_file, take_model_file
+from .most_load_words import read_most_load, settle_most_load
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import TAKEN, Page
@@ -144,6 +145,7 @@ def read_page(page: Page, claims: Claims) -> None:
     set_aside_instructions(page, claims)
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
+    read_most_load(page, claims)
     note_conditions(page, claims)
     set_aside_wishes(page, claims)
     read_relaxations(page, claims)
@@ -160,6 +162,7 @@ def read_page(page: Page, claims: Claims) -> None:
     _settle_open(claims)
     read_limits(page, claims)
     read_load(page, claims)
+    settle_most_load(claims)
     _resolve_shares(claims)
     if not claims.has("accelerator"):
         _refuse_unknown_part(page, claims)

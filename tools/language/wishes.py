@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .claims import Claims
+from .most_load_words import asks_most_load
 from .page import BOX, CARD, MODEL, RACK, Page, between, breaks_of
 from .quantities import find_quantities
 
@@ -45,7 +46,8 @@ def note_conditions(page: Page, claims: Claims) -> None:
     breaks = breaks_of(page.original, _SENTENCE_END)
     for match in _CONDITION.finditer(page.original):
         left, right = between(breaks, *match.span(), len(page.text))
-        if page.original[right : right + 1] == "?" or (claims.conditional and claims.conditional[-1][1] >= right):
+        is_question = page.original[right : right + 1] == "?" or asks_most_load(page.original, left, right)
+        if is_question or (claims.conditional and claims.conditional[-1][1] >= right):
             continue
         claims.conditional += ((left, right),)
         if _states(page.text[left:right]) or _NAMED.search(page.text, left, right):
