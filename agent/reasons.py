@@ -81,8 +81,8 @@ def on_more(proposal: Proposal) -> str | None:
         return None
     return (
         "The most requests at once with which every limit holds, of the strategies that were simulated: "
-        f"{most.concurrency:,} by {named(most)} with {figures(most)}; the plan, the best for {request.workload.objective}, has "
-        f"{best.concurrency:,}"
+        f"{most.concurrency:,} by {named(most)} with {figures(most)}; the plan, the best for "
+        f"{request.workload.objective}, has {best.concurrency:,}"
     )
 
 

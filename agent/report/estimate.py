@@ -102,6 +102,14 @@ def with_range(figure_: float | None, interval: Interval | None, text: Callable[
     return f"{text(figure_)} (90% range {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
 
 
+GROWS = "grows"
+
+
+def growing_line(tpot: str, rate: str) -> str:
+    """The figures of a run whose queue grows: those that are not of its length, and why there are no others."""
+    return f"the queue grows, so TTFT and end to end only grow: no steady figure · TPOT {tpot} · {rate}"
+
+
 def range_lines(ranges: Ranges | None) -> Iterator[str]:
     """What a range beside a figure is, where there is one."""
     if ranges is not None and any(value is not None for _, value in ranges):

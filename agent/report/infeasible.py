@@ -64,7 +64,10 @@ def infeasible_section(infeasible: Infeasible) -> Section:
 def _closest_text(closest: Candidate) -> str:
     """The strategy, what stands against it, and its figures where it fits into memory."""
     text = f"{strategy_text(closest)}, why not: {'; '.join(closest.why_not)}"
-    return text if closest.ttft_ms is None else f"{text}. It has {figures_line(closest)}"
+    if closest.ttft_ms is None:
+        return text
+    figures = figures_line(closest)
+    return f"{text}. {figures[0].upper() + figures[1:] if closest.queue_grows else f'It has {figures}'}"
 
 
 def _wanted_hardware(intent: Intent) -> str:

@@ -23,7 +23,7 @@ from .asked import (
     trace_lines,
     workload_text,
 )
-from .estimate import confidence, estimate_sections, range_lines, rate_text, with_range
+from .estimate import confidence, estimate_sections, growing_line, range_lines, rate_text, with_range
 from .infeasible import infeasible_sections
 from .layout import layout_section
 from .text import (
@@ -159,12 +159,16 @@ def _p90_lines(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterat
 def figures_text(estimate: PerformanceEstimate) -> str:
     """The figures that people ask for first, on one line."""
     latency, throughput, ranges = estimate.latency, estimate.throughput, estimate.ranges
-    return (
-        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)} · "
-        f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)} · "
-        f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
+    tpot = with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)
+    rate = (
         f"{with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} "
         f"({figure(throughput.output_tokens_per_s_per_gpu)} per GPU)"
+    )
+    if estimate.load.saturated:
+        return f"Mind: {growing_line(tpot, rate)}"
+    return (
+        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)} · TPOT {tpot} · "
+        f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · {rate}"
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .estimate import rate_text, with_range
+from .estimate import GROWS, growing_line, rate_text, with_range
 from .text import NONE, Column, Section, Table, bytes_text, count_text, figure, ms_text, section
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ _FIGURES = (
     Column("/GPU", figures=True),
     Column("memory", figures=True),
 )
-_LEGEND = "load: requests at once; tok/s: output tokens per second; memory: that of the fullest GPU."
+_LEGEND = (
+    "load: requests at once (grows: more come than are served); tok/s: output tokens per second; memory: that of the "
+    "fullest GPU."
+)
 
 
 def strategy_text(candidate: Candidate) -> str:
@@ -45,13 +48,15 @@ def figures_line(candidate: Candidate) -> str:
 
     per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
     ranges = candidate.ranges or Ranges()
+    on = f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
+    tpot = with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)
+    rate = f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU)"
+    if candidate.queue_grows:
+        return f"{growing_line(tpot, rate)} {on}"
     limited = "".join(f"{name} {ms_text(value)} · " for name, value in candidate.limited_ms.items())
     return (
         f"{limited}TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
-        f"TPOT {with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)} · "
-        f"end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
-        f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU) "
-        f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
+        f"TPOT {tpot} · end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · {rate} {on}"
     )
 
 
@@ -75,8 +80,8 @@ def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
         describe(candidate.strategy),
         *([] if candidate.precision is None else [precision_name(candidate.precision)]),
         str(candidate.gpus),
-        f"{candidate.concurrency:,}",
-        ms_of(candidate.ttft_ms),
+        GROWS if candidate.queue_grows else f"{candidate.concurrency:,}",
+        GROWS if candidate.queue_grows else ms_of(candidate.ttft_ms),
         ms_of(candidate.tpot_ms),
         figure_of(candidate.output_tokens_per_s),
         figure_of(candidate.output_tokens_per_s_per_gpu),

@@ -23,6 +23,7 @@ from .precision_words import FORMAT
 from .quantities import find_quantities
 from .request import list_unread
 from .spelling import corrected
+from .written_lengths import in_tokens
 
 _MODEL_KEY = re.compile(
     r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
@@ -81,7 +82,9 @@ class Document:
         for line in lines:
             text, slips = corrected(line.text)
             text, taken_back = with_corrected_figures(text)
-            for note in (*(f"{written!r} read as {meant!r}" for written, meant in slips), *taken_back):
+            text, lengths = in_tokens(text)
+            told = (*(f"{written!r} read as {meant!r}" for written, meant in slips), *taken_back, *lengths.values())
+            for note in told:
                 facts.reading(f"{note} ({line.statement.where})")
             page = Page(text)
             pages.append(page)

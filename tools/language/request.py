@@ -40,6 +40,7 @@ from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy
 from .wishes import note_conditions, set_aside_wishes
+from .written_lengths import assume_written, in_tokens
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
@@ -112,6 +113,7 @@ def read_words(text: str) -> Said:
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     mended, taken_back = with_corrected_figures(mended)
+    mended, written_lengths = in_tokens(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
     leave_unplanned(written, claims)
@@ -125,6 +127,7 @@ def read_words(text: str) -> Said:
     read_page(page, claims)
     claim_model_file(claims, file)
     claim_missing_file(page, claims)
+    assume_written(claims, written_lengths)
     claim_started(written, page, claims)
     list_unread(page, claims)
     return claims.said()

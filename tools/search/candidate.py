@@ -148,6 +148,8 @@ class Candidate(Sparse):
     limited_ms: dict[str, float] = Field(default_factory=dict[str, float])
     output_tokens_per_s: float | None = None
     output_tokens_per_s_per_gpu: float | None = None
+    # Requests come faster than they are served: TTFT and end to end are those of the run, and grow with its length.
+    queue_grows: bool = False
     # Those that come at a stated rate, where it is kept up with; what a token costs goes by them.
     served_tokens_per_s: float | None = None
     # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.

@@ -96,6 +96,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         limited_ms={f"{one.name} {one.statistic}": found.of(one) for one in limited},
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
+        queue_grows=times.saturated,
         served_tokens_per_s=served_tokens_per_s(request.workload, rate, saturated=times.saturated),
         memory_per_gpu_bytes=memory_bytes,
     )

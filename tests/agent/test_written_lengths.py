@@ -1,0 +1,39 @@
+"""Lengths in words or characters are read as so many tokens, and that is said as an assumption."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.intent.complete import complete
+from shardwright.agent.report.asked import workload_text
+from shardwright.tools.language.request import read_request
+
+CASES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "cases" / "written_lengths.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
+def test_a_length_of_writing_is_a_length_in_tokens_and_assumed(case: dict[str, Any]) -> None:
+    said = read_request(case["text"])
+    assert (said.input_tokens, said.output_tokens) == (case["input_tokens"], case["output_tokens"])
+    told = {name: reason for name, reason in said.assumed.items() if name.endswith("_tokens")}
+    assert sorted(told) == case["assumed"] and all(
+        "read as so many tokens: one for each" in one for one in told.values()
+    )
+    assert not said.unread
+
+
+def test_the_line_of_the_load_marks_it() -> None:
+    intent = complete(read_request("Qwen3-8B on 1 H100, 输入3000字, 200 tokens out, 4 users"))
+    assert workload_text(intent.workload, intent.assumptions).startswith("3,000 tokens in (assumed), 200 out, 4 req")
+
+
+@pytest.mark.parametrize("words", ["in 2 words: 1k tokens in", "1k tokens in, 800 字节", "on 4 H100, word for word"])
+def test_what_is_no_length_is_left_alone(words: str) -> None:
+    said = read_request(f"Qwen3-8B, {words}")
+    assert not said.assumed and not any("so many tokens" in one for one in said.readings)

@@ -1,0 +1,47 @@
+"""Lengths in words or characters of a text: they are read as so many tokens, which is said as an assumption."""
+
+from __future__ import annotations
+
+import re
+
+from .claims import Claims
+from .quantities import find_quantities
+
+_LEAST = 50  # "in 2 words" is no length
+_WRITTEN = re.compile(
+    r"(?P<number>(?<![A-Za-z\d.])\d{1,9}(?:[.,]\d{1,9}){0,3}\s?(?:k|百|千|万|百万)?)(?:\s?个|\s|-)?"
+    r"(?:(?P<hanzi>(?:中文|英文|汉)?字符?(?![节段幕体时]))|(?P<word>(?:english\s)?words?(?![a-z]))|"
+    r"(?P<letter>char(?:acter)?s?(?![a-z])))",
+    re.IGNORECASE,
+)
+_EACH = {
+    "hanzi": "one for each character, of which most tokenizers make fewer",
+    "word": "one for each word, of which tokenizers make more",
+    "letter": "one for each character, of which tokenizers make far fewer",
+}
+
+
+def in_tokens(text: str) -> tuple[str, dict[int, str]]:
+    """`text` with lengths of writing as so many tokens; for each number of them why."""
+    notes: dict[int, str] = {}
+
+    def replaced(match: re.Match[str]) -> str:
+        found = find_quantities(match["number"])
+        if not found or found[0].value < _LEAST:
+            return match.group()
+        notes[found[0].value] = f"{match.group().strip()!r} read as so many tokens: {_EACH[str(match.lastgroup)]}"
+        return f"{match['number'].rstrip()} tokens" + " " * match.group().endswith(" ")
+
+    return _WRITTEN.sub(replaced, text), notes
+
+
+def assume_written(claims: Claims, notes: dict[int, str]) -> None:
+    """Call lengths that were converted assumed."""
+    for name in ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range"):
+        claimed = claims.values.get(name)
+        for value in claimed if isinstance(claimed, tuple) else (claimed,):  # pyright: ignore[reportUnknownVariableType] - a range
+            if value in notes:
+                claims.assume(name, notes[value])
+    for note in notes.values():
+        if note not in claims.assumed.values():
+            claims.reading(note)
