@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,20 +13,21 @@ from .shelf import HANDLE_FORM
 Schema = dict[str, Any]
 
 _HANDLE_TOO = f" Or the handle of a plan that is kept here: {HANDLE_FORM}."
-# Definitions that an answer names are written out so deep; what lies deeper is only of its type.
-_DEPTH = 1
-_OF_VALUES = ("type", "enum", "const", "items", "anyOf", "properties", "required", "additionalProperties")
 WHOLE = "whole"
+# An answer of more fields is an entry of a catalogue, whose names speak for themselves.
+_MOST_FIELDS = 30
+# What a call is held to without its schema saying so.
+_UNTOLD = frozenset({"title", "maxLength", "propertyNames"})
 _WHOLE_FIELD: Schema = {
     "type": "boolean",
     "default": False,
-    "description": "Give the structured answer whole, with plan documents and long lists: it may be megabytes.",
+    "description": "Give the answer whole, with plan documents and long lists: it may be megabytes.",
 }
 
 
 def input_schema(operation: Operation[Any, Any]) -> Schema:
     """What the tool of an operation takes: its question, and whether the answer is wanted whole."""
-    schema = _without_titles(operation.asked.model_json_schema())
+    schema = _told(operation.asked.model_json_schema())
     for name in operation.plan_fields:
         field = schema["properties"][name]
         schema["properties"][name] = {**field, "description": field["description"] + _HANDLE_TOO}
@@ -34,18 +36,16 @@ def input_schema(operation: Operation[Any, Any]) -> Schema:
     return schema
 
 
-def _without_titles(node: Any) -> Any:
-    """A schema without what tells a model nothing: titles, and that what need not be said may be null."""
+def _told(node: Any) -> Any:
+    """A schema without what tells a model nothing: titles, ends of lengths, what is so without a word, and nulls."""
     if isinstance(node, list):
-        return [_without_titles(item) for item in node]
+        return [_told(item) for item in node]
     if not isinstance(node, dict):
         return node
     kept = {
-        name: {field: _without_titles(inner) for field, inner in item.items()}
-        if name in ("properties", "$defs")
-        else _without_titles(item)
+        name: {field: _told(inner) for field, inner in item.items()} if name in ("properties", "$defs") else _told(item)
         for name, item in node.items()
-        if name != "title"
+        if name not in _UNTOLD and (name, item) != ("additionalProperties", True)
     }
     if kept.get("default", 0) is None:
         del kept["default"]
@@ -55,32 +55,30 @@ def _without_titles(node: Any) -> Any:
 
 
 def output_schema(operation: Operation[Any, Any]) -> Schema:
-    """What the tool of an operation gives: the answer, with handles in place of documents, and what was cut of it."""
+    """What the tool of an operation gives: the answer, with handles in place of documents, and what was cut of it.
+
+    Of an answer its fields and their kinds, no deeper: clients hold the schemas of all tools at once.
+    """
     kinds = [_answer_schema(kind) for kind in operation.answers]
     return {
         "type": "object",
         "properties": {
             "answer": kinds[0] if len(kinds) == 1 else {"anyOf": kinds},
-            "kept": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "description": "Handles of the plan documents of this call, by where they stood.",
-            },
-            "cut": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": f"What is shorter in the answer than it was; {WHOLE}: true gives all of it.",
-            },
+            "kept": {"type": "object", "description": "Handles of this call's plan documents, by where they stood."},
+            "cut": {"type": "array", "description": f"What is shorter than it was; {WHOLE}: true gives all of it."},
         },
         "required": ["kept", "cut"],
-        "additionalProperties": False,
     }
 
 
 def _answer_schema(kind: type[BaseModel]) -> Schema:
     schema = kind.model_json_schema()
-    shown = {name: field for name, field in schema["properties"].items() if not _is_hidden(kind, name)}
-    return _shape({**schema, "properties": shown}, schema.get("$defs", {}), _DEPTH)
+    shown = {
+        name: {"type": types[0] if len(types) == 1 else types}
+        for name, field in schema["properties"].items()
+        if not _is_hidden(kind, name) and (types := list(dict.fromkeys(_types(field, schema.get("$defs", {})))))
+    }
+    return {"type": "object", "properties": shown} if len(shown) <= _MOST_FIELDS else {"type": "object"}
 
 
 def _is_hidden(kind: type[BaseModel], name: str) -> bool:
@@ -88,27 +86,15 @@ def _is_hidden(kind: type[BaseModel], name: str) -> bool:
     return field is not None and field.exclude is True
 
 
-def _shape(node: Schema, definitions: Schema, depth: int) -> Schema:
-    """The shape of values that `node` allows, its definitions written out `depth` deep."""
+def _types(node: Schema, definitions: Schema) -> Iterator[str]:
+    """The kinds of values that `node` allows; an object of any fields may be the handle of the document that it is."""
     if "$ref" in node:
         name = node["$ref"].rpartition("/")[2]
-        if name == "Plan":
-            return _free_object()
-        if depth == 0:
-            return {"type": definitions[name].get("type", "object")}
-        return _shape(definitions[name], definitions, depth - 1)
-    if node.get("type") == "object" and not node.get("properties"):
-        return _free_object()
-    shape = {name: node[name] for name in _OF_VALUES if name in node}
-    if "properties" in shape:
-        shape["properties"] = {name: _shape(field, definitions, depth) for name, field in shape["properties"].items()}
-    if isinstance(shape.get("items"), dict):
-        shape["items"] = _shape(shape["items"], definitions, depth)
-    if "anyOf" in shape:
-        shape["anyOf"] = [_shape(kind, definitions, depth) for kind in shape["anyOf"]]
-    return shape
-
-
-def _free_object() -> Schema:
-    """An object of any fields, or the handle of the document that it is."""
-    return {"type": ["object", "string"]}
+        yield from ("object", "string") if name == "Plan" else _types(definitions[name], definitions)
+    elif "anyOf" in node:
+        for kind in node["anyOf"]:
+            yield from _types(kind, definitions)
+    elif "type" in node:
+        yield node["type"]
+        if node["type"] == "object" and not node.get("properties"):
+            yield "string"

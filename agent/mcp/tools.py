@@ -40,7 +40,7 @@ class OperationTool:
             input_schema=input_schema(operation),
             output_schema=output_schema(operation),
             annotations=ToolAnnotations(
-                read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=operation.takes_agent
+                read_only_hint=True, idempotent_hint=True, open_world_hint=operation.takes_agent
             ),
         )
 

@@ -37,8 +37,10 @@ def test_every_operation_is_a_tool_that_only_reads(talk: Talk) -> None:
         assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
-    # What a client puts before its model on every turn.
+    # What a client puts before its model on every turn, and what it holds of all tools.
     assert len(json.dumps([(tool.description, tool.input_schema) for tool in tools])) < 24_000
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    assert len(json.dumps(listed, separators=(",", ":"))) <= 30_000
 
 
 @pytest.mark.parametrize("name", NAMES)
