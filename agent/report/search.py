@@ -192,6 +192,11 @@ def _counts(answer: SearchAnswer) -> Section:
         considered(answer),
         f"{count_text(answer.simulated, 'load')} simulated in {figure(answer.seconds)} s{also}",
     ]
+    if answer.behind is not None:
+        lines.append(
+            f"By the quick estimate the best of those that were not simulated is {figure(answer.behind)} times worse "
+            "than the best one"
+        )
     lines += _count_lines("rejected", answer.rejected)
     lines += _count_lines("not evaluated, by the bound", answer.pruned)
     refused = ", ".join(f"{name} {count:,}" for name, count in answer.refused.items())

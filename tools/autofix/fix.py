@@ -50,7 +50,9 @@ class Fix:
     def description(self) -> str:
         """What the fix does, in one line: fields of the header by name, nodes and edges by number and some by name."""
         changes = self.changes
-        header = [change for change in changes if change.path[0] not in ("nodes", "edges") or _is_list(change)]
+        added = {change.path[0] for change in changes if change.action == "append"}
+        header = [one for one in changes if one.path[0] not in ("nodes", "edges") or _is_list(one)]
+        header = [one for one in header if one.path[0] not in added]  # "adds 54 nodes" says that there is a list
         parts = [_header_words(change) for change in header[:_MAX_NAMED]]
         if len(header) > _MAX_NAMED:
             parts.append(f"sets {len(header) - _MAX_NAMED} more fields")

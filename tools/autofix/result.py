@@ -151,7 +151,7 @@ def strategy_changes(
     if plan is None:
         return
     before, after = as_mapping((read or {}).get("strategy")), as_mapping(plan.get("strategy"))
-    fields = [("dp", before.get("dp"), after.get("dp"), 1)]
+    fields: list[tuple[str, object, object, object]] = [("dp", before.get("dp"), after.get("dp"), 1)]
     if before.get("gpu_count") is not None and not only_decided:
         fields.append(("gpu_count", before["gpu_count"], after.get("gpu_count"), None))
     for phase in PHASES:

@@ -21,9 +21,9 @@ _EACH = {
 }
 
 
-def in_tokens(text: str) -> tuple[str, dict[int, str]]:
+def in_tokens(text: str) -> tuple[str, dict[float, str]]:
     """`text` with lengths of writing as so many tokens; for each number of them why."""
-    notes: dict[int, str] = {}
+    notes: dict[float, str] = {}
 
     def replaced(match: re.Match[str]) -> str:
         found = find_quantities(match["number"])
@@ -35,7 +35,7 @@ def in_tokens(text: str) -> tuple[str, dict[int, str]]:
     return _WRITTEN.sub(replaced, text), notes
 
 
-def assume_written(claims: Claims, notes: dict[int, str]) -> None:
+def assume_written(claims: Claims, notes: dict[float, str]) -> None:
     """Call lengths that were converted assumed."""
     for name in ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range"):
         claimed = claims.values.get(name)
