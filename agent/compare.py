@@ -1,38 +1,38 @@
-"""Two deployments side by side: two plans, or a plan and what runs today, said in words or as launch commands.
+"""Two deployments side by side: each a plan, launch commands, or a strategy in words, judged under one setting.
 
 Words ("TP8", "DP2 of PP2 × TP4", "2 prefill of TP4 + 1 decode of TP8") and commands ("vllm serve … -tp 8") are placed
-under the plan's own model, hardware and load where they name none, and judged as they stand. A word that is no part of
-a strategy is refused, not passed over.
+under the other side's model, hardware and load where they name none, and judged as they stand. A word that is no part
+of a strategy is refused, not passed over.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
-from ..tools.catalog.architecture import Architecture
-from ..tools.catalog.config import read_architecture
 from ..tools.compare import compare as compare_plans
-from ..tools.comparison.result import Comparison
+from ..tools.comparison.result import Comparison, Side
 from ..tools.comparison.side import Document
 from ..tools.comparison.words import concluded
 from ..tools.errors import InputError
 from ..tools.files import is_there, shown_path
 from ..tools.importing.launch import is_launch, read_launch
-from ..tools.language import whole_strategy
-from ..tools.language.said import StatedStrategy
-from ..tools.plan.builder import BuildRequest
-from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
-from ..tools.plan.reader import is_json_text, read_document
-from ..tools.plan.shorthand import read_shorthand
-from ..tools.rules.legality import RELAXATION_OF
+from ..tools.language.said import Said
+from ..tools.plan.document import Plan
+from ..tools.plan.reader import is_json_text, read_document, read_file
 from .import_api import Imported, imported
-from .stated_strategy import build_stated, read_block, read_strategy
+from .plan_of_words import plan_of_words
+from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated_load import under_load
 
 # A name that ends like this is a file's, whether there is one or not.
-_FILES = (".json", ".yaml", ".yml", ".txt", ".md")
+_FILES = (".json", ".yaml", ".yml", ".txt", ".md", ".sh", ".bash", ".sbatch", ".slurm", ".conf")
+# What is said of an assumption elsewhere: relaxations by their own row.
+_TOLD_ELSEWHERE = ("relaxations",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +44,33 @@ class Words:
 
 @checks_arguments
 def compare(
-    a: Document,
+    a: Document | Words,
     b: Document | Words,
     *,
     titles: tuple[str, str] | None = None,
     calibration: CustomCalibration | str | Path | None = None,
-    usd_per_gpu_hour: float | None = None,
+    model: ModelArgument | None = None,
+    hardware: HardwareArgument | None = None,
+    workload: WorkloadArgument | None = None,
+    **stated: Unpack[Arguments],
 ) -> Comparison:
     """Set two deployments side by side.
 
+    A plan that names no engine is judged as run on that of the other, and the answer says so.
+
     Args:
-        a: A plan: a `Plan`, an object, a JSON text, or the path of a file.
-        b: Another plan, or a strategy in words or launch commands, placed under the model, hardware and load of `a`.
-            A text that is neither JSON nor the path of a file is read as words; `Words` says so.
+        a: A plan: a `Plan`, an object, a JSON text, or the path of a file; or as `b`.
+        b: Another plan, launch commands, or a strategy in words. What commands and words leave open is as in the other
+            side. A text that is neither JSON nor the path of a file is read as words; `Words` says so.
         titles: What reports call the two.
         calibration: Times of your own, or the path of their file.
-        usd_per_gpu_hour: The price of both; the catalogue's where it is `None`.
+        model: As `import_plan`, where commands name none.
+        hardware: As `import_plan`, where neither says it.
+        workload: The load of both, in place of what plans and commands say.
+        **stated: As `import_plan`; fields of the load are for both sides, the others for commands.
 
     Raises:
-        InputError: One of them cannot be read as a plan document, or the words name no strategy.
+        InputError: One of them cannot be read, the words name no strategy, or nothing says the model or the hardware.
 
     Example:
         >>> import shardwright
@@ -70,125 +78,114 @@ def compare(
         >>> shardwright.compare(one, "DP2 of TP1").b.valid
         True
     """
-    own = own_calibration(calibration)
-    words = b if isinstance(b, Words) else Words(b) if isinstance(b, str) and is_words(b) else None
-    shown = titles or (_title(a, "A"), words.text if words is not None else _title(b, "B"))
-    launched = None
-    if words is not None:
-        read = read_document(a)
-        if read.plan is None:
-            raise InputError(f"{shown[0]}: not a plan document: {read.faults[0].message}")
-        a, launched = read.plan, launched_beside(words.text, read.plan)
-        b = plan_of_words(words.text, a) if launched is None else launched.plan
-    assert not isinstance(b, Words)
-    found = compare_plans(a, b, titles=shown, calibration=own, usd_per_gpu_hour=usd_per_gpu_hour)
-    return found if launched is None else _with_caveats(found, launched)
+    said = said_of_arguments(model, hardware, workload, stated)
+    return compared(a, b, said, titles=titles, calibration=calibration)
 
 
-def _with_caveats(found: Comparison, launched: Imported) -> Comparison:
-    """The comparison with what `import` says first of the commands that B is."""
-    assumed = (one for one in launched.assumptions if one.field != "relaxations")
-    caveats = (*launched.caveats, *(f"Assumed: {one.field} {one.value} ({one.reason})" for one in assumed))
-    said = {"caveats": caveats, "refused": bool(launched.refused) or None}
-    return concluded(found.model_copy(update={"b": found.b.model_copy(update=said)}))
+def compared(
+    a: Document | Words,
+    b: Document | Words,
+    said: Said | None,
+    *,
+    titles: tuple[str, str] | None = None,
+    calibration: CustomCalibration | str | Path | None = None,
+) -> Comparison:
+    """`compare` under what was `said` already.
+
+    Raises:
+        InputError: as `compare`.
+    """
+    own, said = own_calibration(calibration), said or Said()
+    shown = titles or (_title(a, "A"), _title(b, "B"))
+    first, second = _resolved((_given(a), _given(b)), said, shown)
+    plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
+    found = compare_plans(*plans, titles=shown, calibration=own, usd_per_gpu_hour=said.usd_per_gpu_hour)
+    launched = {name: one for name, one in (("a", first), ("b", second)) if isinstance(one, Imported)}
+    if not launched:
+        return found
+    sides = {name: _with_caveats(getattr(found, name), one) for name, one in launched.items()}
+    return concluded(found.model_copy(update=sides))
+
+
+_Resolved = Document | Imported
+
+
+def _given(one: Document | Words) -> Document | Words:
+    """One side with words and commands told apart from documents, those in files too.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if isinstance(one, str) and is_words(one):
+        return Words(one)
+    if isinstance(one, Path) or (isinstance(one, str) and not is_json_text(one)):
+        text = read_file(Path(one))
+        return Words(text) if is_launch(text) else one
+    return one
+
+
+def _resolved(given: tuple[Document | Words, ...], said: Said, titles: tuple[str, str]) -> tuple[_Resolved, ...]:
+    """Both sides as plans; what one leaves open is as in the other, that which says more by itself first.
+
+    Raises:
+        InputError: as `compare`.
+    """
+    found: dict[int, _Resolved] = {}
+    order = sorted((0, 1), key=lambda place: _openness(given[place]))
+    for place in order:
+        one, under = given[place], found.get(order[0])
+        plan = None if under is None else _plan_of(under, titles[order[0]])
+        found[place] = under_load(one, said) if not isinstance(one, Words) else _of_words(one.text, said, plan)
+    return found[0], found[1]
+
+
+def _openness(one: Document | Words) -> int:
+    """How much a side leaves open: a plan nothing, commands hardware or load, a strategy the model too."""
+    return 0 if not isinstance(one, Words) else 1 if is_launch(one.text) else 2
+
+
+def _of_words(text: str, said: Said, under: Plan | None) -> _Resolved:
+    if is_launch(text):
+        return imported(read_launch(text), said, under=under)
+    if under is None:
+        raise InputError(
+            f"{text[:60]!r}: a strategy in words says neither model nor hardware; one of the two sides must be a plan, "
+            "or launch commands"
+        )
+    return plan_of_words(text, under)
+
+
+def _plan_of(one: _Resolved, title: str) -> Plan:
+    if isinstance(one, Imported):
+        return one.plan
+    read = read_document(one)
+    if read.plan is None:
+        raise InputError(f"{title}: not a plan document: {read.faults[0].message}")
+    return read.plan
+
+
+def _with_caveats(side: Side, launched: Imported) -> Side:
+    """The side of launch commands with what `import` says first of them."""
+    return side.model_copy(update={"caveats": tuple(_caveats(launched)), "refused": bool(launched.refused) or None})
+
+
+def _caveats(launched: Imported) -> Iterator[str]:
+    yield from launched.caveats
+    for one in launched.assumptions:
+        if one.field not in _TOLD_ELSEWHERE:
+            yield f"Assumed: {one.field} {one.value} ({one.reason})"
 
 
 def _title(source: Document | Words, otherwise: str) -> str:
+    if isinstance(source, Words) or (isinstance(source, str) and is_words(source)):
+        return source.text if isinstance(source, Words) else source
     if isinstance(source, Path) or (isinstance(source, str) and not is_json_text(source)):
         return shown_path(Path(source))
     return otherwise
 
 
 def is_words(text: str) -> bool:
-    """Whether `text` is a strategy in words: neither JSON nor the path of a file."""
-    if is_json_text(text) or text.lower().endswith(_FILES):
+    """Whether `text` is a strategy in words or a command line: neither JSON nor the path of a file."""
+    if is_json_text(text) or (text.lower().endswith(_FILES) and " " not in text.strip()):
         return False
     return not is_there(text)
-
-
-def launched_beside(text: str, plan: Plan) -> Imported | None:
-    """What launch commands run under the model, hardware and load of `plan`; `None` where `text` is none.
-
-    Raises:
-        InputError: as `imported`.
-    """
-    if not is_launch(text):
-        return None
-    asked = plan.model_dump(mode="json", include={"hardware", "workload", "precision"}, exclude_none=True)
-    launch = read_launch(text)
-    return imported(replace(launch, planned=launch.planned or {"model": plan.model.name, **asked}), None)
-
-
-def plan_of_words(text: str, plan: Plan) -> Plan:
-    """The strategy that `text` states, or the commands that it is, under the model, hardware and load of `plan`.
-
-    Degrees that are left out are what a serving engine would take. A relaxation that the words name by its degree is
-    in force.
-
-    Raises:
-        InputError: the words name no strategy, or one that no document can hold.
-    """
-    launched = launched_beside(text, plan)
-    if launched is not None:
-        return launched.plan
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
-    try:
-        strategy = read_strategy(strategy_of_words(text), architecture, plan.hardware)
-    except InputError:
-        # What reports print of a strategy has parts that people do not state: cuts of stages, TP in experts.
-        strategy = read_block(read_shorthand(text) or {}, architecture, plan.hardware)
-        if strategy is None:
-            raise
-    return _laid_out(strategy, architecture, plan)
-
-
-def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
-    """A stated strategy laid out under the model, hardware and load of `plan`, as `plan_of_words`.
-
-    Raises:
-        InputError: it is one that no document can hold.
-    """
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
-    return _laid_out(read_strategy(stated, architecture, plan.hardware), architecture, plan)
-
-
-def _laid_out(strategy: Strategy, architecture: Architecture, plan: Plan) -> Plan:
-    policy, phases = plan.policy, (strategy.prefill, strategy.decode)
-    used = [name for degree, name in RELAXATION_OF.items() if any((getattr(one, degree) or 1) > 1 for one in phases)]
-    if used:
-        policy = PolicyBlock.model_validate(
-            {**policy.model_dump(), "relaxations": tuple(dict.fromkeys((*policy.relaxations, *used)))}
-        )
-    request = BuildRequest(
-        model=plan.model,
-        hardware=plan.hardware,
-        workload=plan.workload,
-        precision=plan.precision,
-        strategy=strategy,
-        policy=policy,
-        serving=plan.serving,
-    )
-    return build_stated(request, architecture)
-
-
-def strategy_of_words(text: str) -> StatedStrategy:
-    """The parallel strategy that `text` states, and nothing else; phases that were stated apart share nothing.
-
-    Raises:
-        InputError: as `whole_strategy.strategy_of_words`.
-    """
-    return _apart(whole_strategy.strategy_of_words(text))
-
-
-def _apart(stated: StatedStrategy) -> StatedStrategy:
-    """Phases that were stated each with degrees of its own: what one leaves out is 1, not the other's."""
-    degrees = {name: getattr(stated, name).model_dump(exclude={"replicas"}) for name in PHASES}
-    if degrees["prefill"] == degrees["decode"] or not all(any(one.values()) for one in degrees.values()):
-        return stated
-    said = {name for one in degrees.values() for name, value in one.items() if value is not None}
-    alone = said & {"tp", "pp", "attention_dp"}
-    phases = {
-        phase: getattr(stated, phase).model_copy(update={name: one[name] or 1 for name in alone})
-        for phase, one in degrees.items()
-    }
-    return stated.model_copy(update=phases)

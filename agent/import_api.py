@@ -5,7 +5,6 @@ Nothing is mended: a deployment that breaks a rule is shown with its findings, f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +13,6 @@ from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
-from ..tools.catalog.models import find_model
 from ..tools.catalog.names import named_format
 from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
@@ -28,16 +26,16 @@ from ..tools.importing.caveats import (
     unread_files,
 )
 from ..tools.importing.deployment import Deployment, deployment_of
-from ..tools.importing.group import stated_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
-from ..tools.plan.elements import as_mapping, as_str
+from ..tools.plan.elements import as_mapping
 from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
 from .import_layout import filled, settled
+from .import_said import is_known, statements
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
@@ -46,10 +44,6 @@ from .stated_arguments import Arguments, HardwareArgument, ModelArgument, Worklo
 from .stated_strategy import build_stated
 
 _USUAL_NODE = 8
-# A checkpoint in the cache of the Hugging Face Hub.
-_CACHED = re.compile(r"(?:^|/)models--([\w.-]{1,100}?)--([\w.-]{1,100}?)(?:/|$)")
-_SIXTEEN_BIT = (None, "bf16", "fp16")
-_OF_POLICY = ("relaxations", "memory_utilization", "constraints")
 
 
 class Imported(Sparse):
@@ -130,23 +124,33 @@ def import_plan(
     return imported(read_launch(source, files), said_of_arguments(model, hardware, workload, stated))
 
 
-def imported(launch: Launch, said: Said | None, calibration: CustomCalibration | str | Path | None = None) -> Imported:
+def imported(
+    launch: Launch,
+    said: Said | None,
+    calibration: CustomCalibration | str | Path | None = None,
+    under: Plan | None = None,
+) -> Imported:
     """The plan that `launch` runs under what was `said`, timed by a `calibration` of one's own where there is one.
+
+    What neither says is that of `under`, where there is one: model, hardware, load, formats, constraints.
 
     Raises:
         InputError: as `import_plan`.
     """
     hardware = named_hardware(launch)
-    statements = [*_statements(launch, hardware), *([] if said is None else [said])]
-    named = next((one for one in reversed(statements) if one.model or one.model_config_object), None)
+    stated = [*statements(launch, hardware, under), *([] if said is None else [said])]
+    named = next((one for one in reversed(stated) if one.model or one.model_config_object), None)
     if named is None:
         raise InputError("no model: nothing names it, or a variable does; say which (--model NAME)")
-    if not any(one.accelerator or one.accelerator_object for one in statements):
+    if not any(one.accelerator or one.accelerator_object for one in stated):
         unread = "" if hardware is None else f" ({hardware.words} names no accelerator that is known)"
         raise InputError(
             f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"
         )
-    intent = complete(*statements).model_copy(update={"calibration": own_calibration(calibration)})
+    intent = complete(*stated).model_copy(update={"calibration": own_calibration(calibration)})
+    if under is not None and intent.model.config == under.model.config:
+        model = intent.model.model_copy(update={"name": under.model.name})
+        intent = intent.model_copy(update={"model": model})
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
     request = _request(intent, launch, deployment)
@@ -179,7 +183,7 @@ def imported(launch: Launch, said: Said | None, calibration: CustomCalibration |
 def _not_quantised(intent: Intent, launch: Launch) -> tuple[str, ...]:
     """Why weights are not there, of a checkpoint that is known not to have them."""
     model, written = intent.model, launch.model
-    if written is None or named_format(written) or "quantization_config" in model.config or not _is_known(written):
+    if written is None or named_format(written) or "quantization_config" in model.config or not is_known(written):
         return ()
     if written.startswith(("/", ".", "~")):  # what lies in a folder is not known
         return ()
@@ -195,69 +199,6 @@ def _remarks(
     yield from options_alone(launch)
     yield from share_of_free(launch)
     yield from hardware_remarks(named, plan.hardware)
-
-
-def _statements(launch: Launch, hardware: NamedHardware | None) -> Iterator[Said]:
-    """What the text says beside degrees, what counts more later: hardware, what it was planned for, load, commands."""
-    if hardware is not None and hardware.accelerator is not None:
-        yield Said(accelerator=hardware.accelerator, gpus_per_node=hardware.gpus_per_node)
-    flags = launch.commands[0].flags
-    stated, model = stated_of(flags), None if launch.model is None else _known_name(launch.model)
-    planned = dict(launch.planned)
-    if planned and model is not None and not _is_known(model):
-        model = None  # a checkpoint of the model that it was planned for
-    if planned:
-        yield _planned(planned, is_its_model=model in (None, planned.get("model")), kv_cache=stated.kv_cache)
-    if launch.load:
-        yield Said.model_validate(dict(launch.load))
-    said: dict[str, Any] = {
-        "model": model,
-        "weights": stated.weights,
-        "kv_cache": stated.kv_cache,
-        "activations": stated.activations,
-        "memory_utilization": stated.memory_share,
-        "engine": launch.engine,
-        "engine_version": None if planned else launch.version,
-    }
-    yield Said.model_validate({name: value for name, value in said.items() if value is not None})
-
-
-def _planned(planned: Mapping[str, Any], *, is_its_model: bool, kv_cache: str | None) -> Said:
-    """What an export says that it was made for; of number formats only what no command would say otherwise.
-
-    Raises:
-        InputError: it is damaged.
-    """
-    formats = dict(as_mapping(planned.get("precision")))
-    if not is_its_model:
-        formats = {}
-    elif kv_cache is None and formats.get("kv_cache") not in _SIXTEEN_BIT:
-        formats.pop("kv_cache", None)
-    policy = as_mapping(planned.get("policy"))
-    arguments: dict[str, Any] = {"precision": formats or None, **{name: policy.get(name) for name in _OF_POLICY}}
-    said = said_of_arguments(
-        as_str(planned.get("model")),
-        as_mapping(planned.get("hardware")) or None,
-        as_mapping(planned.get("workload")) or None,
-        Arguments(**{name: value for name, value in arguments.items() if value is not None}),
-    )
-    return said or Said()
-
-
-def _known_name(written: str) -> str:
-    """The model by a name that the catalogue knows: a path of a checkpoint ends in one as a rule."""
-    cached = _CACHED.search(written)
-    if cached is not None:
-        written = f"{cached[1]}/{cached[2]}"
-    parts = written.rstrip("/").split("/")
-    return next(filter(_is_known, (written, "/".join(parts[-2:]), parts[-1])), written)
-
-
-def _is_known(name: str) -> bool:
-    try:
-        return find_model(name) is not None
-    except InputError:
-        return False
 
 
 def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildRequest:

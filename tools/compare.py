@@ -1,17 +1,21 @@
 """Compares two plan documents: each is validated and estimated as it stands, then they are set side by side.
 
-It proposes nothing and mends nothing: a plan that breaks a rule is compared all the same, and said to break it.
+It proposes nothing and mends nothing: a plan that breaks a rule is compared all the same, and said to break it. Both are
+judged under one setting: a plan that names no engine is judged as run on that of the other.
 """
 
 from __future__ import annotations
 
 from .calibration.custom import CustomCalibration
-from .comparison.changes import changes, questions
+from .comparison.changes import changes, differ_unlisted, questions
 from .comparison.figures import figures
-from .comparison.result import Comparison
-from .comparison.side import Document, judged
+from .comparison.result import Change, Comparison
+from .comparison.side import Document, judged_read
 from .comparison.words import concluded
 from .errors import expect
+from .plan.document import ServingBlock
+from .plan.on_engine import on_engine
+from .plan.reader import ReadDocument, read_document
 
 
 def compare(
@@ -30,15 +34,38 @@ def compare(
     expect(titles, tuple, "titles", "two texts are expected")
     for title in titles:
         expect(title, str, "titles", "two texts are expected")
-    first = judged(a, titles[0], calibration, usd_per_gpu_hour)
-    second = judged(b, titles[1], calibration, usd_per_gpu_hour)
+    given = read_document(a), read_document(b)
+    reads = _placed(given[0], given[1]), _placed(given[1], given[0])
+    try:
+        first, second = (
+            judged_read(read, title, calibration, usd_per_gpu_hour, takes_engine=read is not own)
+            for read, own, title in zip(reads, given, titles, strict=True)
+        )
+        asked, decided = tuple(questions(first.side, second.side)), tuple(changes(first.side, second.side))
+        if not asked and not decided and differ_unlisted(*reads):
+            decided = (Change(what="operators, GPUs or edges of the graph", a="its own", b="others"),)
+    finally:
+        for read in {id(read): read for read in (*reads, *given)}.values():
+            read.view.release()
     objective = first.side.workload.objective
     found = Comparison(
         a=first.side,
         b=second.side,
-        question=tuple(questions(first.side, second.side)),
-        changes=tuple(changes(first.side, second.side)),
+        question=asked,
+        changes=decided,
         figures=tuple(figures(first, second)),
         objective=objective if objective == second.side.workload.objective else None,
     )
     return concluded(found)
+
+
+def _placed(read: ReadDocument, other: ReadDocument) -> ReadDocument:
+    """The document on the engine of the other, where it names none itself."""
+    engine = _serving(other)
+    if read.plan is None or engine is None or engine.engine is None or (own := _serving(read)) and own.engine:
+        return read
+    return read_document(on_engine(read.plan.model_dump(mode="json"), engine.engine, engine.engine_version))
+
+
+def _serving(read: ReadDocument) -> ServingBlock | None:
+    return None if read.plan is None else read.plan.serving

@@ -1,16 +1,16 @@
-"""`compare`: two plan documents, or one and a strategy in words, side by side."""
+"""`compare`: two deployments side by side, each a plan document, launch commands, or one of them a strategy in words."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..report.text import value_text
-from .documents import DOCUMENT, read_plan_text, title_of, typed_plan, typed_text
-from .flags import PRICE, TEXT, output_format, own_calibration, take_stdin
-from .online_flag import online_option
+from .asking import said_of_options, says_setting
+from .documents import read_plan_text, title_of, typed_text
+from .flags import TEXT, output_format, take_stdin
 from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -22,33 +22,34 @@ _MOST_TITLE = 60
 
 
 @click.command("compare", short_help="Two plans, or a plan and what runs today, side by side.")
-@DOCUMENT
-@click.argument("other", metavar="OTHER", type=TEXT)
-@click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens.")
-@own_calibration
-@online_option
+@click.argument("first", metavar="FILE|COMMAND", type=TEXT)
+@click.argument("second", metavar="FILE|COMMAND|STRATEGY", type=TEXT)
+@says_setting
 @output_format
 def compare_command(
-    document: Path, other: str, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str
+    first: str, second: str, calibration: Path | None, output_format: str, **options: Any
 ) -> int:
-    """Set the plan document FILE (A) beside OTHER (B): another plan, a strategy in words, or launch commands.
+    """Set one deployment (A) beside another (B): plan documents, launch commands, or one of the two a strategy in words.
 
-    Words and commands are laid out under A's model, hardware and load where they name none. Exit 1 where one of the two
-    is not valid.
+    What words and commands leave open is as in the other side; a plan that names no engine is judged on that of the
+    other. The load that options state is that of both; --model and --hardware are for commands that name none. Exit 1
+    where one of the two is not valid.
 
     \b
       shardwright compare today.json plan.json
       shardwright compare plan.json "DP2 of TP4"
       shardwright compare plan.json "vllm serve Qwen/Qwen3-32B -tp 8"
+      shardwright compare old.sh new.sh --hardware 1x8:h100-sxm --concurrency 64
     """
-    if other == STANDARD:
-        take_stdin("OTHER", click.get_current_context())
-    first = typed_plan(document)
-    second = _other(other)
-    from ..compare import compare
+    for name, text in (("A", first), ("B", second)):
+        if text == STANDARD:
+            take_stdin(name, click.get_current_context())
+    from ..compare import compared
 
-    titles = (title_of(document), title_of(Path(STANDARD)) if other == STANDARD else value_text(other, _MOST_TITLE))
-    found = compare(first, second, titles=titles, calibration=calibration, usd_per_gpu_hour=usd_per_gpu_hour)
+    said = said_of_options(options)
+    found = compared(
+        _side(first), _side(second), said, titles=(_titled(first), _titled(second)), calibration=calibration
+    )
     if output_format == "json":
         write_json(found)
     else:
@@ -58,7 +59,15 @@ def compare_command(
     return found.exit_status
 
 
-def _other(text: str) -> Plan | Words:
+def _titled(text: str) -> str:
+    from ..compare import is_words
+
+    if text == STANDARD:
+        return title_of(Path(STANDARD))
+    return value_text(text, _MOST_TITLE) if is_words(text) else title_of(named_path(text))
+
+
+def _side(text: str) -> Plan | Words:
     from ..compare import Words, is_words
 
     if text != STANDARD and is_words(text):

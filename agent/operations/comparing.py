@@ -10,24 +10,35 @@ from ...tools.comparison.result import Comparison
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES, is_json_text
 from ..agent import Agent
 from ..compare import Words, compare
-from .operation import WIDTH, Document, Operation, Question, TakesPlan, plan_text
+from .asking import Setting
+from .operation import WIDTH, Operation, TakesPlan
+
+_Side = Annotated[dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)], TakesPlan()]
 
 
-class CompareQuestion(Question):
-    """Two deployments."""
+class CompareQuestion(Setting):
+    """Two deployments, and the load of both where it is not their own."""
 
-    a: Document
-    b: Annotated[dict[str, Any] | Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)], TakesPlan()] = Field(
-        description="A plan document, a strategy in words ('PP2 of TP4'), or launch commands ('vllm serve … -tp 8')."
+    a: _Side = Field(description="A plan document, or launch commands ('vllm serve … -tp 8').")
+    b: _Side = Field(
+        description="A plan document, launch commands, or a strategy in words ('PP2 of TP4') in place of that of a."
     )
-    usd_per_gpu_hour: float | None = Field(None, gt=0, description="Price, for the cost per million tokens.")
 
 
 def _run(question: CompareQuestion, agent: Agent | None) -> Comparison:
     del agent
-    b = question.b
-    beside = Words(b) if isinstance(b, str) and not is_json_text(b) else b
-    return compare(plan_text(question.a), beside, usd_per_gpu_hour=question.usd_per_gpu_hour)
+    return compare(
+        _side(question.a),
+        _side(question.b),
+        model=question.model,
+        hardware=question.hardware,
+        workload=question.workload,
+        **question.arguments(),
+    )
+
+
+def _side(given: dict[str, Any] | str) -> dict[str, Any] | str | Words:
+    return Words(given) if isinstance(given, str) and not is_json_text(given) else given
 
 
 def _text(found: Comparison) -> str:

@@ -35,7 +35,8 @@ def render_comparison(found: Comparison, *, width: int, bold: bool = False) -> s
 
 def _title(name: str, side: Side) -> str:
     cluster = f"{count_text(side.nodes, 'node')} × {side.gpus_per_node} {side.accelerator}"
-    engine = f" with {side.engine}" if side.engine else ""
+    engine = " ".join(filter(None, (" with", side.engine, side.engine_version))) if side.engine else ""
+    engine += " (as the other; it names none)" if side.takes_engine else ""
     state = "NOT started by its engine" if side.refused else "valid"
     state = state if side.valid else f"NOT valid ({count_text(side.errors, 'error')})"
     warned = f", {count_text(side.warnings, 'warning')}" if side.warnings else ""

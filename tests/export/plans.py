@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import shardwright
-from shardwright.agent.compare import plan_of_words
+from shardwright.agent.plan_of_words import plan_of_words
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export, Launch
 from shardwright.tools.performance.layout import layout_from_view

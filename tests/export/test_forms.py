@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import shardwright
-from shardwright.agent.compare import plan_of_words
+from shardwright.agent.plan_of_words import plan_of_words
 from shardwright.tools.export.dynamo import graph
 from shardwright.tools.export.export import export
 from shardwright.tools.export.kubernetes import manifests

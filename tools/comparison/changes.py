@@ -7,8 +7,12 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from ..errors import InputError
+from ..performance.layout import layout_from_view
+from ..plan.canonical import content_hash
 from ..plan.document import PHASES, Phase, PhaseStrategy
 from ..plan.lengths import Arrivals, RequestLengths
+from ..plan.reader import ReadDocument
 from .result import BranchShape, Change, Plain, Side
 
 _DEGREES = {
@@ -25,6 +29,18 @@ _DEGREES = {
 }
 
 
+_SETTINGS = {
+    "max_batch": "requests that a scheduler runs at once",
+    "step_tokens": "tokens of a step",
+    "memory_utilization": "share of a GPU's memory",
+    "overlap": "overlap of two batches",
+    "microbatches": "microbatches",
+}
+# What may differ between two engines though nobody stated it.
+OF_ENGINES = frozenset(("engine", "engine version", "relaxations"))
+ENGINE_DEFAULTS = frozenset((_SETTINGS["max_batch"], _SETTINGS["step_tokens"]))
+
+
 def questions(a: Side, b: Side) -> Iterator[Change]:
     """Where the two were asked different things."""
     pairs: list[tuple[str, Plain, Plain]] = [
@@ -33,7 +49,9 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
         ("nodes", a.nodes, b.nodes),
         ("GPUs per node", a.gpus_per_node, b.gpus_per_node),
         ("engine", a.engine, b.engine),
+        ("engine version", a.engine_version, b.engine_version),
         ("relaxations", ", ".join(a.relaxations) or None, ", ".join(b.relaxations) or None),
+        ("constraints", "; ".join(a.constraints) or None, "; ".join(b.constraints) or None),
     ]
     for block in ("workload", "precision"):
         one, other = (_stated(getattr(side, block)) for side in (a, b))
@@ -75,9 +93,31 @@ def changes(a: Side, b: Side) -> Iterator[Change]:
         ):
             left, right = (_shape_value(shape, name) for shape in shapes)
             pairs.append((f"{phase}: {what}", left, right))
+    settings = (side.settings.model_dump() for side in (a, b))
+    one, other = settings
+    # Of two engines each has its own where nothing is stated: that is the engine's difference.
+    pairs += [(title, one.get(name), other.get(name)) for name, title in _SETTINGS.items()]
     for what, left, right in pairs:
         if left != right:
             yield Change(what=what, a=left, b=right)
+
+
+def differ_unlisted(first: ReadDocument, second: ReadDocument) -> bool:
+    """Whether two plans differ in what no list names: what runs on which GPU, the model's config, links.
+
+    Graphs are compared by what they place, not by how they are written: the vocabulary that an engine splits by itself
+    may be shown as split or not.
+    """
+    plans = first.plan, second.plan
+    if plans[0] is None or plans[1] is None:
+        return True
+    if (plans[0].model.config, plans[0].hardware) != (plans[1].model.config, plans[1].hardware):
+        return True
+    try:
+        layouts = [layout_from_view(read.view) for read in (first, second)]
+    except InputError:
+        return content_hash(plans[0]) != content_hash(plans[1])
+    return layouts[0].replicas != layouts[1].replicas
 
 
 def _phase_pairs(phase: Phase, a: PhaseStrategy, b: PhaseStrategy) -> list[tuple[str, Plain, Plain]]:

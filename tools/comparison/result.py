@@ -33,6 +33,19 @@ class BranchShape(Frozen):
     experts_per_gpu: int
 
 
+class EngineSettings(Sparse):
+    """How the engine runs: requests that a scheduler runs at once, tokens of a step, share of a GPU's memory.
+
+    What a plan does not state is the engine's own, as the estimate takes it.
+    """
+
+    max_batch: int | None = None
+    step_tokens: int | None = None
+    overlap: Literal["none", "two_batch"] = "none"
+    microbatches: int | None = None
+    memory_utilization: float
+
+
 class LimitCheck(Sparse):
     """A limit of the workload beside the estimate; `holds` is absent where the figure is not known."""
 
@@ -57,7 +70,8 @@ class Side(Sparse):
     """One of the two plans: what it is, whether it is valid, and what its estimate says.
 
     `violations` are the first of those that `errors` and `warnings` count; `not_estimated` says why there is no
-    estimate. Of launch commands, `refused` says that their engine does not start them, and `caveats`, those first, what
+    estimate. `relaxations` are those in force, what the engine brings among them. With `takes_engine` the plan names no
+    engine itself and is judged as run on the other's. Of launch commands, `refused` says that their engine does not start them, and `caveats`, those first, what
     has to be known before the figures.
     """
 
@@ -72,7 +86,11 @@ class Side(Sparse):
     workload: WorkloadBlock
     precision: PrecisionBlock
     relaxations: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
     engine: str | None = None
+    engine_version: str | None = None
+    takes_engine: bool | None = None
+    settings: EngineSettings
     valid: bool
     errors: int
     warnings: int

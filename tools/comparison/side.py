@@ -13,13 +13,14 @@ from ..calibration.custom import CustomCalibration
 from ..errors import InputError
 from ..performance.estimate import estimate_view
 from ..performance.limits import figures_of_estimate, stated_limits
+from ..performance.setting import read_setting
 from ..plan.describe import describe
-from ..plan.document import PHASES, HardwareBlock, Phase, Plan, WorkloadBlock
+from ..plan.document import PHASES, TWO_BATCH, HardwareBlock, Phase, Plan, ServingBlock, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, PhaseExplanation
 from ..plan.reader import ReadDocument, read_document
 from ..plan.view import PhaseView, PlanView
 from ..validate import validate_read
-from .result import Bottleneck, BranchShape, LimitCheck, Side
+from .result import Bottleneck, BranchShape, EngineSettings, LimitCheck, Side
 
 # Violations of a plan that a comparison carries; `validate` lists them all.
 MOST_VIOLATIONS = 20
@@ -48,14 +49,24 @@ def judged(
     """
     read = read_document(source)
     try:
-        return _judged(read, title, calibration, usd_per_gpu_hour)
+        return judged_read(read, title, calibration, usd_per_gpu_hour)
     finally:
         read.view.release()
 
 
-def _judged(
-    read: ReadDocument, title: str, calibration: CustomCalibration | None, usd_per_gpu_hour: float | None
+def judged_read(
+    read: ReadDocument,
+    title: str,
+    calibration: CustomCalibration | None,
+    usd_per_gpu_hour: float | None,
+    *,
+    takes_engine: bool = False,
 ) -> Judged:
+    """The same of what was read; `takes_engine`: it names no engine itself, and is judged on that of the other side.
+
+    Raises:
+        InputError: it is no plan document.
+    """
     plan = _plan_of(read, title)
     report = validate_read(read)
     figures, why = None, None
@@ -63,7 +74,7 @@ def _judged(
         figures = estimate_view(read.view, usd_per_gpu_hour, calibration)
     except InputError as error:
         why = str(error)
-    hardware, serving = plan.hardware, plan.serving
+    hardware, serving = plan.hardware, plan.serving or ServingBlock()
     side = Side(
         title=title,
         summary=describe(plan.strategy),
@@ -75,8 +86,12 @@ def _judged(
         gpus=len(read.view.devices),
         workload=plan.workload,
         precision=plan.precision,
-        relaxations=plan.policy.relaxations,
-        engine=None if serving is None else serving.engine,
+        relaxations=tuple(sorted(read.view.relaxations)),
+        constraints=tuple(one.words for one in plan.policy.constraints or ()),
+        engine=serving.engine,
+        engine_version=serving.engine_version,
+        takes_engine=takes_engine or None,
+        settings=_settings(read, plan, serving),
         valid=report.valid,
         errors=report.errors,
         warnings=report.warnings,
@@ -90,6 +105,22 @@ def _judged(
         not_estimated=why,
     )
     return Judged(side, figures)
+
+
+def _settings(read: ReadDocument, plan: Plan, serving: ServingBlock) -> EngineSettings:
+    """The engine's settings as the estimate has them; only those that are stated where there is none."""
+    stated = EngineSettings(
+        max_batch=serving.max_batch,
+        step_tokens=serving.prefill_chunk_tokens,
+        overlap="two_batch" if serving.overlap in TWO_BATCH else "none",
+        microbatches=serving.microbatches,
+        memory_utilization=plan.policy.memory_utilization,
+    )
+    try:
+        setting = read_setting(read.view)
+    except InputError:
+        return stated
+    return stated.model_copy(update={"max_batch": setting.max_sequences, "step_tokens": setting.token_budget})
 
 
 def _plan_of(read: ReadDocument, title: str) -> Plan:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..engines.names import ENGINES, engine_name
 from ..plan.describe import number
+from .changes import ENGINE_DEFAULTS, OF_ENGINES
 from .result import Better, ComparedFigure, Comparison, LimitCheck, Side
 
 # From this ratio on a difference is said as a multiple, below it as a share.
@@ -58,14 +60,53 @@ def verdict_of(found: Comparison) -> Iterator[str]:
     """The comparison in sentences, what matters most first."""
     for name, side in (("A", found.a), ("B", found.b)):
         yield from _flaws(name, side)
+    yield from _engines(found)
     if not found.changes and not found.question:
-        yield "A and B are the same deployment."
-    yield from _speed(found)
-    yield from _rate(found)
-    yield from _room(found)
-    yield from _limits(found)
-    yield from _choice(found)
+        yield from _same(found)
+        yield from _limits(found)
+    else:
+        yield from _speed(found)
+        yield from _rate(found)
+        yield from _room(found)
+        yield from _limits(found)
+        yield from _choice(found)
     yield from _cautions(found)
+
+
+def _engines(found: Comparison) -> Iterator[str]:
+    """Which engine a side is judged on that names none, and that nothing but the engine differs, where that is so."""
+    pair = ("A", found.a), ("B", found.b)
+    for (name, side), (other, _) in (pair, pair[::-1]):
+        if side.takes_engine:
+            yield (
+                f"{name} names no engine: it is judged as run on {_engine(side)}, like {other}. Without an engine "
+                "(shardwright estimate) its figures are others."
+            )
+    engines = [_engine(side) for _, side in pair]
+    if engines[0] == engines[1] or not {one.what for one in found.question} <= OF_ENGINES:
+        return
+    if all(one.what in ENGINE_DEFAULTS for one in found.changes):
+        settings = " and its settings" if found.changes else ""
+        yield (
+            f"A and B are one strategy on two engines ({', '.join(engines)}): what differs in the figures is the "
+            f"engine{settings} alone."
+        )
+
+
+def _engine(side: Side) -> str:
+    name = engine_name(side.engine)
+    title = side.engine or "no engine" if name is None else ENGINES[name].title
+    return " ".join(filter(None, (title, side.engine_version)))
+
+
+def _same(found: Comparison) -> Iterator[str]:
+    yield "A and B are the same deployment."
+    named = (("tpot_ms", "TPOT {} ms"), ("ttft_ms", "TTFT {} ms"), ("output_tokens_per_s", "{} output tokens/s"))
+    pairs = ((found.figure(name), form) for name, form in named)
+    parts = [form.format(number(one.a)) for one, form in pairs if one is not None and one.a is not None]
+    gpus = found.figure("gpus")
+    if parts and gpus is not None:
+        yield f"Both have {', '.join(parts)} on {_count(int(gpus.a or 0), 'GPU')}."
 
 
 def _flaws(name: str, side: Side) -> Iterator[str]:

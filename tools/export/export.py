@@ -24,6 +24,7 @@ from ..plan.collector import collector_paused
 from ..plan.describe import describe
 from ..plan.document import Plan
 from ..plan.elements import as_mapping, as_str
+from ..plan.on_engine import on_engine
 from ..plan.performance import Benchmark
 from ..plan.reader import ReadDocument, read_document, read_sound
 from ..validate import validate_read
@@ -144,12 +145,8 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
     """The document of `plan` with the target's engine in the place of any other."""
     raw = plan.model_dump(mode="json")
     serving = as_mapping(raw.get("serving"))
-    if engine_of(as_str(serving.get("engine"))) != target.name:
-        serving = {name: value for name, value in serving.items() if name != "engine_version"}
-        raw["serving"] = {**serving, "engine": target.name}
-        # What it claims was of another engine.
-        raw.pop("performance", None)
-    return raw
+    is_named = engine_of(as_str(serving.get("engine"))) == target.name
+    return raw if is_named else on_engine(raw, target.name)
 
 
 def _judged(read: ReadDocument) -> tuple[tuple[str, ...], tuple[str, ...]]:

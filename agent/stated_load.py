@@ -1,0 +1,33 @@
+"""A plan document under a load that was stated beside it, in place of its own."""
+
+from __future__ import annotations
+
+from ..tools.comparison.side import Document
+from ..tools.language.said import Said
+from ..tools.plan.document import WorkloadBlock
+from ..tools.plan.reader import read_document
+from .intent.complete import complete
+from .stated_arguments import Arguments, said_of_arguments
+
+_LOAD = (*WorkloadBlock.model_fields, "trace")
+
+
+def under_load(document: Document, said: Said) -> Document:
+    """The plan of `document` under what is `said` of load and limits; itself where nothing is, or it is no plan.
+
+    A stated number of requests at once takes the place of the plan's rate.
+
+    Raises:
+        InputError: the load agrees with neither the model nor itself, or the model's config cannot be read.
+    """
+    stated = {name: value for name in _LOAD if (value := getattr(said, name)) is not None}
+    plan = read_document(document).plan if stated else None
+    if plan is None:
+        return document
+    own = plan.workload
+    if said.concurrency is not None and said.request_rate is None:
+        own = own.model_copy(update={"request_rate": None, "arrivals": None})
+    base = said_of_arguments(plan.model.config, plan.hardware, own, Arguments())
+    assert base is not None
+    workload = complete(base, Said(**stated)).workload
+    return plan.model_copy(update={"workload": workload, "performance": None})
