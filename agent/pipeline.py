@@ -27,7 +27,16 @@ from .intent.intent import Assumption, Intent
 from .judged import judged
 from .limit_words import limits_in_words, room_in_words
 from .proposer import hardware_block, propose, search_request, with_concurrency
-from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, considered, figures, formats_chosen, on_more
+from .reasons import (
+    MAX_ALTERNATIVES,
+    Proposal,
+    alternatives,
+    batch_chosen,
+    considered,
+    figures,
+    formats_chosen,
+    on_more,
+)
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated_arguments import (
     Arguments,
@@ -273,7 +282,11 @@ def _report(
     intent: Intent, proposal: Proposal, stated: StatedStrategyVerdict | None, seen: dict[str, int]
 ) -> PlanReport:
     chosen, result = proposal.chosen, proposal.result
-    made = (*proposal.assumptions, *formats_chosen(intent.precisions, proposal.request, result))
+    made = (
+        *proposal.assumptions,
+        *formats_chosen(intent.precisions, proposal.request, result),
+        *batch_chosen(proposal.request),
+    )
     decided = {assumption.field for assumption in made}
     assumptions = [a for a in intent.assumptions if a.field not in decided]
     assumptions.extend(made)

@@ -20,6 +20,7 @@ from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.describe import precision_name
 from ..tools.plan.document import HardwareBlock
 from ..tools.plan.placement import is_disaggregated
+from ..tools.search.batch import searched
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import worth
@@ -128,9 +129,10 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
             return _refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
         if sized.result is None or sized.result.best is None:
             raise InputError(sized.unknown or "the hardware cannot be evaluated")
-        assumptions = _sized_assumption(sized), *_placement(sized.request, sized.result)
-        return Examined(sized.request, sized.result, sized.result.best, assumptions)
-    result = search(request)
+        request, result = searched(sized.request, sized.result)
+        best = result.best or sized.result.best
+        return Examined(request, result, best, (_sized_assumption(sized), *_placement(request, result)))
+    request, result = searched(request)
     if result.best is None:
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     looks = with_fewer_too or request.is_paid_by_hour

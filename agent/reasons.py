@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..tools.engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..tools.language.said import OpenPrecisions
 from ..tools.performance.limits import stated_limits
 from ..tools.plan.describe import describe, in_format, number, precision_name
@@ -102,6 +103,21 @@ def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -
         owned=owned,
         plan=named(fewer),
         figures=figures(fewer),
+    )
+
+
+def batch_chosen(request: SearchRequest) -> tuple[Assumption, ...]:
+    """That the engine's largest batch was set for the load; nothing where it was stated, or is the engine's own."""
+    if not request.batch_follows_load or request.serving is None:
+        return ()
+    engine = ENGINES[engine_name(request.serving.engine) or request.assumed_engine or DEFAULT_ENGINE]
+    return (
+        Assumption(
+            field="serving.max_batch",
+            value=request.serving.max_batch,
+            reason=f"as many as the load has at once: what {engine.title} sets up for its own number of requests takes "
+            "memory from a KV cache that this load needs",
+        ),
     )
 
 

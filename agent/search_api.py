@@ -25,7 +25,7 @@ from .keeping import keeps
 from .pipeline import stated_intent
 from .proposer import Examined, Refused, examine
 from .reach import ranked, within_reach
-from .reasons import formats_chosen, named
+from .reasons import batch_chosen, formats_chosen, named
 from .search_results import AskedFor, SearchAnswer, StatedRank
 from .stated_arguments import (
     Arguments,
@@ -188,7 +188,11 @@ def _asked_for(intent: Intent, request: SearchRequest | None = None, result: Sea
 def _assumptions(intent: Intent, found: Examined | Refused) -> tuple[Assumption, ...]:
     decided = found.assumptions if isinstance(found, Examined) else ()
     if isinstance(found, Examined):
-        decided = (*decided, *formats_chosen(intent.precisions, found.request, found.result))
+        decided = (
+            *decided,
+            *formats_chosen(intent.precisions, found.request, found.result),
+            *batch_chosen(found.request),
+        )
     fields = {assumption.field for assumption in decided}
     return (*(one for one in intent.assumptions if one.field not in fields), *decided)
 

@@ -75,7 +75,7 @@ class Question:
         """
         own_blocks = {name: block for name, block in proposed.items() if name not in PINNED}
         document = {**own_blocks, **self.header}
-        settings = {**self._open_settings(proposed), **document.get("serving", {})}
+        settings = {**document.get("serving", {}), **self._open_settings(proposed)}
         if settings:
             document["serving"] = settings
         workload = proposed.get("workload")
@@ -86,8 +86,15 @@ class Question:
 
     def _open_settings(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
         """What `proposed` sets of the engine that the request leaves open; what is no setting is left for the rules."""
-        own, asked = as_mapping(proposed.get("serving")), as_mapping(self.header.get("serving"))
+        own, asked = as_mapping(proposed.get("serving")), self._asked_settings
         return {name: own[name] for name in OPEN_SETTINGS if own.get(name) is not None and name not in asked}
+
+    @property
+    def _asked_settings(self) -> Mapping[str, Any]:
+        """What was said of the engine: what was set for the load is no demand."""
+        serving = self.reference_plan.serving
+        asked = {} if serving is None else serving.model_dump(mode="json", exclude_none=True)
+        return {name: value for name, value in asked.items() if name != "max_batch" or not self.request.batch_follows_load}
 
     def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
         """Pinned blocks that `proposed` states otherwise than the request, field by field, and those dropped."""
@@ -100,6 +107,7 @@ class Question:
             if field != "config"
             and block.get(field, wanted) != wanted
             and not (field == "concurrency" and self.intent.concurrency_open)
+            and not (name == "serving" and field not in self._asked_settings)
         )
         dropped = [name for name in PINNED if name not in header and name != "serving" and proposed.get(name)]
         settings = as_mapping(proposed.get("serving")).keys() - {*OPEN_SETTINGS, *as_mapping(header.get("serving"))}
@@ -230,6 +238,10 @@ def question_of(intent: Intent, reference: PlanResult) -> Question | PlanResult:
         precision=plan.precision,
         precisions=(),
         workload=plan.workload,
+        serving=plan.serving,
         concurrency_open=False,
     )
+    stated = None if intent.serving is None else intent.serving.max_batch
+    follows = stated is None and plan.serving is not None and plan.serving.max_batch is not None
+    request = replace(request, batch_follows_load=follows)
     return Question(intent, request, reference, plan)

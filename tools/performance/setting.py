@@ -136,6 +136,10 @@ class Setting:
         """The same setting under another load; what was already computed is shared (none of it depends on the load)."""
         return replace(self, workload=workload)
 
+    def with_load(self, workload: WorkloadBlock, serving: ServingBlock | None) -> Setting:
+        """The same under another load, with the batch that `serving` has for it; nothing else of that may differ."""
+        return replace(self, workload=workload, serving=serving)
+
     @cached_property
     def kv_element_bytes(self) -> float:
         """Bytes of one cached element."""

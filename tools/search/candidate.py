@@ -36,6 +36,8 @@ class SearchRequest:
     precision: PrecisionBlock
     policy: PolicyBlock = field(default_factory=PolicyBlock)
     serving: ServingBlock | None = None
+    # Whether `serving.max_batch` was set for this number of requests (`batch.py`), not stated.
+    batch_follows_load: bool = False
     # Where no engine is named: the one that all degrees can be started with nevertheless; `None`: a plan on paper.
     assumed_engine: EngineName | None = None
     concurrency_open: bool = False

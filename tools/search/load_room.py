@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..performance.limits import stated_limits
 from ..plan.describe import number
+from .batch import under_load
 from .candidate import Candidate, SearchRequest
 from .search import base_setting
 from .simulated import candidate_at
@@ -44,7 +45,7 @@ def load_room(request: SearchRequest, candidate: Candidate) -> LoadRoom | None:
         middle = (low + high) // 2
         tried = _at(request, candidate, _STEPS[middle])
         found = candidate_at(
-            tried, setting.with_workload(tried.workload), candidate.strategy, tried.workload.concurrency
+            tried, setting.with_load(tried.workload, tried.serving), candidate.strategy, tried.workload.concurrency
         )
         if found.feasible:
             low = middle
@@ -64,7 +65,7 @@ def _at(request: SearchRequest, candidate: Candidate, times: float) -> SearchReq
     changes: dict[str, float] = {"concurrency": math.ceil(candidate.concurrency * times)}
     if rate is not None:
         changes["request_rate"] = rate * times
-    return replace(request, workload=request.workload.model_copy(update=changes))
+    return under_load(request, request.workload.model_copy(update=changes))
 
 
 def _words(request: SearchRequest) -> str:

@@ -6,7 +6,7 @@ It reports strategies that change, not figures: those change under every load. H
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ..checkpoint import leaves_out
@@ -15,6 +15,7 @@ from ..plan.describe import number
 from ..plan.document import WorkloadBlock
 from ..plan.load import longest_stated
 from ..plan.performance import Frozen, Sparse
+from .batch import under_load
 from .candidate import Candidate, SearchRequest, SearchResult
 from .search import base_setting, search
 
@@ -79,7 +80,7 @@ def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
         if change.workload is None:
             impossible.append(change.words)
             continue
-        flip = _flip(replace(request, workload=change.workload), setting, result.best, change.words)
+        flip = _flip(under_load(request, change.workload), setting, result.best, change.words)
         if flip is None:
             unchanged.append(change.words)
         else:
@@ -89,7 +90,7 @@ def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
 
 def _flip(changed: SearchRequest, setting: Setting, before: Candidate | None, words: str) -> Flip | None:
     """What the change in `words` flips; `None` where the best strategy stays."""
-    result = search(changed, setting.with_workload(changed.workload))
+    result = search(changed, setting.with_load(changed.workload, changed.serving))
     after = result.best
     former, latter = (None if one is None else one.strategy for one in (before, after))
     if former == latter:
