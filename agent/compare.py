@@ -24,15 +24,15 @@ from ..tools.importing.launch import is_launch, read_launch
 from ..tools.language.said import Said
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import is_json_text, read_document, read_file
-from .import_api import Imported, imported
+from .import_api import LOAD_FIELDS, Imported, imported
 from .plan_of_words import plan_of_words
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_load import under_load
 
 # A name that ends like this is a file's, whether there is one or not.
 _FILES = (".json", ".yaml", ".yml", ".txt", ".md", ".sh", ".bash", ".sbatch", ".slurm", ".conf")
-# What is said of an assumption elsewhere: relaxations by their own row.
-_TOLD_ELSEWHERE = ("relaxations",)
+# Assumptions that are told elsewhere: relaxations have a row of their own, the load a line.
+_TOLD_ELSEWHERE = ("relaxations", *LOAD_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
@@ -44,6 +44,8 @@ from .stated_arguments import Arguments, HardwareArgument, ModelArgument, Worklo
 from .stated_strategy import build_stated
 
 _USUAL_NODE = 8
+# What of a load is told where it is assumed.
+LOAD_FIELDS = {"input_tokens": "tokens in", "output_tokens": "tokens out", "concurrency": "requests at once"}
 
 
 class Imported(Sparse):
@@ -82,7 +84,16 @@ class Imported(Sparse):
         said += self.remarks
         said += [f"Not understood: {', '.join(self.not_understood)}"] if self.not_understood else []
         said += [f"Not in the estimate: {', '.join(self.unplanned)}"] if self.unplanned else []
-        return tuple(said)
+        return (*said, *self._assumed_load())
+
+    def _assumed_load(self) -> list[str]:
+        """That the load, or part of it, is ours, since nothing says it."""
+        assumed = [one for one in self.assumptions if one.field in LOAD_FIELDS]
+        if not assumed:
+            return []
+        parts = "; ".join(f"{LOAD_FIELDS[one.field]} {one.value:,} ({one.reason})" for one in assumed)
+        flags = ", ".join(f"--{one.field.replace('_', '-')}" for one in assumed)
+        return [f"The load is assumed where nothing says it: {parts}. State yours: {flags}"]
 
 
 @checks_arguments

@@ -1,7 +1,7 @@
 """Compares two plan documents: each is validated and estimated as it stands, then they are set side by side.
 
-It proposes nothing and mends nothing: a plan that breaks a rule is compared all the same, and said to break it. Both are
-judged under one setting: a plan that names no engine is judged as run on that of the other.
+It proposes nothing and mends nothing: a plan that breaks a rule is compared all the same, and said to break it. Both
+are judged under one setting: a plan that names no engine is judged as run on that of the other.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def compare(
 def _placed(read: ReadDocument, other: ReadDocument) -> ReadDocument:
     """The document on the engine of the other, where it names none itself."""
     engine = _serving(other)
-    if read.plan is None or engine is None or engine.engine is None or (own := _serving(read)) and own.engine:
+    if read.plan is None or engine is None or engine.engine is None or ((own := _serving(read)) and own.engine):
         return read
     return read_document(on_engine(read.plan.model_dump(mode="json"), engine.engine, engine.engine_version))
 

@@ -1,4 +1,4 @@
-"""`compare`: two deployments side by side, each a plan document, launch commands, or one of them a strategy in words."""
+"""`compare`: two deployments side by side, plan documents or launch commands, or one of them a strategy in words."""
 
 from __future__ import annotations
 
@@ -26,10 +26,8 @@ _MOST_TITLE = 60
 @click.argument("second", metavar="FILE|COMMAND|STRATEGY", type=TEXT)
 @says_setting
 @output_format
-def compare_command(
-    first: str, second: str, calibration: Path | None, output_format: str, **options: Any
-) -> int:
-    """Set one deployment (A) beside another (B): plan documents, launch commands, or one of the two a strategy in words.
+def compare_command(first: str, second: str, calibration: Path | None, output_format: str, **options: Any) -> int:
+    """Set one deployment (A) beside another (B): plan documents, launch commands, or one of them a strategy in words.
 
     What words and commands leave open is as in the other side; a plan that names no engine is judged on that of the
     other. The load that options state is that of both; --model and --hardware are for commands that name none. Exit 1

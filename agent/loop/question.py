@@ -94,7 +94,9 @@ class Question:
         """What was said of the engine: what was set for the load is no demand."""
         serving = self.reference_plan.serving
         asked = {} if serving is None else serving.model_dump(mode="json", exclude_none=True)
-        return {name: value for name, value in asked.items() if name != "max_batch" or not self.request.batch_follows_load}
+        return {
+            name: value for name, value in asked.items() if name != "max_batch" or not self.request.batch_follows_load
+        }
 
     def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
         """Pinned blocks that `proposed` states otherwise than the request, field by field, and those dropped."""

@@ -24,17 +24,23 @@ def hardware_text(hardware: HardwareBlock) -> str:
 
 
 def workload_text(
-    workload: WorkloadBlock, assumptions: Sequence[Assumption] = (), *, as_many_as_hold: bool = False
+    workload: WorkloadBlock,
+    assumptions: Sequence[Assumption] = (),
+    *,
+    as_many_as_hold: bool = False,
+    is_planned: bool = True,
 ) -> str:
     """`2,048 tokens in, 256 out, 3 requests/s at random, 1 request at once (assumed), planned for latency`.
 
     What nobody said by the `assumptions` is marked. `as_many_as_hold`: the number of requests at once was left open.
+    What runs today nobody need have planned for it: then it is judged.
     """
     is_assumed = any(one.field == "objective" for one in assumptions)
     limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
     unlimited = ", no limit stated" if limits == (None, None, None) else ""
     load = load_text(workload, assumptions, as_many_as_hold=as_many_as_hold)
-    return f"{load}, planned for {workload.objective}{_ASSUMED if is_assumed else ''}{unlimited}"
+    verb = "planned" if is_planned else "judged"
+    return f"{load}, {verb} for {workload.objective}{_ASSUMED if is_assumed else ''}{unlimited}"
 
 
 def load_text(workload: WorkloadBlock, assumptions: Sequence[Assumption], *, as_many_as_hold: bool = False) -> str:

@@ -41,7 +41,7 @@ def _title(name: str, side: Side) -> str:
     state = state if side.valid else f"NOT valid ({count_text(side.errors, 'error')})"
     warned = f", {count_text(side.warnings, 'warning')}" if side.warnings else ""
     layout = f"{side.summary} of {side.model} on {cluster}, {count_text(side.gpus, 'GPU')} used{engine}"
-    return f"{name}: {side.title}: {layout}; {state}{warned}\n   {workload_text(side.workload)}"
+    return f"{name}: {side.title}: {layout}; {state}{warned}\n   {workload_text(side.workload, is_planned=False)}"
 
 
 def _figures(found: Comparison) -> Table:

@@ -151,7 +151,7 @@ def _benchmark(estimate: PerformanceEstimate) -> tuple[str, ...]:
     return (
         f"To check it: {check.command}",
         f"it should print TTFT {ms_text(check.ttft_ms)}, TPOT {ms_text(check.tpot_ms)}, "
-        f"{figure(round(check.output_tokens_per_s))} output tokens/s",
+        f"{figure(round(check.output_tokens_per_s))} output tokens/s" + (f": {check.note}" if check.note else ""),
     )
 
 
@@ -194,12 +194,15 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
         f"Usable per GPU: {_usable(memory.per_device)}" + (f" ({memory.usable_from})" if memory.usable_from else ""),
         f"KV cache: {figure(memory.kv_cache_bytes_per_token)} bytes per token, "
         f"{bytes_text(memory.kv_cache_bytes_total)} in all; "
-        f"{count_text(memory.max_concurrency, 'request')} would fit at once",
+        f"{count_text(memory.max_concurrency, 'request')} would fit at once beside the plan's other terms",
     ]
     if memory.kv_cache_capacity_bytes is not None and memory.kv_cache_capacity_tokens is not None:
+        held = memory.kv_cache_capacity_requests
         lines.append(
-            f"Beside its own needs the engine sets up {bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, "
-            f"and logs {count_text(memory.kv_cache_capacity_tokens, 'token')}"
+            f"The engine keeps memory for its start-up run and libraries besides: it sets up "
+            f"{bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, logs "
+            f"{count_text(memory.kv_cache_capacity_tokens, 'token')}"
+            + ("" if held is None else f", and holds {count_text(held, 'request')} at once; more wait")
         )
     if memory.kv_cache_bytes_per_device_replicated is not None:
         replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)

@@ -47,7 +47,7 @@ def _head(found: Imported) -> Iterator[str]:
     if any(one.field == "objective" for one in found.assumptions):
         yield f"Judged under {load_text(plan.workload, found.assumptions)}"
     else:
-        yield workload_text(plan.workload, found.assumptions)
+        yield workload_text(plan.workload, found.assumptions, is_planned=False)
     precision = plan.precision
     used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
     of = f" of {owned}" if owned != used else ""

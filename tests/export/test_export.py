@@ -180,7 +180,7 @@ def test_what_is_predicted_is_what_is_started_and_the_check_says_what_to_expect(
     found = export(stated, "vllm")
     said = options(found.launches[0].arguments)
     assert said["--max-num-seqs"] == "48" and said["--max-num-batched-tokens"] == "4096"
-    assert said["--gpu-memory-utilization"] == "0.9" and said["--max-model-len"] == "1168"
+    assert said["--gpu-memory-utilization"] == "0.9" and said["--max-model-len"] == "2048"
     estimate = shardwright.estimate(stated)
     assert found.benchmark == estimate.benchmark and found.benchmark is not None
     assert found.text is not None and f"# {found.benchmark.command}\n" in found.text

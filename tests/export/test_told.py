@@ -9,6 +9,7 @@ import pytest
 from shardwright.agent.pipeline import plan
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import TargetName
+from shardwright.tools.performance.estimate import estimate
 
 SAMPLED = {"pairs": [[100, 10]] * 20, "longest": [30_000, 700]}
 
@@ -17,30 +18,65 @@ SAMPLED = {"pairs": [[100, 10]] * 20, "longest": [30_000, 700]}
     ("target", "setting"), [("vllm", "--max-model-len"), ("sglang", "--context-length"), ("trtllm", "max_seq_len")]
 )
 @pytest.mark.parametrize(
-    ("lengths", "longest"),
+    ("lengths", "longest", "taken"),
     [
-        ({"input_tokens": 2048, "output_tokens": 256}, 2048 + 256 + 16),
-        ({"input_tokens": 1000, "output_tokens": 100, "input_tokens_range": (500, 6000)}, 6000 + 100 + 16),
-        ({"input_tokens": 100, "output_tokens": 10, "lengths": SAMPLED}, 30_000 + 700 + 16),
-        ({"input_tokens": 131_000, "output_tokens": 72}, None),
+        ({"input_tokens": 2048, "output_tokens": 256}, 2048 + 256, 4096),
+        ({"input_tokens": 4096 - 256, "output_tokens": 250}, 4090, 8192),
+        ({"input_tokens": 1000, "output_tokens": 100, "input_tokens_range": (500, 6000)}, 6000 + 100, 8192),
+        ({"input_tokens": 100, "output_tokens": 10, "lengths": SAMPLED}, 30_000 + 700, 32_768),
+        ({"input_tokens": 131_000, "output_tokens": 72}, 131_072, None),
     ],
 )
 def test_requests_that_the_command_refuses_are_told(
-    target: TargetName, setting: str, lengths: Any, longest: int | None
+    target: TargetName, setting: str, lengths: Any, longest: int, taken: int | None
 ) -> None:
     document = plan(model="llama-3.1-8b", hardware="1x2:h100-sxm", engine=target, **lengths).plan
     assert document is not None
     found = export(document, target)
     told = [one for one in found.remarks if "are refused by this command" in one]
-    if longest is None:
+    if taken is None:
         assert told == []
         return
     assert told == [
-        f"requests longer than {longest:,} tokens in all are refused by this command ({setting}); "
-        "the model takes 131,072"
+        f"requests longer than {taken:,} tokens in all are refused by this command ({setting}); "
+        f"the load's longest has {longest:,}, the model takes 131,072"
     ]
     assert found.text is not None and f"Mind: {told[0]}" in found.text
-    assert str(longest) in found.text
+    assert str(taken) in found.text
+
+
+def test_no_longer_request_is_taken_than_the_cache_holds() -> None:
+    document = plan(
+        model="llama-3.1-8b", hardware="1x1:l4", engine="vllm", input_tokens=18_000, output_tokens=100, concurrency=1
+    ).plan
+    assert document is not None
+    found, tokens = export(document, "vllm"), estimate(document).memory.kv_cache_capacity_tokens
+    assert tokens is not None and 18_116 < tokens < 32_768
+    assert found.text is not None and "--max-model-len 18116" in found.text
+
+
+@pytest.mark.parametrize("stated", [None, 24])
+def test_how_many_requests_run_at_once_and_whose_number_that_is_are_told(stated: int | None) -> None:
+    serving = {} if stated is None else {"serving": {"max_batch": stated}}
+    document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine="vllm", concurrency=16, **serving).plan
+    assert document is not None
+    [told] = [one for one in export(document, "vllm").remarks if "at once" in one]
+    held = estimate(document).memory.kv_cache_capacity_requests
+    number, whose = ("1,024", "vLLM's own") if stated is None else ("24", "the plan's")
+    assert told == (
+        f"a server runs at most {number} requests at once (--max-num-seqs, {whose}), others wait; the KV cache of all "
+        f"servers holds {held:,} requests of the load's length"
+    )
+
+
+def test_figures_of_a_plan_at_a_rate_that_its_tool_does_not_print_are_told_apart() -> None:
+    document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine="vllm", request_rate=2.0).plan
+    assert document is not None
+    found, figures = export(document, "vllm"), estimate(document)
+    assert found.benchmark == figures.benchmark
+    assert found.benchmark is not None and found.benchmark.note is not None
+    assert f"TTFT {figures.latency.ttft_ms:,.1f} ms, TPOT {figures.latency.tpot_ms:,.2f} ms" in found.benchmark.note
+    assert found.text is not None and found.benchmark.note in found.text
 
 
 @pytest.mark.parametrize("target", ["vllm", "sglang"])

@@ -24,7 +24,8 @@ _FIGURES: dict[str, tuple[str, Unit, bool | None]] = {
     "kv_cache_bytes": ("KV cache, fullest GPU", "bytes", None),
     "memory_bytes": ("memory in all, fullest GPU", "bytes", False),
     "usable_bytes": ("memory that may be used, of that GPU", "bytes", None),
-    "max_concurrency": ("most requests at once", "requests", True),
+    "max_concurrency": ("requests that fit beside its terms", "requests", True),
+    "held_requests": ("requests that the engine's cache holds", "requests", True),
 }
 
 
@@ -54,7 +55,7 @@ def _named_figures(found: PerformanceEstimate | None) -> Iterator[tuple[str, flo
     yield from (("ttft_p99_ms", percentiles.ttft_ms.p99), ("tpot_p99_ms", percentiles.tpot_ms.p99))
     yield "output_tokens_per_s", rates.dp_scaled_tokens_per_s
     yield "output_tokens_per_s_per_gpu", rates.output_tokens_per_s_per_gpu
-    yield "max_concurrency", memory.max_concurrency
+    yield from (("max_concurrency", memory.max_concurrency), ("held_requests", memory.kv_cache_capacity_requests))
     if memory.per_device:
         fullest = max(memory.per_device, key=_fullness)
         yield from (("weights_bytes", fullest.weights_bytes), ("kv_cache_bytes", fullest.kv_cache_bytes))

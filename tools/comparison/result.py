@@ -71,8 +71,8 @@ class Side(Sparse):
 
     `violations` are the first of those that `errors` and `warnings` count; `not_estimated` says why there is no
     estimate. `relaxations` are those in force, what the engine brings among them. With `takes_engine` the plan names no
-    engine itself and is judged as run on the other's. Of launch commands, `refused` says that their engine does not start them, and `caveats`, those first, what
-    has to be known before the figures.
+    engine itself and is judged as run on the other's. Of launch commands, `refused` says that their engine does not
+    start them, and `caveats`, those first, what has to be known before the figures.
     """
 
     title: str

@@ -151,7 +151,7 @@ def _rate(found: Comparison) -> Iterator[str]:
 
 
 def _room(found: Comparison) -> Iterator[str]:
-    weights, most = found.figure("weights_bytes"), found.figure("max_concurrency")
+    weights, most = found.figure("weights_bytes"), found.figure("held_requests") or found.figure("max_concurrency")
     parts: list[str] = []
     if weights is not None and weights.ratio:
         pair = f"{number((weights.a or 0) / 1e9)} → {number((weights.b or 0) / 1e9)} GB"

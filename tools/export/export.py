@@ -16,6 +16,7 @@ from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..importing.launch import request_line
+from ..performance.capacity import held_requests
 from ..performance.estimate import estimate_view
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..performance.overlap_halves import is_two_batch
@@ -101,7 +102,7 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
             content_hash=content_hash(given),
             strategy=describe(given.strategy),
         )
-        found = _exported(_named(given, target), target, _FORMS.get(name, script))
+        found = _exported(_named(given, target), target, _FORMS.get(name, script), names_engine=serving is not None)
         return head.model_copy(update=found)
 
 
@@ -161,13 +162,15 @@ def _first(reasons: tuple[str, ...]) -> tuple[str, ...]:
     return (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
 
 
-def _exported(raw: dict[str, Any], target: Target, write: Callable[[Written], str]) -> dict[str, Any]:
+def _exported(
+    raw: dict[str, Any], target: Target, write: Callable[[Written], str], *, names_engine: bool
+) -> dict[str, Any]:
     """The fields of an export beside what heads it."""
     read = read_sound(raw)
     missed, reasons = _judged(read)
     if not reasons:
         try:
-            return _written(read, target, missed, write)
+            return _written(read, target, missed, write, names_engine=names_engine)
         except CannotExportError as reason:
             return {"refused": (str(reason),)}
     nearest, plan = _nearest(raw) or (None, None)
@@ -187,7 +190,7 @@ def _commands(servers: Iterable[Server], settings: ServingSettings, target: Targ
 
 
 def _written(
-    read: ReadDocument, target: Target, missed: Sequence[str], write: Callable[[Written], str]
+    read: ReadDocument, target: Target, missed: Sequence[str], write: Callable[[Written], str], *, names_engine: bool
 ) -> dict[str, Any]:
     plan, layout = read.plan, layout_from_view(read.view)
     assert plan is not None  # it was validated
@@ -216,7 +219,7 @@ def _written(
             *(f"Mind: {remark}" for remark in remarks),
             *(f"By itself: {what}" for what in by_itself),
         ),
-        check=(*_check(target, benchmark), request_line(plan)),
+        check=(*_check(target, benchmark, names_engine=names_engine), request_line(plan)),
         fronts=target.fronts,
     )
     return {
@@ -256,13 +259,30 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: Serving
         yield "halves of a batch overlap by DeepEP, which has to be installed"
     if layout.is_disaggregated:
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
-    most = layout.setting.architecture.max_position_embeddings
+    yield from _limits(layout, target, settings)
+
+
+def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
+    """Above which lengths requests are refused, and above how many at once they wait."""
+    setting = layout.setting
+    most, longest = setting.architecture.max_position_embeddings, settings.longest_tokens
     if settings.max_tokens < most:
-        refused = f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command"
-        yield f"{refused} ({target.length_setting}); the model takes {most:,}"
+        yield (
+            f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command "
+            f"({target.length_setting}); the load's longest has {longest:,}, the model takes {most:,}"
+        )
+    stated = None if setting.serving is None else setting.serving.max_batch
+    whose = f"{ENGINES[target.name].title}'s own" if stated is None else "the plan's"
+    held = held_requests(layout)
+    cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"
+    where = " in each attention group" if layout.phase("decode").attention_groups > 1 else ""
+    yield (
+        f"a server runs at most {settings.max_sequences:,} requests at once{where} ({target.batch_setting}, {whose}), "
+        f"others wait{cache}"
+    )
 
 
-def _check(target: Target, benchmark: Benchmark | None) -> Iterator[str]:
+def _check(target: Target, benchmark: Benchmark | None, *, names_engine: bool) -> Iterator[str]:
     """How to see whether what runs is what was predicted."""
     if benchmark is not None:
         yield "The check, sent to the way in (add --host and --port; --model is MODEL), and what it should print:"
@@ -271,4 +291,11 @@ def _check(target: Target, benchmark: Benchmark | None) -> Iterator[str]:
             f"mean TTFT {benchmark.ttft_ms:,.1f} ms, mean TPOT {benchmark.tpot_ms:,.2f} ms, output "
             f"{benchmark.output_tokens_per_s:,.0f} tokens/s (predicted of {ENGINES[target.name].title})"
         )
+        if benchmark.note is not None:
+            yield f"Of these figures: {benchmark.note}."
+        if not names_engine:
+            yield (
+                f"The plan names no engine: these are its figures as run on {ENGINES[target.name].title}. Its own "
+                "estimate has not what the engine does by itself."
+            )
         yield "With what it printed: shardwright calibrate RESULTS makes the predictions your own."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..catalog.dtypes import DType
+from ..performance.capacity import cache_tokens
 from ..performance.layout import LoadedLayout
 from ..performance.overlap_halves import is_two_batch
 from ..performance.setting import Setting
@@ -12,6 +13,7 @@ from ..performance.setting import Setting
 # Engines keep a token or two of a request for themselves (SGLang takes two off its output), and a prompt that is read
 # back from text may have a few more.
 _SLACK_TOKENS = 16
+_LEAST_TOKENS = 1024
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 
 
@@ -19,7 +21,8 @@ _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 class ServingSettings:
     """`max_sequences` and `token_budget` are of one scheduler (an attention group), `memory_share` of a GPU's memory.
 
-    `max_tokens` is the longest request, prompt and output, with some tokens to spare. `kv_cache` is none where the
+    `max_tokens` is the longest request that is taken, prompt and output: the power of two above `longest_tokens`, that
+    of the load, or that with a few tokens to spare where cache or model hold no more. `kv_cache` is none where the
     cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
     `checkpoint_format` what the checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
     `overlaps`: two halves of a batch overlap.
@@ -28,6 +31,7 @@ class ServingSettings:
     max_sequences: int
     token_budget: int
     memory_share: float
+    longest_tokens: int
     max_tokens: int
     kv_cache: DType | None
     dtype: DType | None
@@ -43,13 +47,15 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettin
     setting = layout.setting
     precision, native = setting.precision, setting.architecture.native_precision
     differs = precision.weights != native and not (precision.weights in _SIXTEEN_BIT and native in _SIXTEEN_BIT)
+    longest = _longest(setting)
     made = differs and precision.weights in makes and native in _SIXTEEN_BIT
     return ServingSettings(
         # No scheduler runs more requests in a step than the step has tokens.
         max_sequences=min(setting.max_sequences, setting.token_budget),
         token_budget=setting.token_budget,
         memory_share=setting.memory_utilization,
-        max_tokens=_longest(setting),
+        longest_tokens=longest,
+        max_tokens=_most_tokens(layout, longest),
         kv_cache=None if precision.kv_cache in _SIXTEEN_BIT else precision.kv_cache,
         dtype=precision.activations if precision.activations in _SIXTEEN_BIT else None,
         quantisation=precision.weights if made else None,
@@ -63,4 +69,13 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettin
 def _longest(setting: Setting) -> int:
     load = setting.workload
     tokens = load.input_tokens + load.output_tokens if setting.spread is None else setting.spread.longest_request
-    return min(tokens + _SLACK_TOKENS, setting.architecture.max_position_embeddings)
+    return min(tokens, setting.architecture.max_position_embeddings)
+
+
+def _most_tokens(layout: LoadedLayout, longest: int) -> int:
+    """The longest request to take where the load's has so many tokens: engines refuse one that no cache holds."""
+    positions = layout.setting.architecture.max_position_embeddings
+    least = min(longest + _SLACK_TOKENS, positions)
+    wanted = min(max(_LEAST_TOKENS, 1 << (least - 1).bit_length()), positions)
+    # What prefill servers hold of their own is not counted, where they are apart.
+    return least if layout.is_disaggregated or cache_tokens(layout) < wanted else wanted

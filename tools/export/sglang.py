@@ -111,6 +111,7 @@ TARGET = Target(
     image="lmsysorg/sglang:v0.5.23",
     commands=_commands,
     length_setting=_LENGTH,
+    batch_setting="--max-running-requests",
     makes=("fp8",),
     by_itself={
         "experts": "each expert rank gets a run of experts in their order",

@@ -67,7 +67,8 @@ class Commands:
 class Target:
     """One engine to write for; `image` is its container.
 
-    `length_setting` is the flag or the option above which it refuses a request. `by_itself`: what the engine does
+    `length_setting` is the flag or the option above which it refuses a request, `batch_setting` that of the requests
+    above which others wait. `by_itself`: what the engine does
     without being told. `fronts`: what joins several servers. `makes`: formats that
     it makes of a 16-bit checkpoint when it loads one.
 
@@ -79,6 +80,7 @@ class Target:
     image: str
     commands: Callable[[Server, ServingSettings], Commands]
     length_setting: str
+    batch_setting: str
     makes: tuple[DType, ...] = ()
     by_itself: Mapping[str, str] = field(default_factory=dict[str, str])
     fronts: Fronts

@@ -94,6 +94,7 @@ TARGET = Target(
     image="nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
     commands=_commands,
     length_setting=_LENGTH,
+    batch_setting="max_batch_size",
     by_itself={
         "KV cache": "free_gpu_memory_fraction is of what weights and runtime leave free, and was predicted with so",
         "experts": "each expert rank gets a run of experts in their order",

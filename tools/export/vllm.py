@@ -132,6 +132,7 @@ TARGET = Target(
     image="vllm/vllm-openai:v0.33.0",
     commands=_commands,
     length_setting=_LENGTH,
+    batch_setting="--max-num-seqs",
     makes=tuple(_ONLINE),
     by_itself={
         "experts": "each rank gets a run of experts in their order (--expert-placement-strategy linear)",

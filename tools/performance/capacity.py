@@ -110,6 +110,18 @@ def cache_tokens(layout: LoadedLayout) -> int:
     return max(0, math.floor(least))
 
 
+def held_requests(layout: LoadedLayout) -> int | None:
+    """Requests of the workload's mean length that the caches of all attention groups hold at once; `None`: any number.
+
+    A request has its whole cache in one group, so that what is left of a group's tokens holds none.
+    """
+    tokens = cache_tokens(layout)
+    if tokens >= _MOST_TOKENS:
+        return None
+    groups = max(1, len(layout.decode_replicas)) * layout.phase("decode").attention_groups
+    return tokens // layout.setting.request_tokens * groups
+
+
 def tokens_of_device(setting: Setting, terms: DeviceTerms) -> Number:
     """Tokens of requests of the workload that the room of a device (or of an array of them) holds."""
     per_token = larger(terms.decode_request / setting.request_tokens, 1e-12)

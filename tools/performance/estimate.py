@@ -288,9 +288,17 @@ def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
     if command is None:
         return None
     times = run.times if rate is None else serve(layout, OpenLoop(rate, run.requests), lengths)
+    own = run.times
+    note = None
+    if times is not own:
+        note = (
+            "the tool counts every request, those on the server that is still idle too; once that is filled up TTFT "
+            f"{own.ttft.mean * 1e3:,.1f} ms, TPOT {own.tpot.mean * 1e3:,.2f} ms, as an estimate has them"
+        )
     return Benchmark(
         command=shlex.join(command),
         ttft_ms=times.ttft.mean * 1e3,
         tpot_ms=times.tpot.mean * 1e3,
         output_tokens_per_s=times.output_tokens_per_s,
+        note=note,
     )

@@ -10,7 +10,7 @@ import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
 from .budget import DeviceTerms, Load, device_terms, layout_terms, replica_load
-from .capacity import least_room_bytes, logged_tokens
+from .capacity import held_requests, least_room_bytes, logged_tokens
 from .kv_cache import all_layers, bytes_per_token, request_bytes
 from .layout import LoadedLayout
 from .setting import Setting
@@ -48,6 +48,7 @@ def device_memory(layout: LoadedLayout) -> MemoryEstimate:
         kv_cache_bytes_per_device_replicated=_replicated_bytes(layout),
         kv_cache_capacity_bytes=max(0, math.floor(least_room_bytes(layout))),
         kv_cache_capacity_tokens=logged_tokens(layout),
+        kv_cache_capacity_requests=held_requests(layout),
         usable_from=(
             f"{setting.memory_utilization:.0%} of {setting.hardware.memory_bytes:,} bytes, "
             f"{setting.hardware.memory_provenance}"

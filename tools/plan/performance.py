@@ -108,7 +108,9 @@ class MemoryEstimate(Frozen):
     """Memory per device, and the KV cache. `max_concurrency` is over the whole deployment.
 
     `kv_cache_capacity_bytes` is what the engine sets up for its cache on the GPU with the least room, beside its own
-    needs, and `kv_cache_capacity_tokens` what it logs for it; the other figures are those of rule ME001.
+    needs, `kv_cache_capacity_tokens` what it logs for it, and `kv_cache_capacity_requests` how many requests of the
+    load's mean length that holds over the whole deployment: more wait. The other figures are those of rule ME001, which
+    asks for the plan's four terms alone.
     """
 
     per_device: tuple[DeviceMemory, ...]
@@ -119,6 +121,7 @@ class MemoryEstimate(Frozen):
     kv_cache_bytes_per_device_replicated: Count | None = None
     kv_cache_capacity_bytes: Count | None = None
     kv_cache_capacity_tokens: Count | None = None
+    kv_cache_capacity_requests: Count | None = None
     usable_from: str | None = None
 
 
@@ -269,12 +272,16 @@ class LoadEstimate(Frozen):
 
 
 class Benchmark(Frozen):
-    """The command of the engine's load generator that would check a plan, and the means that it should print."""
+    """The command of the engine's load generator that would check a plan, and the means that it should print.
+
+    `note` says why these are not the plan's own figures, where they are not.
+    """
 
     command: str
     ttft_ms: NonNegative
     tpot_ms: NonNegative
     output_tokens_per_s: NonNegative
+    note: str | None = None
 
 
 class PerformanceEstimate(Displayed, Frozen):

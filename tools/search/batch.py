@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..checkpoint import if_time
 from ..errors import InputError
-from ..performance.capacity import cache_tokens
+from ..performance.capacity import cache_tokens, held_requests
 from ..plan.document import ServingBlock, WorkloadBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .ranking import worth
@@ -67,9 +67,8 @@ def _lacks_cache(request: SearchRequest, candidate: Candidate, fitted: SearchReq
         own, other = (
             layout_at(one, base_setting(one), candidate.strategy, candidate.concurrency) for one in (request, fitted)
         )
-        held = cache_tokens(own)
-        schedulers = max(1, len(own.decode_replicas)) * own.phase("decode").attention_groups
-        return held * schedulers < candidate.concurrency * own.setting.request_tokens and cache_tokens(other) > held
+        held = held_requests(own)
+        return held is not None and held < candidate.concurrency and cache_tokens(other) > cache_tokens(own)
     except InputError:
         return False
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
-from ...compare import Words, compare, is_words
+from ....tools.language.said import Said
+from ...compare import Words, compared, is_words
 from ...languages.say import say
 from ...report.compare import render_comparison
 from ..outcome import Outcome
@@ -23,12 +24,12 @@ def compare_with(work: Work, text: str, *, may_read_files: bool) -> Outcome:
         raise InputError(say('compare with what? Say a strategy, such as "compare TP4 PP2", or the path of a plan'))
     now = work.now
     other = Words(text) if is_words(text) or not may_read_files else Path(text)
-    found = compare(
+    found = compared(
         work.plan,
         other if isinstance(other, Words) else str(other),
+        Said(usd_per_gpu_hour=now.intent.usd_per_gpu_hour),
         titles=(say("the current plan"), text),
         calibration=now.intent.calibration,
-        usd_per_gpu_hour=now.intent.usd_per_gpu_hour,
     )
     return Outcome("compare", render_comparison(found, width=work.width), comparison=found, told=told_of(found))
 

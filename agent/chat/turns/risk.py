@@ -11,9 +11,9 @@ from ....tools.performance.limits import figures_of_estimate, stated_limits
 from ....tools.plan.describe import describe, number
 from ....tools.plan.document import PHASES, Plan, Strategy
 from ....tools.plan.performance import PerformanceEstimate
-from ...plan_of_words import plan_of_words
 from ...languages.say import say
 from ...limit_words import sureness
+from ...plan_of_words import plan_of_words
 from ...report.text import Bullets, render, section
 from ..outcome import Outcome
 from ..words import title_of

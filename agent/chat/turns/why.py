@@ -14,10 +14,10 @@ from ....tools.plan.describe import describe, number
 from ....tools.plan.document import Plan
 from ....tools.plan.performance import PerformanceEstimate
 from ....tools.plan.placement import gpu_count
-from ...plan_of_words import plan_of_stated, plan_of_words, strategy_of_words
 from ...intent.intent import Intent
 from ...keeping import keeps
 from ...languages.say import say
+from ...plan_of_words import plan_of_stated, plan_of_words, strategy_of_words
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
 from ...report.validation import violation_blocks

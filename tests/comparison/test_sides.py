@@ -1,0 +1,130 @@
+"""Both sides of a comparison are one setting: a plan and what it is exported as, commands beside commands, one load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardwright
+from shardwright.agent.compare import Words, compare
+from shardwright.tools.comparison.result import Comparison
+from shardwright.tools.errors import InputError
+from shardwright.tools.plan.document import Plan, ServingBlock
+
+from ..export.plans import EXPORTED, exported, plan_named
+from .plans import dense
+
+ON = "1x8:h100-sxm"
+COMMAND = "vllm serve Qwen/Qwen3-8B -tp {}"
+
+
+def is_same(found: Comparison) -> bool:
+    """Whether it says so."""
+    return "A and B are the same deployment." in found.verdict
+
+
+@pytest.mark.parametrize(("name", "target"), EXPORTED)
+def test_a_plan_and_its_export_are_the_same_deployment_with_the_same_figures(name: str, target: str) -> None:
+    text = exported(name, target).text
+    assert text is not None
+    found = compare(plan_named(name), Words(text))
+    assert is_same(found), (found.question, found.changes)
+    assert all(one.a == one.b for one in found.figures)
+    assert found.a.takes_engine and f"judged as run on {_title(target)}, like B" in found.verdict[0]
+
+
+def _title(target: str) -> str:
+    return {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}[target]
+
+
+def _on(engine: str, **serving: Any) -> Plan:
+    return dense().model_copy(update={"serving": ServingBlock(engine=engine, **serving)})
+
+
+def test_a_plan_without_an_engine_is_judged_on_that_of_the_other_whichever_side_it_is() -> None:
+    for pair, taker in (((dense(), _on("sglang")), "A"), ((_on("sglang"), dense()), "B")):
+        found = compare(*pair)
+        assert is_same(found) and {found.a.engine, found.b.engine} == {"sglang"}
+        assert found.verdict[0].startswith(f"{taker} names no engine: it is judged as run on SGLang")
+
+
+def test_that_nothing_but_the_engine_differs_is_said() -> None:
+    found = compare(_on("vllm"), _on("sglang"))
+    assert not is_same(found)
+    assert found.verdict[0].startswith("A and B are one strategy on two engines (vLLM, SGLang): what differs")
+    other = compare(_on("vllm"), _on("sglang", max_batch=8))
+    assert other.verdict[0].endswith("is the engine and its settings alone.")
+
+
+@pytest.mark.parametrize(
+    ("what", "changed"),
+    [
+        ("requests that a scheduler runs at once", {"max_batch": 8}),
+        ("tokens of a step", {"prefill_chunk_tokens": 512}),
+        ("overlap of two batches", {"overlap": "two_batch"}),
+    ],
+)
+def test_plans_that_differ_in_a_setting_alone_are_not_the_same(what: str, changed: dict[str, Any]) -> None:
+    found = compare(_on("vllm"), _on("vllm", **changed))
+    assert not is_same(found) and [one.what for one in found.changes] == [what]
+
+
+def test_plans_on_other_gpus_are_not_the_same() -> None:
+    raw = dense().model_dump(mode="json")
+    for node in raw["nodes"]:
+        if "devices" in node:
+            node["devices"] = [device.replace("g0", "g5") for device in node["devices"]]
+    found = compare(dense(), raw)
+    assert not is_same(found) and len(found.changes) == 1
+
+
+def test_the_engine_s_version_is_part_of_what_differs() -> None:
+    found = compare(_on("vllm"), _on("vllm", engine_version="0.9.0"))
+    assert "engine version" in {one.what for one in found.question}
+
+
+def test_two_commands_are_compared_under_a_stated_load() -> None:
+    found = compare(
+        COMMAND.format(2), COMMAND.format(1), hardware=ON, input_tokens=2048, output_tokens=64, concurrency=4
+    )
+    assert (found.a.gpus, found.b.gpus) == (2, 1)
+    loads = {
+        (one.workload.input_tokens, one.workload.output_tokens, one.workload.concurrency) for one in (found.a, found.b)
+    }
+    assert loads == {(2048, 64, 4)}
+    assert not any("load is assumed" in one for one in found.a.caveats)
+
+
+def test_of_two_commands_without_a_load_both_have_the_one_that_is_said_to_be_assumed() -> None:
+    found = compare(COMMAND.format(2), COMMAND.format(1), hardware=ON)
+    assert found.a.workload == found.b.workload
+    [told] = [one for one in found.a.caveats if "load is assumed" in one]
+    assert "tokens in 1,024" in told and "--input-tokens" in told
+
+
+def test_a_command_beside_a_plan_may_be_either_side() -> None:
+    one = compare(dense(), Words("vllm serve tiny -tp 2"))
+    other = compare(Words("vllm serve tiny -tp 2"), dense())
+    assert is_same(one) and is_same(other)
+    assert (one.a.workload, one.a.model) == (other.a.workload, other.a.model)
+
+
+def test_a_script_in_a_file_is_what_it_starts(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("vllm serve tiny -tp 2\n")
+    assert is_same(compare(dense(), script)) and is_same(compare(str(script), dense()))
+
+
+def test_a_load_that_is_stated_is_that_of_both() -> None:
+    found = compare(dense(), Words("DP2 of TP1"), request_rate=1.0, input_tokens=512)
+    assert {(one.workload.input_tokens, one.workload.request_rate) for one in (found.a, found.b)} == {(512, 1.0)}
+    assert shardwright.estimate(dense()).latency.ttft_ms != found.figure("ttft_ms").a  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_what_neither_side_says_is_asked_for() -> None:
+    with pytest.raises(InputError, match="neither model nor hardware"):
+        compare(Words("TP2"), Words("TP4"))
+    with pytest.raises(InputError, match="on which GPUs"):
+        compare(COMMAND.format(2), COMMAND.format(1))
