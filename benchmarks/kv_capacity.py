@@ -32,7 +32,7 @@ from shardwright.tools.fidelity.software import activations_of, dtype_of
 from shardwright.tools.performance.budget import DeviceTerms, layout_terms
 from shardwright.tools.performance.capacity import batch_of, logged_tokens, memory_use, room_bytes
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.setting import make_setting
+from shardwright.tools.performance.make_setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

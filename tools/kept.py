@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -69,3 +69,32 @@ class Kept(Generic[K, V]):
     def held_bytes(self) -> int:
         """The estimate of what is held."""
         return self._held_bytes
+
+
+class Recent(Generic[V]):
+    """The values that were asked for last, each with the tables that grow beside it, for who asks for one like it.
+
+    At most `most` of them, and as few of the last as have at most `most_entries` in their tables together (the last
+    alone may have more). Threads may share one.
+    """
+
+    def __init__(self, most: int, most_entries: int, caches: Callable[[V], Caches]) -> None:
+        self._most, self._most_entries, self._caches = most, most_entries, caches
+        self._values: tuple[V, ...] = ()
+        self._lock = threading.Lock()
+
+    def like(self, value: V, is_like: Callable[[V, V], bool]) -> V:
+        """The kept one that is like `value`, else `value`, which is kept from now on."""
+        with self._lock:
+            found = next((one for one in self._values if is_like(one, value)), value)
+            others = (one for one in self._values if one is not found)
+            self._values = tuple(self._that_fit((found, *others)))
+        return found
+
+    def _that_fit(self, values: tuple[V, ...]) -> Iterator[V]:
+        entries = 0
+        for place, value in enumerate(values[: self._most]):
+            entries += sum(len(table) for table in [*self._caches(value).values()])
+            if place and entries > self._most_entries:
+                return
+            yield value

@@ -78,7 +78,9 @@ def test_every_strategy_that_the_rules_accept_for_an_engine_runs_on_the_devices_
             model, (nodes, gpus, "h100-sxm"), input_tokens=_LONG_PROMPT_TOKENS, output_tokens=64, concurrency=1
         )
         relaxations = frozenset(possible_relaxations(engine, request.architecture))
-        setting = replace(base_setting(replace(request, serving=ServingBlock(engine=engine))), relaxations=relaxations)
+        setting = replace(
+            base_setting(replace(request, serving=ServingBlock(engine=engine))), relaxations=relaxations, caches={}
+        )
         space = SpaceRequest(request.architecture, nodes, gpus, _LONG_PROMPT_TOKENS, relaxations, engine=engine)
         strategies = list(each_replica(space))
         assert len(strategies) > 20

@@ -17,9 +17,9 @@ from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import request_bytes
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
+from shardwright.tools.performance.make_setting import make_setting
 from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.performance.roofline import Roofline
-from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import (

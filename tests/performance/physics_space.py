@@ -19,7 +19,7 @@ from shardwright.tools.catalog.hardware import all_accelerators, hardware_facts
 from shardwright.tools.catalog.models import all_models, find_model
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.setting import make_setting
+from shardwright.tools.performance.make_setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

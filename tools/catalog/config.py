@@ -6,11 +6,13 @@ an object without one that states its dimensions is read as a plain decoder, whi
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import InputError
+from ..kept import Kept
 from .architecture import Architecture, LayerSpec
 from .attention.context import AttentionContext
 from .attention.kinds import read_attention
@@ -42,6 +44,29 @@ def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Ar
         MissingFieldError: a field that the arithmetic needs is absent and has no documented default.
         InputError: a value is of the wrong type, out of bounds, or contradicts another.
     """
+    try:
+        # Unlike JSON it tells a list from a tuple, which is refused.
+        content = marshal.dumps(dict(config), _WITHOUT_REFERENCES)
+    except ValueError:
+        return _read(config, where)
+    return _ARCHITECTURES.get(content) or _ARCHITECTURES.keep(content, _read(config, where))
+
+
+# The format of equal values is then the same, whoever else holds parts of them.
+_WITHOUT_REFERENCES = 2
+# A kind of layer, with its tensors.
+_KIND_BYTES = 10_000
+
+
+def _size_bytes(content: bytes, architecture: Architecture) -> int:
+    return len(content) + 8 * architecture.num_layers + _KIND_BYTES * len(architecture.layer_kinds)
+
+
+# An equal config gives the same object, so that what was worked out of one plan of a model serves the next.
+_ARCHITECTURES = Kept[bytes, Architecture](16_000_000, _size_bytes)
+
+
+def _read(config: Mapping[str, Any], where: str) -> Architecture:
     fields, profile = _open(config, where)
     width = fields.size("hidden_size", "every tensor has this width")
     vocabulary = fields.size("vocab_size", "the embedding and the LM head have this many rows")

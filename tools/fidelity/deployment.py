@@ -15,8 +15,8 @@ from ..errors import InputError
 from ..performance.budget import device_terms
 from ..performance.capacity import cache_tokens
 from ..performance.layout import LoadedLayout, make_layout
+from ..performance.make_setting import make_setting
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
-from ..performance.setting import make_setting
 from ..plan.document import PolicyBlock, ServingBlock, WorkloadBlock
 from .situation import Deployment, Situation, architecture_of
 

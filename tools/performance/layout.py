@@ -18,7 +18,8 @@ from ..plan.layout import Layout, ReplicaLayout
 from ..plan.layout_reader import read_layout
 from ..plan.placement import StageMaker, place, with_vocabulary
 from ..plan.view import PlanView
-from .setting import Setting, read_setting
+from .make_setting import read_setting
+from .setting import Setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ..calibration.engine_profile import EngineConstants
+from ..kept import Cache
 from .capacity import cache_tokens
 from .layout import LoadedLayout
 from .schedule import PhaseTimer, microbatches
@@ -118,6 +119,23 @@ def serve(
     Raises:
         InputError: a fact that the arithmetic needs is not known.
     """
+
+    def served() -> ServingTimes:
+        return _served(layout, arrivals, lengths, streams_at_intervals)
+
+    setting = layout.setting
+    if setting.profile is not None or len(layout.devices) > _MOST_KEPT_DEVICES:
+        return served()
+    of_setting = setting.serving, setting.memory_utilization, setting.workload.prefix_cache_hit_rate
+    return _SERVED.get(setting.caches, (layout.replicas, arrivals, lengths, streams_at_intervals, of_setting), served)
+
+
+# A layout of more devices takes long to compare, and much memory to keep.
+_MOST_KEPT_DEVICES = 256
+_SERVED = Cache[tuple[object, ...], ServingTimes]("what users see by layout, arrivals and lengths")
+
+
+def _served(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, streams_at_intervals: bool) -> ServingTimes:
     if layout.is_disaggregated:
         late = late_steps(layout.setting.engine.entry.constants, streams_at_intervals)
         return _serve_apart(layout, arrivals, lengths, late)

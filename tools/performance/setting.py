@@ -8,33 +8,24 @@ the arithmetic impossible is an `InputError` that names it; what a rule can judg
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, get_args
-
-from pydantic import BaseModel, ValidationError
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
-from ..catalog.hardware import HardwareFacts, hardware_facts
-from ..catalog.precision import weight_dtypes
+from ..catalog.hardware import HardwareFacts
 from ..catalog.tensors import TensorClass, WeightTensor
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_name
-from ..errors import InputError
 from ..kept import Cache, Caches
-from ..plan.constraints import free_bytes
-from ..plan.document import HardwareBlock, Phase, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
 from ..plan.load import spread_of
 from ..plan.quantiles import Spread
-from ..plan.view import PlanView
 from .clock import Clock
 
-_Block = TypeVar("_Block", bound=BaseModel)
-_KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
 # Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
 # `chunked_prefill_size`) on large accelerators.
 DEFAULT_PREFILL_CHUNK_TOKENS = 8192
@@ -232,77 +223,3 @@ class Setting:
         for tensor in tensors:
             sums[tensor.split] += tensor.elements * self.weight_bytes(tensor.tensor_class)
         return TensorBytes(**sums)
-
-
-def usable_share(policy: PolicyBlock, hardware: HardwareFacts) -> float:
-    """The share of a GPU's memory that may be used: the policy's, less where more is to stay free."""
-    free = free_bytes(policy.constraints or ()) / hardware.memory_bytes
-    return max(1e-9, min(policy.memory_utilization, 1.0 - free))
-
-
-def make_setting(
-    architecture: Architecture,
-    hardware: HardwareFacts,
-    workload: WorkloadBlock,
-    precision: PrecisionBlock,
-    policy: PolicyBlock | None = None,
-    serving: ServingBlock | None = None,
-) -> Setting:
-    """The setting of a deployment, with the weight formats that `precision.weights` means for this model."""
-    chosen = policy or PolicyBlock()
-    return Setting(
-        architecture=architecture,
-        hardware=hardware,
-        workload=workload,
-        precision=precision,
-        dtypes=weight_dtypes(architecture, precision.weights),
-        relaxations=frozenset(chosen.relaxations),
-        memory_utilization=usable_share(chosen, hardware),
-        serving=serving,
-    )
-
-
-def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block:
-    """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
-
-    Raises:
-        InputError: a required field is missing or unreadable.
-    """
-    kept = {name: value for name, value in raw.items() if name in model.model_fields}
-    for _ in range(len(kept) + 1):
-        try:
-            return model.model_validate(kept)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0]) if first["loc"] else ""
-            if name not in kept or model.model_fields[name].is_required():
-                raise InputError(f"{where}.{name}: {first['msg']}") from None
-            del kept[name]
-    raise InputError(f"{where} cannot be read")
-
-
-def read_setting(view: PlanView) -> Setting:
-    """Model, hardware, workload, precision and policy of a plan.
-
-    Raises:
-        InputError: what cannot be read, by name.
-    """
-    if view.architecture is None:
-        raise InputError(view.architecture_error or "model.config cannot be read")
-    block = read_block(HardwareBlock, view.hardware, "hardware")
-    hardware = hardware_facts(
-        block.accelerator,
-        block.nodes,
-        block.gpus_per_node,
-        intra_node_bw_gb_s=block.intra_node_bw_gb_s,
-        inter_node_bw_gb_s=block.inter_node_bw_gb_s,
-    )
-    known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
-    return make_setting(
-        view.architecture,
-        hardware,
-        read_block(WorkloadBlock, view.workload, "workload"),
-        read_block(PrecisionBlock, view.precision, "precision"),
-        read_block(PolicyBlock, known, "policy"),
-        read_block(ServingBlock, view.serving, "serving"),
-    )

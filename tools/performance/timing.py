@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
@@ -296,5 +297,8 @@ _HALVED = Cache[tuple[object, ...], HalvedLayer]("a layer in halves by kind, wha
 
 def shape_number(setting: Setting, shape: StageShape, compute_share: float = 1.0) -> int:
     """The number of `shape` among those of the setting: shapes are compared by value once, then by it."""
-    numbers = _SHAPES.table(setting.caches)
-    return numbers.setdefault((shape, compute_share), len(numbers))
+    # Of a count that threads share, so that no two shapes have one number.
+    return _SHAPES.table(setting.caches).setdefault((shape, compute_share), next(_NUMBERS))
+
+
+_NUMBERS = count()

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ...errors import InputError, MissingFieldError, UnknownNameError
 from ...performance.layout import layout_from_view
+from ...performance.make_setting import read_block
 from ...performance.memory import device_memory, fits
-from ...performance.setting import read_block
 from ...plan.document import WorkloadBlock
 from ...plan.load import longest_stated
 from ...plan.performance import DeviceMemory

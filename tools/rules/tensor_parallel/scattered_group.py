@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...catalog.hardware import hardware_facts
 from ...performance.collectives import domains_of
-from ...performance.setting import read_block
+from ...performance.make_setting import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
