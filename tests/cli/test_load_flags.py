@@ -14,11 +14,10 @@ DEPLOYED = ("--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm")
 SPREAD = ("--input-percentiles", "p50=1k,p95=8k")
 
 
-@pytest.fixture
-def planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    path = tmp_path / "plan.json"
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("planned") / "plan.json"
     assert run(["plan", *DEPLOYED, *SPREAD, "--request-rate", "3", "-o", str(path)]) == 0
-    capsys.readouterr()
     return path
 
 

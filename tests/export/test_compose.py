@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,12 @@ def _filled(text: str, **environment: str) -> str:
 
 def _file(found: Export) -> dict[str, Any]:
     assert found.text is not None
-    return yaml.safe_load(found.text)
+    return _loaded(found.text)
+
+
+@cache
+def _loaded(text: str) -> dict[str, Any]:
+    return yaml.safe_load(text)
 
 
 def _services(found: Export) -> list[tuple[Launch, dict[str, Any]]]:

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,11 @@ def test_a_rule_that_crashes_becomes_a_finding_of_that_rule_and_hides_no_other()
     assert crashed.fix == "report"
 
 
+@cache
+def _view() -> PlanView:
+    return PlanView(base_plan("dense-pp2-tp2"))
+
+
 PAIRS = [(row.rule, stronger, row.scope) for row in PRECEDENCE for stronger in sorted(row.by)]
 
 
@@ -70,7 +76,7 @@ def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_node(
 def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(
     weaker: str, stronger: str, scope: str
 ) -> None:
-    view = PlanView(base_plan("dense-pp2-tp2"))
+    view = _view()
     one, other = view.edges[0], view.edges[-1]
     strong = _rule(stronger, (Finding("found", "here", where=one),))
     assert [v.rule for v in find_violations(view, [_rule(weaker, (Finding("found", "here", where=one),)), strong])] == [

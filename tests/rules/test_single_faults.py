@@ -1,4 +1,7 @@
-"""One fault, one finding: each single fault of one kind, wherever it is made, is named by one rule and by no second."""
+"""One fault, one finding: each single fault of one kind, wherever it is made, is named by one rule and by no second.
+
+Where it is made: at the first and the last place of each kind of place, and each night at every place.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import pytest
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate
 
+from ..examples import of_each_kind
+
 Document = dict[str, Any]
 BASES = (
     "dense-1", "dense-pp2-tp2", "dense-sp2-tp2", "dense-dp2-tp2", "moe-1", "moe-ep2", "mla-tp2-ep2-pp2", "sliding-tp2",
@@ -19,10 +24,16 @@ BASES = (
 
 
 def _edges(document: Document, change: Callable[[list[Any], int], None]) -> Iterator[Document]:
-    for place in range(len(document["edges"])):
-        changed = copy.deepcopy(document)
-        change(changed["edges"], place)
-        yield changed
+    types = {node["id"]: node["type"] for node in document["nodes"]}
+
+    def kind(place: int) -> tuple[str, ...]:
+        edge = document["edges"][place]
+        return edge["type"], types[edge["source"]], types[edge["target"]]
+
+    for place in of_each_kind(range(len(document["edges"])), kind):
+        edges = [dict(edge) for edge in document["edges"]]
+        change(edges, place)
+        yield {**document, "edges": edges}
 
 
 def dropped_edges(document: Document) -> Iterator[Document]:
@@ -52,11 +63,12 @@ def edges_out_of_their_scope(document: Document) -> Iterator[Document]:
 
 
 def _nodes(document: Document, change: Callable[[Document], None], *types: str) -> Iterator[Document]:
-    for place, node in enumerate(document["nodes"]):
-        if not types or node["type"] in types:
-            changed = copy.deepcopy(document)
-            change(changed["nodes"][place])
-            yield changed
+    nodes = document["nodes"]
+    for place in of_each_kind(range(len(nodes)), lambda place: (nodes[place]["type"], *sorted(nodes[place]))):
+        if not types or nodes[place]["type"] in types:
+            changed = copy.deepcopy(nodes[place])
+            change(changed)
+            yield {**document, "nodes": [*nodes[:place], changed, *nodes[place + 1 :]]}
 
 
 def orphans(document: Document) -> Iterator[Document]:
@@ -95,11 +107,11 @@ def repeated_devices(document: Document) -> Iterator[Document]:
 def dropped_leaves(document: Document) -> Iterator[Document]:
     """Each node that holds no other left out, with its edges."""
     holders = {node["parent"] for node in document["nodes"]}
-    for leaf in [node["id"] for node in document["nodes"] if node["id"] not in holders]:
-        changed = copy.deepcopy(document)
-        changed["nodes"] = [node for node in changed["nodes"] if node["id"] != leaf]
-        changed["edges"] = [edge for edge in changed["edges"] if leaf not in (edge["source"], edge["target"])]
-        yield changed
+    leaves = [node for node in document["nodes"] if node["id"] not in holders]
+    for leaf in of_each_kind(leaves, lambda node: node["type"]):
+        nodes = [node for node in document["nodes"] if node is not leaf]
+        edges = [edge for edge in document["edges"] if leaf["id"] not in (edge["source"], edge["target"])]
+        yield {**document, "nodes": nodes, "edges": edges}
 
 
 FAULTS = (

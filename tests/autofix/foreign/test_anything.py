@@ -32,12 +32,15 @@ _LEAVES = (
 _ANYTHING = st.recursive(
     _LEAVES, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_KEYS, inner, max_size=6), max_leaves=40
 )
-# Ten megabytes of each, or what of it makes a text that is worth repairing.
+# What is read in bounded work however long it is: of these what takes a square of its length takes minutes.
 _GARBAGE = (
     "{", "[", '{"a":', '"', "{} ", '{"tp":8,', "tp=8 ", "```\n", "a -> ", "--tp 8 ", "|a|b|\n", "8x H100 ", "/*", "\\",
     "- a:\n  ", "llama 70b ", "digraph {", "(", "[0,", '{"nodes":[{"id":1,"children":[', "dict(", "A=1\n", "[t]\n",
     "2k in / ", "in fp8 or ", "16 users ", "two H100 nodes ", "-tp 8 ", "speculation no ",
 )  # fmt: skip
+
+
+_ROW_CHARS = 200_000
 
 
 @examples(100)
@@ -58,10 +61,10 @@ def test_any_text_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("piece", _GARBAGE, ids=repr)
 def test_a_long_row_of_anything_is_answered_soon(piece: str) -> None:
-    text = piece * (1_000_000 // len(piece))
+    text = piece * (_ROW_CHARS // len(piece))
     start = time.process_time()
     read_proposal(text)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("size", [100_000, 10_000_000])
