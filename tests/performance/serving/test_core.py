@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
+from itertools import product
 from typing import Any
 
 import pytest
@@ -52,18 +54,22 @@ def test_columns_are_straight_between_points_and_beyond_the_end(x: float, time: 
     assert rate_at(column, position(grid, x)) == pytest.approx(rate)
 
 
-@pytest.mark.parametrize("mode", ["mixed", "prefill_first", "whole"])
-@pytest.mark.parametrize(
-    "arrivals",
-    [ClosedLoop(30, 200), ClosedLoop(60, 200, think_s=2.0), OpenLoop(5.0, 200), OpenLoop(5.0, 200, burstiness=0.3)],
-    ids=["closed", "thinking", "open", "bursty"],
+COMPILED = list(
+    product(
+        ("mixed", "prefill_first", "whole"),
+        (ClosedLoop(30, 200), ClosedLoop(60, 200, think_s=2.0), OpenLoop(5.0, 200), OpenLoop(5.0, 200, burstiness=0.3)),
+        (Lengths(300, 200, 0.4), UNLIKE),
+        ((1, 0, 1), (3, 0, 1), (3, 10, 1), (1, 0, 4), (2, 0, 2)),
+    )
 )
-@pytest.mark.parametrize("lengths", [Lengths(300, 200, 0.4), UNLIKE], ids=["uniform", "stated"])
-@pytest.mark.parametrize(("groups", "wait", "batches"), [(1, 0, 1), (3, 0, 1), (3, 10, 1), (1, 0, 4), (2, 0, 2)])
+
+
+# Without numba there is no second core to compare.
+@pytest.mark.parametrize(("mode", "arrivals", "lengths", "shape"), COMPILED if find_spec("numba") else [])
 def test_compiled_by_numba_the_core_gives_the_same_numbers(
-    mode: Any, arrivals: Arrivals, lengths: Lengths, groups: int, wait: int, batches: int
+    mode: Any, arrivals: Arrivals, lengths: Lengths, shape: tuple[int, int, int]
 ) -> None:
-    pytest.importorskip("numba")
+    groups, wait, batches = shape
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
     inputs = inputs_of(MEETING, policy, arrivals, lengths)
