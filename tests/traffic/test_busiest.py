@@ -53,11 +53,11 @@ def azure(times: Iterator[float]) -> str:
 @pytest.mark.parametrize(
     ("text_of", "stretch", "begins", "times"),
     [
-        (lambda: mooncake(arrivals(day_at, 1.0, DAY_S)), "hour", "11.5 h after the start", 2.0),
-        (lambda: azure(arrivals(day_at, 1.0, DAY_S)), "hour", "2024-05-10 11:", 2.0),
-        (lambda: mooncake(arrivals(lambda at: at / 7200, 1.0, 7200.0)), "10 min", "1.83 h after the start", 1.92),
-        (lambda: mooncake(arrivals(lambda at: 9.0 if 600 < at < 660 else 1.0, 9.0, 1200.0)), "1 min", "", 6.4),
-        (lambda: mooncake(arrivals(lambda at: 0.2 if at < 2e4 else 0.02, 0.2, 3e5)), "hour", "", 6.3),
+        (lambda: mooncake(arrivals(day_at, 1.0, DAY_S)), "hour", "11.9 h after", 2.0),
+        (lambda: azure(arrivals(day_at, 1.0, DAY_S)), "hour", "2024-05-10 12:", 2.0),
+        (lambda: mooncake(arrivals(lambda at: at / 7200, 1.0, 7200.0)), "10 min", "1.8 h after", 1.92),
+        (lambda: mooncake(arrivals(lambda at: 9.0 if 600 < at < 660 else 1.0, 9.0, 1200.0)), "1 min", "9.9", 6.4),
+        (lambda: mooncake(arrivals(lambda at: 0.2 if at < 2e4 else 0.02, 0.2, 3e5)), "hour", "7.9", 6.3),
     ],
 )
 def test_the_busiest_stretch_is_told_with_its_rate_and_when(
@@ -66,7 +66,7 @@ def test_the_busiest_stretch_is_told_with_its_rate_and_when(
     trace = trace_of_text(text_of())
     peak = trace.peak
     assert peak is not None and peak.stretch == stretch
-    assert peak.begins.startswith(begins[:2])
+    assert peak.begins.startswith(begins)
     assert peak.times == pytest.approx(times, rel=0.12)
     assert trace.planned_rate_per_s == peak.rate_per_s and peak.mean_per_s == trace.rate_per_s
     assert f"busiest {stretch} {peak.rate_per_s:.3g}/s" in trace.describe() and peak.begins in trace.describe()
