@@ -18,10 +18,15 @@ def examples(number: int, **more: Any) -> settings:
     return settings(max_examples=max(share, min(number, FEW)), **more)
 
 
+def draws_all() -> bool:
+    """Whether all examples are drawn, as each night."""
+    return settings.default.max_examples >= 100
+
+
 def of_each_kind(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
     """The first and the last of each kind; all of them where all examples are drawn."""
     every = list(items)
-    if settings.default.max_examples >= 100:
+    if draws_all():
         return every
     first = {kind(item): place for place, item in reversed([*enumerate(every)])}
     last = {kind(item): place for place, item in enumerate(every)}

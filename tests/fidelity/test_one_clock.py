@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, product
+from itertools import product
 
 import pytest
 
@@ -12,6 +12,7 @@ from shardwright.tools.fidelity.predict import Predictor
 from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
 from shardwright.tools.performance.serving_estimate import serve
 
+from ..examples import draws_all
 from .rows import row_of
 
 MODELS = (("Llama-3.1-8B", "bf16"), ("Qwen3-8B", "bf16"), ("Mistral-7B-v0.1", "bf16"))
@@ -19,8 +20,8 @@ CARDS = ("H100", "A100", "H200")
 WIDTHS = (1, 2, 4)
 LOADS = ((1024, 128, 1), (1024, 256, 16), (2048, 128, 40), (512, 512, 100))
 ENGINES = ("vLLM", "SGLang")
-# Every other one of all.
-ROWS = list(islice(product(MODELS, CARDS, WIDTHS, LOADS, ENGINES), 0, None, 2))[:100]
+# A stride that no number of choices shares a factor with: each choice of each kind comes up. Each night all.
+ROWS = list(product(MODELS, CARDS, WIDTHS, LOADS, ENGINES))[:: 1 if draws_all() else 7]
 METRICS: dict[str, Figure] = {"ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "output_tok_s_total": "output_tok_s"}
 
 
@@ -49,4 +50,4 @@ def test_the_figures_of_a_plan_are_those_that_fidelity_scores(part: int) -> None
         figures = found.latency.ttft_ms, found.latency.tpot_ms, found.throughput.dp_scaled_tokens_per_s
         assert figures == tuple(predicted(row, metric) for metric in METRICS), words
         seen += 1
-    assert seen == 25
+    assert seen >= 7
