@@ -21,7 +21,7 @@ from shardwright.agent.mcp.over_http import mcp_app
 from shardwright.agent.serve.jobs import Gates
 from shardwright.agent.serve.settings import Limits
 
-from ..agent.operations.asked import LONG, SMALL
+from ..agent.operations.asked import SMALL, long_question
 from .talk import Talk, connected
 
 
@@ -129,7 +129,7 @@ def test_work_ends_when_who_asked_gives_it_up(web: Talk) -> None:
             begun.set()
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: web.client.call_tool("search", LONG, progress_callback=show))
+            tasks.start_soon(lambda: web.client.call_tool("search", long_question(), progress_callback=show))
             await begun.wait()
             assert THREADS.under_way == 1
             tasks.cancel_scope.cancel()

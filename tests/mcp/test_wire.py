@@ -14,7 +14,7 @@ import pytest
 
 from shardwright.agent.mcp.wire import MOST_MESSAGE_BYTES
 
-from ..agent.operations.asked import LONG
+from ..agent.operations.asked import long_question
 from .talk import INITIALIZE, PROGRAM, Line, line
 
 CALL = {"name": "rules", "arguments": {"id": "PP003"}}
@@ -34,7 +34,7 @@ def _threads(found: Line) -> int:
 
 
 def _begin_long_work(found: Line, number: int) -> None:
-    params = {"name": "search", "arguments": LONG, "_meta": {"progressToken": "p"}}
+    params = {"name": "search", "arguments": long_question(), "_meta": {"progressToken": "p"}}
     found.send(id=number, method="tools/call", params=params)
     assert found.receive()["params"]["progressToken"] == "p"
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from ..agent.operations.asked import LONG, REQUEST
+from ..agent.operations.asked import REQUEST, long_question
 from .served import Server, as_process, events_of, in_thread, until
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -19,7 +19,7 @@ EVENTS = {"Accept": "text/event-stream"}
 def _left(server: Server, seconds: float = 0.5, **headers: str) -> None:
     """Ask for a long search, and go away."""
     with pytest.raises(httpx2.TimeoutException):
-        httpx2.post(f"{server.url}api/v1/search", json=LONG, timeout=seconds, headers=headers)
+        httpx2.post(f"{server.url}api/v1/search", json=long_question(), timeout=seconds, headers=headers)
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["object", "events"])
@@ -30,7 +30,7 @@ def test_work_for_who_went_away_ends(headers: dict[str, str]) -> None:
         else:
             with (
                 server.client() as client,
-                client.stream("POST", "api/v1/search", json=LONG, headers=headers) as answer,
+                client.stream("POST", "api/v1/search", json=long_question(), headers=headers) as answer,
             ):
                 assert next(answer.iter_lines()) == "event: progress"
                 assert server.parts.gates.long.running == 1
@@ -41,7 +41,7 @@ def test_the_processor_is_idle_after_who_asked_went_away(tmp_path: Path) -> None
     with as_process(tmp_path) as server:
         before = server.cpu_s()
         with pytest.raises(httpx2.TimeoutException):
-            httpx2.post(f"{server.url}api/v1/search", json=LONG, timeout=2)
+            httpx2.post(f"{server.url}api/v1/search", json=long_question(), timeout=2)
         assert server.cpu_s() - before > 0.1
 
         def is_idle() -> bool:
@@ -54,9 +54,9 @@ def test_the_processor_is_idle_after_who_asked_went_away(tmp_path: Path) -> None
 
 def test_work_that_takes_too_long_is_stopped_and_said_to_be() -> None:
     with in_thread(job_s=0.5) as server, server.client() as client:
-        answer = client.post("/api/v1/search", json=LONG)
+        answer = client.post("/api/v1/search", json=long_question())
         assert (answer.status_code, answer.json()["error"]["kind"]) == (504, "timeout")
-        events = events_of(client.post("/api/v1/search", json=LONG, headers=EVENTS).text)
+        events = events_of(client.post("/api/v1/search", json=long_question(), headers=EVENTS).text)
         assert (events[-1][0], events[-1][1]["kind"]) == ("error", "timeout")
         assert until(lambda: not server.parts.gates.long.running, 5)
 

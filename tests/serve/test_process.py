@@ -15,7 +15,7 @@ import pytest
 
 from shardwright.agent.cli.app import run
 
-from ..agent.operations.asked import LONG, REQUEST
+from ..agent.operations.asked import REQUEST, long_question
 from .served import as_process
 
 TOKEN = "correct-horse-battery-staple"
@@ -84,7 +84,7 @@ def test_a_signal_under_load_loses_nothing_that_was_taken_on(tmp_path: Path) -> 
 
 def test_what_takes_too_long_is_told_that_the_server_ends(tmp_path: Path) -> None:
     with as_process(tmp_path) as server, ThreadPoolExecutor() as pool:
-        asked = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=LONG, timeout=60)
+        asked = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=long_question(), timeout=60)
         time.sleep(1.0)
         began = time.monotonic()
         assert server.end() == 0
@@ -95,7 +95,7 @@ def test_what_takes_too_long_is_told_that_the_server_ends(tmp_path: Path) -> Non
 
 def test_a_second_interrupt_ends_it_at_once(tmp_path: Path) -> None:
     with as_process(tmp_path) as server, ThreadPoolExecutor() as pool:
-        asked = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=LONG, timeout=60)
+        asked = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=long_question(), timeout=60)
         time.sleep(1.0)
         server.process.send_signal(signal.SIGINT)
         time.sleep(0.5)

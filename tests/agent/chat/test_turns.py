@@ -49,7 +49,7 @@ def test_a_follow_up_says_what_changed_in_request_layout_and_figures(chat: Chat)
 
 
 def test_every_plan_that_becomes_current_is_valid(chat: Chat) -> None:
-    for text in ("4 GPUs", "use fp8", "throughput instead", "TTFT under 200 ms", "换成 H200"):
+    for text in ("4 GPUs", "use fp8", "并发 16", "throughput instead", "TTFT under 200 ms", "换成 H200"):
         chat.say(text)
         assert chat.plan is not None
         assert validate(json.loads(chat.plan.model_dump_json())).valid
