@@ -88,7 +88,8 @@ def _own(request: SearchRequest) -> _Way | None:
 
 
 def _groups(request: SearchRequest) -> _Way | None:
-    added = _new(request, ("attention_dp",)) if request.architecture.is_moe else ()
+    groups: tuple[Relaxation, ...] = ("attention_dp",) if request.architecture.is_moe else ()
+    added = _new(request, groups)
     return _Way(added, "with attention DP allowed (--relax attention_dp)") if added else None
 
 
@@ -108,7 +109,7 @@ def _no_more_than_used(request: SearchRequest, way: _Way, best: Candidate) -> tu
     """A way with those relaxations alone that `best` makes use of, and the best by it; `way` where that has none."""
     engine = request.space.engine or DEFAULT_ENGINE
     brought = engine_relaxations(engine, request.architecture)
-    used = tuple(name for name in way.added if name in brought or name in _shown(best.strategy))
+    used: tuple[Relaxation, ...] = tuple(name for name in way.added if name in brought or name in _shown(best.strategy))
     if used == way.added:
         return way, best
     asked = [name for name in used if name not in brought]
