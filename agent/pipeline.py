@@ -26,6 +26,7 @@ from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
 from .limit_words import limits_in_words, room_in_words
+from .over_day import with_day
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import (
     MAX_ALTERNATIVES,
@@ -222,7 +223,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
-    return PlanResult(
+    result = PlanResult(
         plan=document,
         valid=report.valid,
         estimate=figures_,
@@ -231,6 +232,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         ),
         intent=intent,
     )
+    return with_day(result, outcome.result.candidates) if with_hint else result
 
 
 def _room(outcome: Proposal, *, with_hint: bool) -> Iterator[str]:

@@ -11,6 +11,7 @@ from ..tools.plan.document import Plan, Strategy
 from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
 from ..tools.search.candidate import Candidate
+from ..tools.search.day import OverDay
 from .intent.intent import Assumption, Intent
 from .spent import Spent
 
@@ -158,6 +159,8 @@ class PlanResult(Displayed, Frozen):
     estimate: PerformanceEstimate | None = None
     report: PlanReport | None = None
     infeasible: Infeasible | None = None
+    # Replicas hour by hour, where a rate curve was asked for.
+    over_day: OverDay | None = None
     intent: Intent | None = Field(default=None, exclude=True)
 
     @model_serializer(mode="wrap")

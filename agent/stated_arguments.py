@@ -33,6 +33,7 @@ from ..tools.traffic.trace import Trace, read_trace
 from .intent.cluster import named_accelerator, said_hardware
 from .intent.formats import said_weights
 from .stated_constraints import ConstraintArgument, stated_constraints
+from .stated_curve import CurveArgument, stated_curve
 
 ModelArgument = str | Path | Mapping[str, object]
 HardwareArgument = str | HardwareBlock | Mapping[str, object]
@@ -81,6 +82,8 @@ class Arguments(LoadArguments, total=False):
 
     `precision` names the weights' format, or all three; `any` or a list of these leaves it to the search.
     `trace` is the path of a file of requests, or what was read of one: its lengths, and how its requests come.
+    `rate_curve` are the requests/s of a day: 24 numbers, steps (`0-8=2,8-18=20,18-24=5`), words, the path of a file, or
+    `trace`, its hours; `reserve_replicas` may be lost, `headroom` is a share of each rate that may come besides.
     `constraints` are lines such as `tp <= 4` (`stated_constraints.FORMS`), or objects of `policy.constraints`.
     """
 
@@ -94,6 +97,9 @@ class Arguments(LoadArguments, total=False):
     constraints: Iterable[ConstraintArgument]
     usd_per_gpu_hour: float
     trace: TraceArgument
+    rate_curve: CurveArgument
+    reserve_replicas: int
+    headroom: float
 
 
 def said_of_arguments(
@@ -110,8 +116,13 @@ def said_of_arguments(
     fields = {**_model(model), **_hardware(hardware)}
     single = {name: value for name, value in arguments.items() if name in LoadArguments.__annotations__}
     fields |= _workload({**_stated_of(workload), **single}, single)
-    if (trace := arguments.get("trace")) is not None:
-        fields |= said_trace(trace)
+    trace = arguments.get("trace")
+    read = None if trace is None else traced(trace)
+    if read is not None:
+        fields |= said_trace(read)
+    if (curve := arguments.get("rate_curve")) is not None:
+        fields["rate_curve"] = stated_curve(curve, read)
+    fields |= {name: arguments.get(name) for name in ("reserve_replicas", "headroom")}
     fields |= _precision(arguments.get("precision"))
     fields["memory_utilization"] = arguments.get("memory_utilization")
     fields["disaggregated"] = arguments.get("disaggregated")
@@ -194,14 +205,18 @@ def _workload(given: dict[str, Any], single: Collection[str]) -> dict[str, Any]:
     return {name: getattr(block, name) for name in stated} | apart
 
 
-def said_trace(trace: TraceArgument) -> dict[str, Any]:
-    """The fields of `Said` that a trace, or the path of one, states.
+def traced(trace: TraceArgument) -> Trace:
+    """A trace, or what is read of the path of one.
 
     Raises:
         InputError: it cannot be read.
     """
     expect(trace, (Trace, str, Path), "trace", "the path of a file is expected, or what read_trace made of it")
-    found = trace if isinstance(trace, Trace) else read_trace(Path(trace))
+    return trace if isinstance(trace, Trace) else read_trace(Path(trace))
+
+
+def said_trace(found: Trace) -> dict[str, Any]:
+    """The fields of `Said` that a trace states."""
     said = SaidTrace(
         description=found.describe(),
         request_rate=found.planned_rate_per_s,

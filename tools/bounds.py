@@ -44,6 +44,9 @@ GPUS = Bounds(1, DEGREE.most * DEGREE.most)
 INDEX = Bounds(0, 1_000_000_000)
 # Tokens of a request or of a pass: ten times the longest context that a model offers.
 TOKENS = Bounds(1, 100_000_000)
+# Replicas that may be lost; the share of a rate that may come beside it.
+RESERVE = Bounds(0, 1_000)
+HEADROOM = Bounds(0.0, 10.0)
 # Requests in flight at once.
 REQUESTS = Bounds(1, 1_000_000)
 # A request in eleven days; a microsecond apart.

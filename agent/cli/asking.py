@@ -51,6 +51,8 @@ _FIELDS = {
     "activation_precision": "activations",
     "usd_per_gpu_hour": "usd_per_gpu_hour",
     "rules": "rules",
+    "reserve_replicas": "reserve_replicas",
+    "headroom": "headroom",
 }
 # What a deployment is of, on which hardware, for which load and limits, in which formats.
 _SETTING = (
@@ -241,12 +243,20 @@ def said_of_options(options: dict[str, Any]) -> Said:
         fields["lengths"] = lengths
         words["lengths"] = " ".join(f"--{side}-percentiles" for side in ("input", "output") if lengths.covers(side))
     trace: Path | None = options.get("trace")
+    read: Trace | None = None
     if trace is not None:
         from ..stated_arguments import said_trace
 
-        stated = said_trace(trace_of(trace, options))
+        read = trace_of(trace, options)
+        stated = said_trace(read)
         fields |= stated
         words |= dict.fromkeys(stated, "--trace")
+    curve: str | None = options.get("rate_curve")
+    if curve is not None:
+        from ..stated_curve import stated_curve
+
+        fields["rate_curve"] = stated_curve(curve, read)
+        words["rate_curve"] = f"--rate-curve {curve[:60]}"
     if options.get("relax"):
         fields["relaxations"] = tuple(dict.fromkeys(options["relax"]))
         words["relaxations"] = " ".join(f"--relax {name}" for name in fields["relaxations"])

@@ -11,6 +11,7 @@ from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
 from ..time_limit import within
 from .asking import asked, asks, request_text
+from .day_flags import asks_of_day
 from .flags import FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
@@ -28,6 +29,7 @@ MIXES_SHOWN = 5
 
 @click.command("plan", short_help="Plan a deployment from words, a brief or options.")
 @asks
+@asks_of_day
 @proposer_options
 @mix_option
 @time_limit_option()
@@ -50,6 +52,7 @@ def plan_command(
       shardwright plan "Serve DeepSeek-V3 on 16 H200, 4k/1k, best throughput"
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
+      shardwright plan "Llama-3.1-8B on L4, 1k/256, TTFT under 1 s" --rate-curve 0-8=1,8-18=12,18-24=4
 
     The exit status is 0 with a valid plan, 1 without, or with --strict where words were not acted on. Where --proposer
     llm asked for a language model that did not answer it is 3, beside the plan of the built-in proposer; with auto the
@@ -63,6 +66,10 @@ def plan_command(
     intent = asked(request, brief, calibration, options, "plan", reader)
     mix: Path | None = options["mix"]
     if mix is not None:
+        if intent.day is not None:
+            raise click.UsageError(
+                "--mix is planned for the shares of its kinds, not for the rates of a day; leave one out"
+            )
         with within(options["time_limit"]):
             return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:

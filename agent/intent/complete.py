@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from math import isclose
 from typing import Any, Literal
 
 from pydantic_core import PydanticCustomError
@@ -26,6 +27,7 @@ from ...tools.plan.document import Objective, Relaxation, ServingBlock, Workload
 from ...tools.plan.lengths import Side, check_arrivals, check_means
 from ...tools.plan.load import longest_stated
 from ...tools.plan.peak import beside_peak
+from ...tools.plan.rate_curve import DayAsked
 from .formats import complete_precision
 from .intent import Assumption, HardwareChoice, Intent, ModelChoice
 
@@ -69,6 +71,9 @@ def complete(*said: Said) -> Intent:
     choices = _choices(merged, notes)
     accelerator = None if choices else _accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
+    day = _day(merged, notes)
+    if day is not None:
+        merged = merged.model_copy(update={"request_rate": day.curve.peak_per_s})
     merged, trace = _with_trace(merged, architecture, notes), merged.trace
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
@@ -94,6 +99,7 @@ def complete(*said: Said) -> Intent:
         hardware_choices=choices,
         workload=workload,
         concurrency_open=concurrency_open,
+        day=day,
         precision=formats.precision,
         precisions=formats.precisions,
         relaxations=_relaxations(merged, architecture, notes),
@@ -361,7 +367,42 @@ def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
         raise refusal(said, error.message() + ", or leave out the trace" * (said.trace is not None)) from None
 
 
+# Replicas that may be lost, and the share of a rate that may come besides, where nobody says otherwise: Kubernetes'
+# autoscaler lets a load be a tenth above what is wanted (`--horizontal-pod-autoscaler-tolerance`).
+DEFAULT_RESERVE_REPLICAS = 1
+DEFAULT_HEADROOM = 0.1
+
+
+def _day(said: Said, notes: _Notes) -> DayAsked | None:
+    """The day that is asked for, with what is kept beside its rates; its peak is what is planned for."""
+    curve, rate = said.rate_curve, said.request_rate
+    if curve is None:
+        kept = next((name for name in ("reserve_replicas", "headroom") if getattr(said, name) is not None), None)
+        if kept is not None:
+            raise refusal(said, f"{kept} is stated and no rate curve: it says what is kept beside the rates of a day")
+        return None
+    if rate is not None and not any(isclose(rate, one, rel_tol=0.01) for one in (curve.peak_per_s, curve.mean_per_s)):
+        raise refusal(
+            said,
+            f"{rate:g} requests/s are stated beside a rate curve of {curve.mean_per_s:g} on average and "
+            f"{curve.peak_per_s:g} at the peak; keep one",
+        )
+    notes.assume("request_rate", curve.peak_per_s, "the peak of the rate curve")
+    if curve.assumed is not None:
+        notes.assume("rate_curve", None, curve.assumed)
+    reserve, headroom = said.reserve_replicas, said.headroom
+    if reserve is None:
+        reason = "no reserve was named: one replica may be lost (N+1)"
+        reserve = notes.assume("reserve_replicas", DEFAULT_RESERVE_REPLICAS, reason)
+    if headroom is None:
+        reason = "no headroom was named: what an autoscaler lets a load be above what is wanted"
+        headroom = notes.assume("headroom", DEFAULT_HEADROOM, reason)
+    return DayAsked(curve=curve, reserve_replicas=reserve, headroom_share=headroom)
+
+
 def _objective(said: Said, notes: _Notes) -> Objective:
+    if said.rate_curve is not None:
+        return notes.assume("objective", "cost", "a rate curve asks what a day takes and no objective was named")
     if said.min_tokens_per_second is not None:
         return notes.assume("objective", "throughput", "a rate of tokens to reach was named and no objective")
     if said.request_rate is not None:

@@ -12,6 +12,7 @@ from ...tools.engines.names import EngineName
 from ...tools.language.said import FrozenModel, OpenPrecisions, StatedStrategy
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ...tools.plan.rate_curve import DayAsked
 
 
 class Assumption(FrozenModel):
@@ -58,6 +59,8 @@ class Intent(FrozenModel):
     hardware_choices: tuple[HardwareChoice, ...] = ()
     workload: WorkloadBlock
     concurrency_open: bool
+    # Rates over a day, of which the workload has the peak.
+    day: DayAsked | None = None
     precision: PrecisionBlock
     # Number formats that were left open; `precision` is then the first of them.
     precisions: OpenPrecisions | None = None

@@ -26,6 +26,7 @@ from .asked import (
 from .estimate import confidence, estimate_sections, growing_line, range_lines, rate_text, with_range
 from .infeasible import infeasible_sections
 from .layout import layout_section
+from .over_day import day_section
 from .text import (
     NONE,
     Block,
@@ -128,8 +129,9 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines += _p90_lines(plan.workload, result.estimate)
     report = result.report
     limits = [_limits_section(report, plan.workload, result.estimate)] if report is not None else []
+    day = [] if result.over_day is None else [day_section(result.over_day)]
     estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
-    return [section("", *lines), *limits, layout_section(plan), *estimated]
+    return [section("", *lines), *limits, *day, layout_section(plan), *estimated]
 
 
 def _of_cluster(result: PlanResult, plan: Plan) -> str:

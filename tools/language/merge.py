@@ -76,7 +76,7 @@ def refusal(said: Said, reason: str) -> RequestError:
         exclude_defaults=True,
         exclude={"words", "assumed", "unread", "readings", "model_config_object", "accelerator_object", "trace"},
     )
-    stated |= {name: str(getattr(said, name)) for name in ("lengths", "arrivals") if name in stated}
+    stated |= {name: str(getattr(said, name)) for name in ("lengths", "arrivals", "rate_curve") if name in stated}
     understood = tuple(
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )

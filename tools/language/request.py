@@ -16,6 +16,7 @@ from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
 from .constraint_words import LEFT_TO_US, leave_primitives_unread, read_constraints, refuse_broken_bounds
+from .curve_words import read_rate_curve
 from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
@@ -149,6 +150,7 @@ def read_page(page: Page, claims: Claims) -> None:
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
     read_most_load(page, claims)
+    read_rate_curve(page, claims)
     note_conditions(page, claims)
     set_aside_wishes(page, claims)
     read_relaxations(page, claims)
@@ -196,6 +198,8 @@ def _settle_open(claims: Claims) -> None:
 
 def _understood(said: Said) -> tuple[Understood, ...]:
     stated = said.model_dump(exclude_defaults=True, exclude={"words", "assumed", "unread", "readings"})
+    if said.rate_curve is not None:
+        stated["rate_curve"] = str(said.rate_curve)
     return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 

@@ -6,16 +6,18 @@ relaxations.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..bounds import HEADROOM, RESERVE
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DType
 from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
 from ..plan.lengths import Arrivals, RequestLengths
 from ..plan.peak import Peak
+from ..plan.rate_curve import RateCurve
 
 # Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
 NO_ENGINE = "none"
@@ -104,6 +106,10 @@ class Said(FrozenModel):
     trace: SaidTrace | None = None
     concurrency: int | None = None
     request_rate: float | None = None
+    # Over a day, in place of one rate; replicas that may be lost; the share of the rate that may come besides.
+    rate_curve: RateCurve | None = None
+    reserve_replicas: Annotated[int, RESERVE.whole()] | None = None
+    headroom: Annotated[float, HEADROOM.real()] | None = None
     min_tokens_per_second: float | None = None
     prefix_cache_hit_rate: float | None = None
     expert_imbalance: float | None = None

@@ -45,6 +45,8 @@ def note_conditions(page: Page, claims: Claims) -> None:
     """Tell the claims what is said on a condition, and list it: no plan keeps an if."""
     breaks = breaks_of(page.original, _SENTENCE_END)
     for match in _CONDITION.finditer(page.original):
+        if page.text[slice(*match.span())] != match.group():
+            continue  # "20 requests/s from 9 to 18, 2 otherwise": read as what holds at other times
         left, right = between(breaks, *match.span(), len(page.text))
         is_question = page.original[right : right + 1] == "?" or asks_most_load(page.original, left, right)
         if is_question or (claims.conditional and claims.conditional[-1][1] >= right):

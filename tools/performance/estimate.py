@@ -42,6 +42,7 @@ from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
 from .planned_run import lengths_of, planned_run, run_alone
+from .price import price_of
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
 from .serving.load import OpenLoop, ServingTimes, Statistics
 from .serving_estimate import serve
@@ -235,31 +236,17 @@ def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
         return None
     billed = layout.billed_gpus
     gpu_seconds = billed * 1e6 / served
-    low, high, source = _price(layout)
-    if low is None or high is None:
+    price = price_of(layout.setting.hardware.accelerator, layout.setting.usd_per_gpu_hour)
+    if price is None:
         return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds", billed_gpus=billed)
-    gpu_hours = gpu_seconds / 3600
+    gpu_hours, low, high = gpu_seconds / 3600, price.low, price.high
     return CostEstimate(
         per_million_output_tokens=gpu_hours * (low + high) / 2,
         unit="usd",
-        price_source=source,
+        price_source=price.source,
         per_million_output_tokens_range=(gpu_hours * low, gpu_hours * high) if low < high else None,
         billed_gpus=billed,
     )
-
-
-def _price(layout: LoadedLayout) -> tuple[float | None, float | None, str]:
-    """The lowest and the highest USD per GPU-hour, and whose."""
-    stated = layout.setting.usd_per_gpu_hour
-    if stated is not None:
-        return stated, stated, f"stated price ({stated:g} USD per GPU-hour)"
-    part = layout.setting.hardware.accelerator
-    low, high = part.on_demand_usd_per_hour or (None, None)
-    if low is None or high is None:
-        return None, None, ""
-    middle = (low + high) / 2
-    source = f"middle of {low:g}-{high:g} USD per GPU-hour, {part.price_source or 'catalogue'}"
-    return low, high, f"{source} ({middle:g} USD per GPU-hour)"
 
 
 def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:

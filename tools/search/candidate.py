@@ -106,6 +106,10 @@ class SearchRequest:
             return self
         return replace(self, precision=candidate.precision, precisions=())
 
+    def with_precision(self, precision: PrecisionBlock) -> SearchRequest:
+        """The request in those number formats alone."""
+        return replace(self, precision=precision, precisions=())
+
     def each_precision(self) -> tuple[SearchRequest, ...]:
         """The request with each of the number formats that were left open; itself where none were."""
         return tuple(replace(self, precision=one, precisions=()) for one in self.precisions) or (self,)

@@ -116,6 +116,15 @@ def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
     return _RUNS.get(layout.setting.caches, key, lambda: planned_run(layout))
 
 
+def run_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> PlannedRun:
+    """The simulated run of `strategy` under the load of `request`.
+
+    Raises:
+        InputError: as `candidate_at`.
+    """
+    return _run(layout_at(request, setting, strategy, concurrency), strategy)
+
+
 def refined(request: SearchRequest, setting: Setting, candidate: Candidate) -> Candidate:
     """The same strategy between two steps of the ladder, where an open number of requests can be brought nearer.
 

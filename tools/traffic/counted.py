@@ -18,6 +18,7 @@ _DIGITS = 3
 # Windows of time that are kept; when there are more, each two become one.
 _MOST_WINDOWS = 1 << 17
 _FIRST_WINDOW_S = 1e-3
+_HOUR_S = 3600.0
 # Requests of a window on average, and windows, that burstiness is told from.
 _OF_WINDOW, _FEWEST_WINDOWS = 32.0, 16
 # The busiest stretch is as long as the first of these of which the trace lasts so many: the busy hour of a day.
@@ -122,6 +123,23 @@ class Windows:
         usual = self.requests * width_s / self.span_s
         chance = _BEYOND_CHANCE * math.sqrt(usual / burstiness)
         return found if found.requests > max(_FEWEST_OF_STRETCH, usual + chance) else None
+
+    def hours(self, are_dates: bool) -> tuple[float, ...] | None:
+        """Requests per second of each hour of a day, of several days the highest; `None` where an hour has too little.
+
+        `are_dates`: hours are those of the clock (UTC), else they count from the first request.
+        """
+        begin_s = self._origin_s if are_dates else 0.0
+        end_s = begin_s + self.span_s
+        counts: Counter[int] = Counter()
+        for place, count in enumerate(self._counts):
+            counts[int((begin_s + place * self._width_s) // _HOUR_S)] += count
+        rates: dict[int, float] = {}
+        for hour in range(int(begin_s // _HOUR_S), int(end_s // _HOUR_S) + 1):
+            seen_s = min(end_s, (hour + 1) * _HOUR_S) - max(begin_s, hour * _HOUR_S)
+            if seen_s >= _HOUR_S / 2:
+                rates[hour % 24] = max(rates.get(hour % 24, 0.0), counts[hour] / seen_s)
+        return tuple(rates[hour] for hour in range(24)) if len(rates) == 24 else None
 
     def burstiness(self) -> float | None:
         """The shape of gamma-distributed gaps with as much unevenness; `None` where too few came to tell.

@@ -39,7 +39,9 @@ class Trace:
     """What is kept of a trace. `pairs`: a sample of its lengths; rates and a burstiness only where it has times.
 
     `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` what
-    a plan is for: the one or the other by the `window`. `is_of_peak`: the sample is of that stretch alone. `longest`:
+    a plan is for: the one or the other by the `window`. `hours_per_s`: rates of the
+    24 hours of a day (of several days the highest of each), by the clock where times are dates, else from the start.
+    `is_of_peak`: the sample is of that stretch alone. `longest`:
     prompt and answer of the longest request. `left_out`: lines that are no requests, by what is wrong: how many, and
     where the first is.
     """
@@ -55,6 +57,7 @@ class Trace:
     longest: tuple[int, int]
     seed: int
     peak: Peak | None = None
+    hours_per_s: tuple[float, ...] | None = None
     window: TraceWindow = "busiest"
     is_of_peak: bool = False
     left_out: tuple[tuple[str, int, str], ...] = ()
@@ -242,6 +245,7 @@ class _Sum:
             longest=self.longest,
             seed=self.seed,
             peak=None if busiest is None or rate is None else _peak(busiest, windows.origin_s, rate),
+            hours_per_s=None if rate is None else windows.hours(windows.origin_s >= _FIRST_DATE_S),
             window=self.window,
             is_of_peak=places != self.kept.places,
             left_out=tuple((reason, count, self.first[reason]) for reason, count in self.faults.most_common()),

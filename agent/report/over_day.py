@@ -1,0 +1,137 @@
+"""A day of a plan: replicas by the hour, what scaling saves, what the reserve covers and what is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...tools.plan.rate_curve import clock
+from .text import NONE, Bullets, Column, Section, Table, bytes_text, figure, ms_text, section
+
+if TYPE_CHECKING:
+    from ...tools.search.day import DayCost, DayStep, OverDay
+
+# Steps of a day with more than these are told together where the same replicas run.
+_ROWS = 24
+_TOLD_GAIN = 0.005
+
+
+def day_section(day: OverDay) -> Section:
+    """The section of the day in the report of a plan."""
+    told = Bullets((_saved(day), *_layouts(day), _autoscaler(day), _not_in(day)))
+    return section("Over the day", f"Rate curve, {day.curve}", _what_holds(day), _table(day), told)
+
+
+def _what_holds(day: OverDay) -> str:
+    limits = "the rate (no TTFT or TPOT is limited)"
+    if day.limits:
+        limits = f"every limit ({', '.join(dict.fromkeys(day.limits))})"
+    load = f"at {day.headroom_share:.0%} more than the rate" if day.headroom_share else "at the rate"
+    if not day.reserve_replicas:
+        return f"The replicas of each hour hold {limits} {load}, with none in reserve: a lost one is missed"
+    each = " on each side" if _is_apart(day.steps) else ""
+    lost = f"with {day.reserve_replicas} lost{each} (N+{day.reserve_replicas})"
+    return f"The replicas of each hour hold {limits} {load} {lost}; the table shows all of them at the rate itself"
+
+
+def _is_apart(steps: Sequence[DayStep]) -> bool:
+    return any(one.prefill_replicas is not None for one in steps)
+
+
+def _table(day: OverDay) -> Table:
+    is_billed = any(one.billed_gpus != one.gpus for one in day.steps)
+    columns = [
+        Column("from-to"),
+        Column("requests/s", figures=True),
+        Column("replicas", figures=True),
+        Column("GPUs", figures=True),
+        *([Column("billed", figures=True)] if is_billed else []),
+        Column("TTFT p95", figures=True),
+        Column("TPOT p95", figures=True),
+    ]
+    rows = tuple(
+        (
+            f"{clock(one.begins_h)}-{clock(one.ends_h)}",
+            figure(one.requests_per_s),
+            str(one.replicas) if one.prefill_replicas is None else f"{one.prefill_replicas}+{one.replicas}",
+            str(one.gpus),
+            *([str(one.billed_gpus)] if is_billed else []),
+            NONE if one.ttft_p95_ms is None else ms_text(one.ttft_p95_ms),
+            NONE if one.tpot_p95_ms is None else ms_text(one.tpot_p95_ms),
+        )
+        for one in _told(day.steps)
+    )
+    return Table(tuple(columns), rows)
+
+
+def _told(steps: Sequence[DayStep]) -> list[DayStep]:
+    """The steps; of many, neighbours with the same replicas as one, with the figures of the busiest."""
+    if len(steps) <= _ROWS:
+        return list(steps)
+    told: list[DayStep] = []
+    for one in steps:
+        last = told[-1] if told else None
+        if last is None or (last.replicas, last.prefill_replicas) != (one.replicas, one.prefill_replicas):
+            told.append(one)
+            continue
+        busiest = max(last, one, key=lambda step: step.requests_per_s)
+        told[-1] = busiest.model_copy(update={"begins_h": last.begins_h, "ends_h": one.ends_h})
+    return told
+
+
+def _saved(day: OverDay) -> str:
+    always, scaled = day.at_peak_all_day, day.scaled
+    text = (
+        f"{_hours(scaled)} a day against {_hours(always)} with the peak's replicas all day: {day.freed_share:.0%} less"
+    )
+    if abs(day.saved_share - day.freed_share) > _TOLD_GAIN:
+        text += f", of those billed {day.saved_share:.0%}"
+    if scaled.usd is None or always.usd is None:
+        return f"{text}; what that costs is not known: no price of a GPU hour is catalogued or stated"
+    return f"{text}; {_usd(scaled)} against {_usd(always)} USD a day; price: {day.price_source}"
+
+
+def _hours(cost: DayCost) -> str:
+    text, billed = f"{figure(cost.gpu_hours)} GPU-hours", figure(cost.billed_gpu_hours)
+    return text if cost.billed_gpu_hours == cost.gpu_hours else f"{text} ({billed} billed, whole nodes)"
+
+
+def _usd(cost: DayCost) -> str:
+    if cost.usd is None:
+        return NONE
+    low, high = (figure(one) for one in cost.usd)
+    return low if low == high else f"{low}–{high}"
+
+
+def _layouts(day: OverDay) -> list[str]:
+    """What the plan's layout takes beside the others that were sized, and beside the best of each hour."""
+    if len(day.layouts) < 2:
+        return ["No other layout was sized: whether another takes fewer GPU-hours is not known"]
+    best, own = day.layouts[0], day.scaled
+    others = ", ".join(f"{one.layout} {_hours(one.cost)}" for one in day.layouts if one.layout != day.layout)
+    hour = day.best_of_each_hour
+    each = "no fewer"
+    if 1.0 - hour.gpu_hours / own.gpu_hours > _TOLD_GAIN or hour.billed_gpu_hours < own.billed_gpu_hours:
+        each = f"{_hours(hour)}, {1.0 - hour.gpu_hours / own.gpu_hours:.0%} less"
+    lines = [f"One layout for all hours: {day.layout} {_hours(own)}, {others}; the best of them in each hour {each}"]
+    if best.layout != day.layout:
+        lines.append(f"{best.layout} takes the fewest over the day: state it to plan with it")
+    return lines
+
+
+def _autoscaler(day: OverDay) -> str:
+    counts = [one.replicas for one in day.steps]
+    kind = "decode replicas" if _is_apart(day.steps) else "replicas"
+    reserve = f" and {day.reserve_replicas} more" if day.reserve_replicas else ""
+    return (
+        f"For an autoscaler (HPA, KEDA, a planner): {min(counts)} to {max(counts)} {kind}, one for each "
+        f"{figure(day.target_per_s_each)} requests/s{reserve}: that makes the replicas of each hour, or one more"
+    )
+
+
+def _not_in(day: OverDay) -> str:
+    weights = bytes_text(day.weights_bytes_per_replica)
+    return (
+        f"Not in it: how long a replica takes to start (its {weights} of weights to load, the engine's start-up): it "
+        "has to be there when the hour begins; nor requests that are cut off when one stops"
+    )

@@ -1,0 +1,93 @@
+"""A rate curve is read from words, rates, steps and rows; what contradicts itself or is no whole day is one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.intent.complete import complete
+from shardwright.agent.stated_arguments import said_of_arguments
+from shardwright.agent.stated_curve import stated_curve
+from shardwright.tools.errors import InputError
+from shardwright.tools.language.request import read_words
+from shardwright.tools.plan.rate_curve import RateCurve
+from shardwright.tools.traffic.trace import trace_of_text
+
+CASES: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[1] / "cases" / "rate_curves.json").read_text(encoding="utf-8")
+)
+SETTING = "Llama-3.1-8B on 8 L4, 1k/256, TTFT under 1 s, "
+
+
+def checked(case: dict[str, Any], curve: RateCurve | None) -> None:
+    assert curve is not None
+    assert curve.peak_per_s == pytest.approx(case["peak"])
+    assert curve.mean_per_s == pytest.approx(case["mean"])
+
+
+@pytest.mark.parametrize("case", CASES["requests"], ids=lambda case: case["text"])
+def test_words_ask_for_a_day(case: dict[str, Any]) -> None:
+    if "says" in case:
+        with pytest.raises(InputError, match=case["says"]) as refused:
+            read_words(SETTING + case["text"])
+        assert "\n" not in str(refused.value)
+        return
+    intent = complete(read_words(SETTING + case["text"]))
+    assert not intent.unread
+    if case.get("absent"):
+        assert intent.day is None
+        return
+    assert intent.day is not None
+    checked(case, intent.day.curve)
+    assert intent.workload.request_rate == pytest.approx(case["peak"])
+    assert intent.workload.objective == "cost"
+    assert intent.day.reserve_replicas == case.get("reserve", 1)
+    assumed = {one.field for one in intent.assumptions}
+    assert {"request_rate", "headroom", "objective"} <= assumed
+    # A shape is assumed where only a peak and a mean are said.
+    assert ("rate_curve" in assumed) == (" from " not in case["text"])
+
+
+@pytest.mark.parametrize("case", CASES["texts"], ids=lambda case: case["text"])
+def test_texts_are_curves(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "says" in case:
+        with pytest.raises(InputError, match=case["says"]) as refused:
+            stated_curve(case["text"], None)
+        assert "\n" not in str(refused.value)
+        return
+    curve = stated_curve(case["text"], None)
+    checked(case, curve)
+    assert len(list(curve.spans())) == case["steps"]
+    Path("day.csv").write_text(case["text"], encoding="utf-8")
+    if "average" not in case["text"]:
+        assert stated_curve("day.csv", None).steps == curve.steps
+
+
+def test_a_trace_gives_the_busiest_of_each_hour_of_its_days() -> None:
+    # Two days from 06:00 UTC on: 60 requests an hour, twice as many at noon of the second day.
+    begin_s = 1_700_006_400 // 86_400 * 86_400 + 6 * 3600
+    hours = [120 if hour == 30 else 60 for hour in range(48)]
+    times = [begin_s + hour * 3600 + place * 3600 / count for hour, count in enumerate(hours) for place in range(count)]
+    usage = {"prompt_tokens": 120, "completion_tokens": 30}
+    trace = trace_of_text("".join(json.dumps({"created": at, "usage": usage}) + "\n" for at in times))
+    curve = stated_curve("trace", trace)
+    assert {span.begins_h: round(span.requests_per_s * 3600) for span in curve.spans()}[12.0] == 120
+    assert curve.peak_per_s * 3600 == pytest.approx(120, rel=0.02)
+    assert curve.mean_per_s * 3600 == pytest.approx(62.5, rel=0.02)
+
+
+def test_what_is_kept_beside_a_curve_needs_one_and_a_rate_agrees_with_it() -> None:
+    for stated, reason in (
+        ({"reserve_replicas": 2}, "no rate curve"),
+        ({"rate_curve": [2.0] * 24, "request_rate": 5.0}, "keep one"),
+        ({"rate_curve": [2.0] * 23}, "23 rates"),
+        ({"rate_curve": [2.0] * 24, "headroom": -1.0}, "headroom"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            said = said_of_arguments("llama-3.1-8b", "1x8:l4", None, stated)  # type: ignore[arg-type]
+            assert said is not None
+            complete(said)

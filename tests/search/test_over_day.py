@@ -1,0 +1,134 @@
+"""A day of a plan: each hour holds the limits with the reserve lost, one replica fewer does not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from shardwright.agent.report.over_day import day_section
+from shardwright.agent.report.text import render
+from shardwright.tools.errors import InputError
+from shardwright.tools.plan.document import PhaseStrategy, Strategy
+from shardwright.tools.plan.rate_curve import DayAsked, RateCurve
+from shardwright.tools.plan.rate_curve_text import curve_of_text
+from shardwright.tools.search.candidate import Candidate, SearchRequest
+from shardwright.tools.search.day import OverDay
+from shardwright.tools.search.day_sizes import MOST_LEVELS, Rented, levels_of
+from shardwright.tools.search.over_day import size_over_day
+from shardwright.tools.search.replica_counts import counts_of, one_of_each, with_counts
+from shardwright.tools.search.search import base_setting
+from shardwright.tools.search.simulated import candidate_at
+
+from .requests import search_request
+
+STEPS = "0-8=2,8-12=30,12-18=18,18-24=0"
+HARDWARE = Rented(usual_node=8, is_open=True, usd_per_gpu_hour=2.0)
+ONE = PhaseStrategy()
+FOUR = Strategy(dp=4, gpu_count=4, prefill=ONE, decode=ONE)
+PAIR = PhaseStrategy(tp=2, tp_ffn=2)
+TWO = Strategy(dp=2, gpu_count=4, prefill=PAIR, decode=PAIR)
+
+
+def request(rate: float = 30.0, concurrency: int = 40) -> SearchRequest:
+    found = search_request(
+        "Llama-3.2-1B", (1, 8, "l4"), input_tokens=512, output_tokens=32, concurrency=concurrency, request_rate=rate,
+        tpot_ms_max=12.0, ttft_ms_max=200.0, objective="cost",
+    )  # fmt: skip
+    return replace(found, disaggregated=False)
+
+
+def chosen(strategy: Strategy = FOUR) -> Candidate:
+    return Candidate(strategy=strategy, feasible=True, gpus=strategy.gpu_count, concurrency=40)
+
+
+@cache
+def day(reserve: int = 1, headroom: float = 0.1) -> OverDay:
+    asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=reserve, headroom_share=headroom)
+    return size_over_day(request(), chosen(), [chosen(TWO)], asked, HARDWARE)
+
+
+def holds(rate: float, replicas: int) -> bool:
+    wanted = request(rate, max(replicas, math.ceil(rate * 40 / 30)))
+    strategy = with_counts(FOUR, (replicas,))
+    return candidate_at(wanted, base_setting(wanted), strategy, wanted.workload.concurrency).feasible
+
+
+def test_each_hour_has_the_fewest_replicas_that_hold_and_the_reserve() -> None:
+    steps = day().steps
+    assert [(one.begins_h, one.ends_h) for one in steps] == [(0, 8), (8, 12), (12, 18), (18, 24)]
+    assert len({one.replicas for one in steps}) >= 3
+    for one in steps:
+        needed = one.replicas - 1
+        rate = one.requests_per_s * 1.1
+        assert rate == 0.0 or holds(rate, needed)
+        assert needed == 1 or not holds(rate, needed - 1)
+    assert steps[-1].ttft_p95_ms is None and all(one.ttft_p95_ms for one in steps[:-1])
+
+
+def test_hours_and_cost_are_those_of_the_steps() -> None:
+    found = day()
+    assert found.scaled.gpu_hours == sum((one.ends_h - one.begins_h) * one.gpus for one in found.steps)
+    assert found.at_peak_all_day.gpu_hours == 24 * max(one.gpus for one in found.steps)
+    assert found.scaled.usd == pytest.approx((2.0 * found.scaled.billed_gpu_hours,) * 2)
+    assert found.saved_share > 0.0
+    assert found.best_of_each_hour.billed_gpu_hours <= found.layouts[0].cost.billed_gpu_hours
+    assert {"TP2"} < {one.layout for one in found.layouts}
+
+
+def test_more_reserve_or_headroom_never_takes_fewer_replicas() -> None:
+    for more in (day(2), day(1, 0.5)):
+        pairs = zip(day().steps, more.steps, strict=True)
+        assert all(first.replicas <= second.replicas for first, second in pairs)
+        assert more.scaled.gpu_hours > day().scaled.gpu_hours
+
+
+def test_the_target_of_an_autoscaler_makes_what_each_hour_needs() -> None:
+    found = day()
+    for one in found.steps:
+        made = max(1, math.ceil(one.requests_per_s / found.target_per_s_each - 1e-9)) + found.reserve_replicas
+        assert made >= one.replicas
+
+
+def test_sides_of_phases_apart_are_sized_by_themselves() -> None:
+    apart = ONE.model_copy(update={"replicas": 2})
+    strategy = Strategy(dp=4, gpu_count=4, prefill=apart, decode=apart)
+    assert counts_of(strategy) == (2, 2)
+    assert one_of_each(strategy).gpu_count == 2
+    asked = DayAsked(curve=curve_of_text("0-12=2,12-24=20", "stated"), reserve_replicas=0, headroom_share=0.0)
+    wanted = request(20.0)
+    wanted = replace(wanted, workload=wanted.workload.model_copy(update={"ttft_ms_max": 1000.0, "tpot_ms_max": 12.5}))
+    found = size_over_day(wanted, chosen(strategy), [], asked, HARDWARE)
+    night, peak = found.steps
+    assert night.prefill_replicas == 1 and night.replicas <= peak.replicas
+    assert night.gpus < peak.gpus
+
+
+def test_what_no_number_of_replicas_holds_is_one_line() -> None:
+    hurried = request()
+    hurried = replace(hurried, workload=hurried.workload.model_copy(update={"tpot_ms_max": 0.01}))
+    asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=1, headroom_share=0.1)
+    with pytest.raises(InputError, match=r"no number of replicas .* TPOT"):
+        size_over_day(hurried, chosen(), [], asked, HARDWARE)
+
+
+def test_many_rates_are_lifted_to_few_levels() -> None:
+    steps = [{"begins_h": minute / 60, "requests_per_s": 1.0 + minute % 97} for minute in range(0, 1440, 5)]
+    curve = RateCurve.model_validate({"steps": steps})
+    levels = levels_of(DayAsked(curve=curve, reserve_replicas=0, headroom_share=0.0))
+    assert len(levels) <= MOST_LEVELS
+    assert all(any(level >= one.requests_per_s for level in levels) for one in curve.steps)
+
+
+def test_the_report_says_what_is_saved_covered_and_left_out() -> None:
+    text = render([day_section(day())], width=100)
+    for words in (
+        "N+1",
+        "a day against",
+        "For an autoscaler",
+        "Not in it: how long a replica takes to start",
+        "08:00-12:00",
+    ):
+        assert words in text

@@ -1,0 +1,206 @@
+"""A rate curve in words: "office hours, peak 3x the mean", "20 requests/s at peak, 6 on average over the day".
+
+Rates with their times ("20 requests/s from 9 to 18, 2 requests/s otherwise") make its steps. A peak and a mean make a
+shape, which is stated as assumed; what rates are for else is left to the reader of loads.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..errors import InputError
+from ..plan.rate_curve import DAY_H, RateCurve, Span, shaped
+from ..plan.rate_curve_text import FORMS, curve_of_spans, hours_of
+from . import load_lexicon as lex
+from .claims import Claims
+from .gated import Gated
+from .page import Page
+from .quantities import Quantity, find_quantities, normalise
+
+# What says that rates go up and down over a day, and are to be planned for hour by hour.
+_DAY = Gated(
+    r"(?<![a-z])(?:office|business|working|work)[\s\-]hours(?![a-z])|(?<![a-z])over\s(?:a|the)\sday(?![a-z])|"
+    r"(?<![a-z])hour[\s\-]by[\s\-]hour(?![a-z])|(?<![a-z])(?:diurnal|autoscal(?:e|es|ed|ing|er))(?![a-z])|"
+    r"(?<![a-z])(?:daily|day)[\s\-](?:curve|cycle|pattern|profile)(?![a-z])|办公时间|工作时间|一天之内|全天",
+    needs="hour|day|daily|diurnal|autoscal|时间|一天|全天",
+)
+_MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
+_TIMES = Gated(
+    r"(?<![a-z])(?:(?:a\s)?peaks?(?:\s(?:is|are|at|of|to|load|rate|traffic|hours?))*|peaking\sat)\s?:?\s?(?:about\s|some\s)?"
+    rf"(?P<after>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)(?:\s?{_MEAN})?(?![a-z])|"
+    rf"(?<![\d.])(?P<before>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}\s(?:at|in)\s(?:the\s)?peak(?![a-z])|"
+    r"峰值(?:是|为)?(?:平均|均值)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?)\s?倍",
+    needs="peak|峰值",
+)
+_CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
+_FROM_TO = re.compile(
+    rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])", re.IGNORECASE
+)
+_ELSE = re.compile(
+    r"\s?(?:otherwise|at\snight|outside(?:\sof)?(?:\s(?:it|that|these|those|them|hours))*|(?:for\s|in\s)?the\srest(?:\sof\sthe\sday)?|"
+    r"at\s(?:all\s)?other\stimes|off[\s\-]peak)(?![a-z])",
+    re.IGNORECASE,
+)
+_RESERVE = re.compile(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])", re.IGNORECASE)
+_BEFORE, _AFTER = 24, 24
+_BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """The rates of a page by what words beside each say of it."""
+
+    peak: tuple[Quantity, ...]
+    mean: tuple[Quantity, ...]
+    plain: tuple[Quantity, ...]
+
+
+def read_rate_curve(page: Page, claims: Claims) -> None:
+    """Read the rate curve of a request, where words ask for one, and how many replicas are kept in reserve.
+
+    Raises:
+        RequestError: it contradicts itself, or a peak is said of no rate.
+    """
+    try:
+        found = _steps(page) or _shape(page, needs_day=True)
+    except InputError as error:
+        raise claims.refusal(str(error)) from None
+    if found is None:
+        return
+    curve, words = found
+    claims.claim("rate_curve", curve, words)
+    for match in page.search(_RESERVE):
+        claims.claim("reserve_replicas", int(match["count"]), page.take(*match.span()))
+
+
+def curve_of_words(text: str) -> RateCurve:
+    """The curve that words alone say.
+
+    Raises:
+        InputError: they say none; the message says what is missing.
+    """
+    page = Page(normalise(text[:2000]))
+    found = _steps(page) or _shape(page, needs_day=False)
+    if found is None:
+        raise InputError(
+            f"rate curve: {text[:80]!r} gives no rates of a day: say a peak and a mean (20 requests/s at peak, 6 on "
+            f"average), or give {FORMS}"
+        )
+    return found[0]
+
+
+def _steps(page: Page) -> tuple[RateCurve, str] | None:
+    """Rates that are each said with their time; `None` where no time is said."""
+    spans: list[Span] = []
+    others: list[Quantity] = []
+    taken: list[tuple[int, int]] = []
+    for rate in _rates_in(page):
+        window, rest = _FROM_TO.match(page.text, rate.end), _ELSE.match(page.text, rate.end)
+        if window is not None:
+            spans.append(Span(hours_of(window[1]), hours_of(window[2]), rate.decimal_value))
+            taken.append((rate.start, window.end()))
+        elif rest is not None:
+            others.append(rate)
+            taken.append((rate.start, rest.end()))
+    if not spans:
+        return None
+    words = page.original[taken[0][0] : taken[-1][1]].strip()
+    if len(others) > 1:
+        raise InputError(f"rate curve: {words!r} says two rates for the rest of the day; keep one")
+    if others:
+        spans += _gaps(spans, others[0].decimal_value)
+    try:
+        curve = curve_of_spans(spans, f"{words!r}")
+    except InputError as error:
+        raise InputError(f"{error}; say the rest with 'otherwise': 20 requests/s from 9 to 18, 2 otherwise") from None
+    for start, end in taken:
+        page.take(start, end)
+    for match in page.search(_DAY):
+        page.take(*match.span())
+    return curve, words
+
+
+def _gaps(spans: list[Span], rate_per_s: float) -> list[Span]:
+    """What of a day `spans` leave, at one rate."""
+    parts = [one for one in spans if one.begins_h < one.ends_h]
+    parts += [Span(0.0, one.ends_h, 0.0) for one in spans if one.begins_h >= one.ends_h]
+    parts += [Span(one.begins_h, DAY_H, 0.0) for one in spans if one.begins_h >= one.ends_h]
+    found: list[Span] = []
+    end = 0.0
+    for one in sorted(parts, key=lambda part: part.begins_h):
+        if one.begins_h > end:
+            found.append(Span(end, one.begins_h, rate_per_s))
+        end = max(end, one.ends_h)
+    return [*found, *([Span(end, DAY_H, rate_per_s)] if end < DAY_H else [])]
+
+
+def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
+    """The shape of a peak and a mean, of which one may be said as so many times the other."""
+    days, times = list(page.search(_DAY)), list(page.search(_TIMES))
+    if needs_day and not days:
+        return None
+    rates = _marked(page, times, is_alone=not needs_day)
+    if times:
+        return _by_times(page, days, times, rates)
+    if len(rates.peak) != 1 or len(rates.mean) != 1:
+        return None
+    words = ", ".join(
+        [*_taken(page, days), rates.peak[0].words.strip() + " at peak", f"{rates.mean[0].words.strip()} on average"]
+    )
+    return shaped(rates.peak[0].decimal_value, rates.mean[0].decimal_value, words), words
+
+
+def _by_times(
+    page: Page, days: list[re.Match[str]], times: list[re.Match[str]], rates: _Rates
+) -> tuple[RateCurve, str] | None:
+    """A peak said as so many times the mean, and a rate: the mean, unless it is said to be the peak."""
+    factors = {float(next(filter(None, match.groups()))) for match in times}
+    words = ", ".join([*_taken(page, days), *(page.original[slice(*match.span())].strip() for match in times)])
+    if len(factors) > 1:
+        raise InputError(f"rate curve: {words!r} says two peaks; keep one")
+    factor = factors.pop()
+    means, peaks = rates.mean or (() if rates.peak else rates.plain), rates.peak
+    if not means and not peaks:
+        raise InputError(f"rate curve: {words!r} says no rate; say how many requests/s come on average or at peak")
+    mean = means[0].decimal_value if means else peaks[0].decimal_value / factor
+    peak = peaks[0].decimal_value if peaks else mean * factor
+    if abs(peak - mean * factor) > 0.05 * peak:
+        raise InputError(
+            f"rate curve: a peak of {factor:g} times the mean of {mean:g} requests/s is {mean * factor:g}, not "
+            f"{peak:g}; mend one of them"
+        )
+    for match in times:
+        page.take(*match.span())
+    of = f"{(means or peaks)[0].words.strip()} {'on average' if means else 'at peak'}"
+    return shaped(peak, mean, f"{words}, {of}"), words
+
+
+def _taken(page: Page, days: list[re.Match[str]]) -> list[str]:
+    return [page.take(*match.span()) for match in days]
+
+
+def _rates_in(page: Page) -> list[Quantity]:
+    return [one for one in find_quantities(page.text) if one.unit == "requests/s" and one.upper is None]
+
+
+def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates:
+    """The rates by their marks; beside a rate with a unit a number that says "on average" is one too."""
+    found = _rates_in(page)
+    bare = [one for one in find_quantities(page.text) if one.unit == "count"] if found or is_alone else []
+    bare = [one for one in bare if not any(match.start() <= one.start < match.end() for match in times)]
+    kinds: dict[str, list[Quantity]] = {"peak": [], "mean": [], "plain": []}
+    for rate in [*found, *bare]:
+        kind = _mark_of(page, rate)
+        if rate in found or kind != "plain":
+            kinds[kind].append(rate)
+    return _Rates(*(tuple(kinds[name]) for name in ("peak", "mean", "plain")))
+
+
+def _mark_of(page: Page, rate: Quantity) -> str:
+    before = _BREAK.split(page.original[max(0, rate.start - _BEFORE) : rate.start])[-1]
+    after = _BREAK.split(page.original[rate.end : rate.end + _AFTER])[0]
+    words = f"{before} {rate.words} {after}"
+    if lex.PEAK.search(words):
+        return "peak"
+    return "mean" if lex.USUAL.search(words) or re.search(r"(?<![a-z])mean(?![a-z])", words, re.IGNORECASE) else "plain"

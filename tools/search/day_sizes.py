@@ -1,0 +1,223 @@
+"""How many replicas of a layout each rate of a day needs, by simulating it with fewer and fewer of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..checkpoint import doing
+from ..errors import InputError
+from ..performance.price import Price
+from ..performance.setting import Setting
+from ..plan.document import Strategy
+from ..plan.placement import is_disaggregated
+from ..plan.rate_curve import DayAsked, Span
+from .candidate import Candidate, SearchRequest
+from .day import DayCost, DayStep
+from .replica_counts import Counts, counts_of, one_of_each, with_counts
+from .simulated import candidate_at, run_at
+from .sizing import fewest_gpus, resized
+
+# Different rates that are simulated: of a curve with more each is lifted to the next of so many even ones.
+MOST_LEVELS = 24
+# Layouts that each searched rate adds.
+_OF_EACH_RATE = 2
+_MOST_GPUS = 4096
+_LEAST_PER_S = 1e-4
+# Replicas that are too few grow by this share until they are enough, to so many times as many at most.
+_GROWTH = 1.15
+_MOST_TIMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rented:
+    """How GPUs are paid for: in nodes of so many, the price of an hour where one is stated.
+
+    `is_open`: the number of GPUs was left open, so that a part of one node is rented as such.
+    """
+
+    usual_node: int
+    is_open: bool
+    usd_per_gpu_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What replicas of one layout the levels of a day need, without the reserve."""
+
+    unit: Strategy
+    needed: dict[float, Counts]
+
+    def target_per_s(self) -> float:
+        """The most requests/s for which one replica each are as many as every level needs, or more."""
+        needed = [(rate, counts[-1]) for rate, counts in self.needed.items() if rate > 0.0]
+        targets = sorted((rate / count for rate, count in needed), reverse=True)
+        return next(one for one in targets if all(math.ceil(rate / one - 1e-9) >= count for rate, count in needed))
+
+    def running(self, rate: float, reserve: int) -> Strategy:
+        """The replicas that run at a level."""
+        return with_counts(self.unit, tuple(count + reserve for count in self.needed[rate]))
+
+
+@dataclass(frozen=True)
+class DaySizer:
+    """A day of one request: `in_flight_s` are requests in flight per request/s, as the plan has them at its peak."""
+
+    request: SearchRequest
+    setting: Setting
+    asked: DayAsked
+    in_flight_s: float
+    levels: tuple[float, ...]  # the highest first
+    rented: Rented
+    is_apart: bool  # whether prefill and decode have replicas of their own, in all layouts that are compared
+    _seen: dict[tuple[Strategy, float], tuple[str, ...]] = field(
+        default_factory=dict[tuple[Strategy, float], tuple[str, ...]]
+    )
+
+    def at(self, rate: float, strategy: Strategy) -> tuple[SearchRequest, int]:
+        """The request at a rate, on as many nodes as `strategy` needs, and its requests in flight."""
+        concurrency = max(strategy.dp, math.ceil(rate * self.in_flight_s))
+        update = {"request_rate": max(rate, _LEAST_PER_S), "concurrency": concurrency}
+        per_node = self.request.hardware.gpus_per_node
+        request = self.request
+        if strategy.gpu_count > self.request.facts.gpus:
+            # A replica is never cut by the end of a node that holds it whole, so some of a node may stay free.
+            nodes = 2 * -(-strategy.gpu_count // per_node)
+            request = resized(self.request, nodes, per_node)
+        return replace(request, workload=request.workload.model_copy(update=update)), concurrency
+
+    def on(self, request: SearchRequest) -> Setting:
+        """The setting of `request`: what was timed holds on any number of nodes and under any load."""
+        return replace(self.setting, hardware=request.facts).with_workload(request.workload)
+
+    def holds(self, unit: Strategy, counts: Counts, rate: float) -> bool:
+        """Whether so many replicas hold every limit at a rate and its headroom."""
+        strategy = with_counts(unit, counts)
+        key = strategy, rate
+        if key not in self._seen:
+            doing(f"sizing the hours of the day: {len(self._seen) + 1:,} loads simulated")
+            request, concurrency = self.at(rate * (1.0 + self.asked.headroom_share), strategy)
+            try:
+                found = candidate_at(request, self.on(request), strategy, concurrency)
+                self._seen[key] = found.why_not
+            except InputError as error:
+                self._seen[key] = (str(error),)
+        return not self._seen[key]
+
+    def fleet(self, candidate: Candidate, at_rate: float) -> Fleet | None:
+        """What the levels need of the layout of `candidate`, which does at a rate; `None` where no number does.
+
+        `why_not` then says what was missed last.
+        """
+        unit = one_of_each(candidate.strategy)
+        share = self.levels[0] * (1.0 + self.asked.headroom_share) / at_rate
+        counts = tuple(max(1, math.ceil(count * share)) for count in counts_of(candidate.strategy))
+        most = _MOST_TIMES * sum(counts)
+        while not self.holds(unit, counts, self.levels[0]):
+            counts = tuple(math.ceil(count * _GROWTH) for count in counts)
+            if sum(counts) > most or with_counts(unit, counts).gpu_count > _MOST_GPUS:
+                return None
+        needed: dict[float, Counts] = {}
+        above = self.levels[0]
+        for rate in self.levels:
+            counts = self._fewer(unit, counts, rate, rate / above)
+            needed[rate], above = counts, rate
+        return Fleet(unit, needed)
+
+    def _fewer(self, unit: Strategy, counts: Counts, rate: float, share: float) -> Counts:
+        """The fewest replicas of each side that do, of `counts` that do; looked for from `share` of them."""
+        for side in range(len(counts)):
+            others = counts[:side], counts[side + 1 :]
+            low = max(1, math.ceil(counts[side] * share))
+            while low < counts[side] and not self.holds(unit, (*others[0], low, *others[1]), rate):
+                low += 1
+            while low > 1 and self.holds(unit, (*others[0], low - 1, *others[1]), rate):
+                low -= 1
+            counts = (*others[0], low, *others[1])
+        return counts
+
+    def why_not(self) -> str:
+        """What was missed last."""
+        return "; ".join(next((why for why in reversed(self._seen.values()) if why), ()))
+
+    def level_of(self, rate: float) -> float:
+        """The level that a rate is sized for."""
+        return next(level for level in reversed(self.levels) if level >= rate)
+
+    def gpus(self, fleet: Fleet, span: Span) -> int:
+        """GPUs of the replicas that run in a span."""
+        return fleet.running(self.level_of(span.requests_per_s), self.asked.reserve_replicas).gpu_count
+
+    def billed(self, gpus: int) -> int:
+        """GPUs that are rented: whole nodes, and where hardware is open a part of one node as such."""
+        node = self.rented.usual_node
+        return gpus if self.rented.is_open and gpus <= node else -(-gpus // node) * node
+
+    def step(self, fleet: Fleet, span: Span) -> DayStep:
+        """A span of the day, with what users see of the replicas that run in it, the reserve among them."""
+        strategy = fleet.running(self.level_of(span.requests_per_s), self.asked.reserve_replicas)
+        counts, seen = counts_of(strategy), None
+        if span.requests_per_s > 0.0:
+            request, concurrency = self.at(span.requests_per_s, strategy)
+            seen = run_at(request, self.on(request), strategy, concurrency).times
+        return DayStep(
+            begins_h=span.begins_h,
+            ends_h=span.ends_h,
+            requests_per_s=span.requests_per_s,
+            replicas=counts[-1],
+            prefill_replicas=counts[0] if len(counts) == 2 else None,
+            gpus=strategy.gpu_count,
+            billed_gpus=self.billed(strategy.gpu_count),
+            ttft_p95_ms=None if seen is None else seen.ttft.p95 * 1e3,
+            tpot_p95_ms=None if seen is None else seen.tpot.p95 * 1e3,
+        )
+
+    def leanest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The feasible ones that take the fewest GPUs with the reserve, one of each layout."""
+
+        def gpus(one: Candidate) -> int:
+            counts = tuple(count + self.asked.reserve_replicas for count in counts_of(one.strategy))
+            return with_counts(one.strategy, counts).gpu_count
+
+        alike = (one for one in candidates if is_disaggregated(one.strategy) == self.is_apart and not one.warnings)
+        feasible = sorted((one for one in alike if one.feasible), key=gpus)
+        each = {_degrees(one.strategy): one for one in reversed(feasible)}
+        return sorted(each.values(), key=gpus)[:_OF_EACH_RATE]
+
+    def searched(self, rate: float) -> Sequence[Candidate]:
+        """The leading strategies of the smallest cluster for a rate."""
+        workload = self.request.workload
+        in_flight = 1 if self.request.concurrency_open else max(1, math.ceil(rate * self.in_flight_s))
+        update = {"request_rate": max(rate, _LEAST_PER_S), "concurrency": in_flight, "objective": "cost"}
+        workload = workload.model_copy(update=update)
+        request = replace(self.request, workload=workload, disaggregated=self.is_apart)
+        sized = fewest_gpus(request, self.rented.usual_node)
+        return () if sized is None or sized.result is None else sized.result.candidates
+
+    def cost(self, spans: Iterable[tuple[float, int]], price: Price | None) -> DayCost:
+        """What GPUs over so many hours each take."""
+        listed = list(spans)
+        hours = math.fsum(hours * self.billed(gpus) for hours, gpus in listed)
+        return DayCost(
+            gpu_hours=math.fsum(hours * gpus for hours, gpus in listed),
+            billed_gpu_hours=hours,
+            usd=None if price is None else (hours * price.low, hours * price.high),
+        )
+
+
+def _degrees(strategy: Strategy) -> str:
+    """The layout of a replica, wherever its layers are cut."""
+    unit = one_of_each(strategy)
+    sides = {name: getattr(unit, name).model_copy(update={"stage_layers": None}) for name in ("prefill", "decode")}
+    return unit.model_copy(update=sides).model_dump_json()
+
+
+def levels_of(asked: DayAsked) -> tuple[float, ...]:
+    """The rates that are simulated, the highest first; of more than `MOST_LEVELS` each is lifted to an even one."""
+    rates = sorted({span.requests_per_s for span in asked.curve.spans()}, reverse=True)
+    if len(rates) <= MOST_LEVELS:
+        return tuple(rates)
+    peak = rates[0]
+    steps = {max(1, math.ceil(rate / peak * MOST_LEVELS - 1e-9)) for rate in rates}
+    return tuple(peak * step / MOST_LEVELS for step in sorted(steps, reverse=True))

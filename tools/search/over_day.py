@@ -1,0 +1,111 @@
+"""How many replicas of a layout a day needs, hour by hour, and what that takes against the peak's all day.
+
+Each rate of a curve is simulated with fewer and fewer replicas, from the peak down, until a limit is missed: what holds
+every limit at the rate and its headroom is what is needed, and the reserve comes on top. Several layouts are sized so;
+the least GPU-hours of one of them, and of the best of each hour, say what one layout for all hours costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..checkpoint import if_time
+from ..errors import InputError
+from ..performance.limits import stated_limits
+from ..performance.price import price_of
+from ..performance.weights import model_bytes
+from ..plan.describe import describe
+from ..plan.placement import is_disaggregated
+from ..plan.rate_curve import DAY_H, DayAsked
+from .candidate import Candidate, SearchRequest
+from .day import LayoutDay, OverDay
+from .day_sizes import DaySizer, Fleet, Rented, levels_of
+from .replica_counts import one_of_each
+from .search import base_setting
+
+# Layouts that are sized over the day.
+_MOST_LAYOUTS = 5
+# Rates that are searched for layouts of their own beside the peak, as shares of the mean.
+_SEARCHED = (1.0, 0.5)
+
+
+def size_over_day(
+    request: SearchRequest, chosen: Candidate, others: Sequence[Candidate], asked: DayAsked, rented: Rented
+) -> OverDay:
+    """The day of `chosen`, a feasible answer to `request` at the peak of the curve; `others` are of the same search.
+
+    Raises:
+        InputError: no number of its replicas holds the limits at the peak and its headroom, or a fact that the
+            arithmetic needs is not known.
+    """
+    curve = asked.curve
+    day = DaySizer(
+        request,
+        base_setting(request),
+        asked,
+        chosen.concurrency / curve.peak_per_s,
+        levels_of(asked),
+        rented,
+        is_disaggregated(chosen.strategy),
+    )
+    fleet = day.fleet(chosen, curve.peak_per_s)
+    if fleet is None:
+        raise InputError(
+            f"rate curve: no number of replicas of {describe(one_of_each(chosen.strategy))} holds the limits at the "
+            f"peak of {curve.peak_per_s:.3g} requests/s and {asked.headroom_share:.0%} more: {day.why_not()}"
+        )
+    fleets = [fleet, *_others(day, chosen, others)]
+    price = price_of(request.facts.accelerator, rented.usd_per_gpu_hour)
+    spans = list(curve.spans())
+    costs = [day.cost(((span.hours, day.gpus(one, span)) for span in spans), price) for one in fleets]
+    best = day.cost(
+        (
+            (span.hours, min((day.gpus(one, span) for one in fleets), key=lambda gpus: (day.billed(gpus), gpus)))
+            for span in spans
+        ),
+        price,
+    )
+    ranked = sorted(zip(fleets, costs, strict=True), key=lambda pair: (pair[1].billed_gpu_hours, pair[1].gpu_hours))
+    steps = tuple(day.step(fleet, span) for span in spans)
+    peak = max(steps, key=lambda one: one.gpus)
+    return OverDay(
+        curve=str(curve),
+        layout=describe(fleet.unit),
+        gpus_per_replica=fleet.unit.gpu_count,
+        reserve_replicas=asked.reserve_replicas,
+        headroom_share=asked.headroom_share,
+        limits=tuple(one.name for one in stated_limits(request.workload) if one.field != "request_rate"),
+        target_per_s_each=fleet.target_per_s(),
+        steps=steps,
+        scaled=costs[0],
+        at_peak_all_day=day.cost([(DAY_H, peak.gpus)], price),
+        price_source=None if price is None else price.source,
+        layouts=tuple(LayoutDay(layout=describe(one.unit), cost=cost) for one, cost in ranked),
+        best_of_each_hour=best,
+        weights_bytes_per_replica=round(model_bytes(day.setting)),
+    )
+
+
+def _others(day: DaySizer, chosen: Candidate, others: Sequence[Candidate]) -> Iterator[Fleet]:
+    """The days of other layouts: those that lead at the peak, and at rates below it."""
+    known = [one_of_each(chosen.strategy)]
+    for rate, candidates in _leading(day, others):
+        for one in candidates:
+            unit = one_of_each(one.strategy)
+            if len(known) >= _MOST_LAYOUTS or unit in known:
+                continue
+            known.append(unit)
+            fleet = if_time(f"the day of {describe(unit)}", lambda one=one, rate=rate: day.fleet(one, rate))
+            if fleet is not None:
+                yield fleet
+
+
+def _leading(day: DaySizer, others: Sequence[Candidate]) -> Iterator[tuple[float, list[Candidate]]]:
+    """Rates, and the layouts that take the fewest GPUs at each with the reserve."""
+    headroom = 1.0 + day.asked.headroom_share
+    yield day.asked.curve.peak_per_s, day.leanest(others)
+    for rate in dict.fromkeys(day.level_of(share * day.asked.curve.mean_per_s) * headroom for share in _SEARCHED):
+        if rate >= day.asked.curve.peak_per_s:
+            continue
+        found = if_time(f"layouts for {rate:.3g} requests/s", lambda rate=rate: day.searched(rate))
+        yield rate, day.leanest(() if found is None else found)
