@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...tools.plan.performance import (
         CostEstimate,
         DeviceMemory,
+        EnergyEstimate,
         Interval,
         PerformanceEstimate,
         Ranges,
@@ -253,6 +254,8 @@ def throughput_section(estimate: PerformanceEstimate) -> Section:
     ]
     if estimate.cost is not None:
         lines.append(f"Cost of a million output tokens: {cost_text(estimate.cost, len(estimate.memory.per_device))}")
+    if estimate.energy is not None:
+        lines.append(energy_text(estimate.energy, len(estimate.memory.per_device)))
     return section("Throughput and cost", Bullets(tuple(lines)))
 
 
@@ -268,10 +271,26 @@ def cost_text(cost: CostEstimate, used_gpus: int) -> str:
     return text + (f"; price: {cost.price_source}" if cost.price_source else "")
 
 
+def energy_text(energy: EnergyEstimate, gpus: int) -> str:
+    """What an output token takes, and what all boards draw."""
+
+    def span(ends: Interval) -> str:
+        return "–".join(figure(one) for one in ends)
+
+    return (
+        f"Energy of an output token: {span(energy.joules_per_output_token)} J "
+        f"({span(energy.kwh_per_million_output_tokens)} kWh a million); {span(energy.watts)} W on average, "
+        f"{count_text(gpus, 'board')} of {figure(energy.board_watts_per_gpu)} W, {energy.idle_share_pct:.0f}% of the "
+        "time without a request"
+    )
+
+
 def confidence(estimate: PerformanceEstimate) -> Section:
     """Where the constants come from, what the ranges were measured on, and what the estimate notes."""
     calibration = estimate.calibration
     lines = [f"Profile {calibration.profile}", *([calibration.note] if calibration.note else [])]
+    if estimate.energy is not None:
+        lines.append(f"Energy: {estimate.energy.source}; boards alone, without hosts, network and cooling")
     return section("How sure this is", Bullets((*lines, *_constants_lines(estimate), *estimate.notes)))
 
 

@@ -97,8 +97,8 @@ def test_sides_of_phases_apart_are_sized_by_themselves() -> None:
     strategy = Strategy(dp=4, gpu_count=4, prefill=apart, decode=apart)
     assert counts_of(strategy) == (2, 2)
     assert one_of_each(strategy).gpu_count == 2
-    asked = DayAsked(curve=curve_of_text("0-12=2,12-24=20", "stated"), reserve_replicas=0, headroom_share=0.0)
-    wanted = request(20.0)
+    asked = DayAsked(curve=curve_of_text("0-12=2,12-24=60", "stated"), reserve_replicas=0, headroom_share=0.0)
+    wanted = request(60.0)
     wanted = replace(wanted, workload=wanted.workload.model_copy(update={"ttft_ms_max": 1000.0, "tpot_ms_max": 12.5}))
     found = size_over_day(wanted, chosen(strategy), [], asked, HARDWARE)
     night, peak = found.steps

@@ -36,6 +36,7 @@ from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from ..traffic.trace import Trace, read_trace, under_trace
 from .confidence import calibration_of, ranges_of
+from .energy import energy_notes, energy_of
 from .explain import expert_imbalance, explain
 from .layout import LoadedLayout, layout_from_view
 from .limits import served_tokens_per_s
@@ -99,7 +100,8 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
             headroom=_headroom(layout, run.times),
         ),
         cost=_cost(layout, run.times),
-        notes=estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)),
+        energy=energy_of(layout, run.times, prefill.time.parts, decode.time.parts),
+        notes=(*estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)), *energy_notes(layout)),
         explanation=explain(*explained, transfer) if with_explanation else None,
     )
 

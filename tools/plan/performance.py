@@ -258,6 +258,21 @@ class CostEstimate(Frozen):
     billed_gpus: Annotated[int, GPUS.whole()] | None = None
 
 
+class EnergyEstimate(Frozen):
+    """What the plan's GPUs draw on average over the run, all together, and per output token: the ends of a range.
+
+    It is of the boards alone. `idle_share_pct`: of the time of a GPU, in which it has no request. `source`: where the
+    shares of board power come from.
+    """
+
+    watts: Interval
+    joules_per_output_token: Interval
+    kwh_per_million_output_tokens: Interval
+    board_watts_per_gpu: NonNegative
+    idle_share_pct: NonNegative
+    source: str
+
+
 class LoadEstimate(Frozen):
     """The simulated run of the plan's load: how its `requests` arrive, and the mean number of them in decode.
 
@@ -295,6 +310,7 @@ class PerformanceEstimate(Displayed, Frozen):
     ranges: Ranges
     load: LoadEstimate
     cost: CostEstimate | None = None
+    energy: EnergyEstimate | None = None
     notes: tuple[str, ...] = ()
     explanation: Explanation | None = None
     benchmark: Benchmark | None = None
