@@ -21,7 +21,7 @@ def with_day(result: PlanResult, others: Sequence[Candidate] = ()) -> PlanResult
         InputError: a fact that the arithmetic needs is not known.
     """
     intent, plan = result.intent, result.plan
-    if intent is None or intent.day is None or plan is None or not result.valid:
+    if intent is None or intent.day is None or plan is None or not result.valid or result.over_day is not None:
         return result
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     request = search_request(intent.model_copy(update={"precisions": None}), architecture, plan.hardware)

@@ -12,6 +12,7 @@ from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
 from ..model.client import ModelClient
 from ..model.deadline import Deadline
+from ..over_day import with_day
 from ..results import ModelUse, PlanReport, PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
@@ -110,7 +111,9 @@ class ModelPlanner:
             question = ask(redacted(intent, self._redact))
         if isinstance(question, PlanResult):
             return self._infeasible(question, intent, request, reader)
-        return self.run_question(question, self._redact(request), deadline, reader).result
+        result = self.run_question(question, self._redact(request), deadline, reader).result
+        with within(self.options.time_limit_s):
+            return with_day(result)
 
     def run_question(
         self,

@@ -222,7 +222,8 @@ def ask(intent: Intent, *, with_hint: bool = True) -> Question | PlanResult:
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    return question_of(intent, plan_intent(intent, with_hint=with_hint))
+    # The day is sized for the plan that stands in the end.
+    return question_of(intent, plan_intent(intent.model_copy(update={"day": None}), with_hint=with_hint))
 
 
 def question_of(intent: Intent, reference: PlanResult) -> Question | PlanResult:

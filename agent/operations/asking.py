@@ -9,6 +9,7 @@ from pydantic import Field
 from ...tools.errors import InputError
 from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.plan.document import Objective, Relaxation, Statistic
+from ...tools.plan.rate_curve_text import MAX_CHARACTERS
 from ..intent.intent import Intent
 from ..pipeline import stated_intent
 from ..stated_arguments import Arguments, said_of_arguments
@@ -75,6 +76,13 @@ class Request(Setting, Traced):
     brief: dict[Name, str] = Field(
         default_factory=dict[str, str], description="Texts of a deployment brief (Markdown, YAML, JSON) by their names."
     )
+    rate_curve: Annotated[str, Field(max_length=MAX_CHARACTERS)] | list[float] | None = Field(
+        None,
+        description="Requests/s over a day: plan sizes each hour, search takes the peak. 24 numbers, steps "
+        "0-8=2,8-18=20,18-24=5, rows time,rate, words, or trace.",
+    )
+    reserve_replicas: int | None = Field(None, description="Replicas that may be lost over the day; 1 where left out.")
+    headroom: float | None = Field(None, description="Share of each rate that may come besides; 0.1 where left out.")
     constraints: list[Name | Block] | None = Field(
         None, description="What the plan must keep: 'tp <= 4', 'no pp', 'reserved_nodes = 1', 'free_gb_per_gpu = 10'."
     )

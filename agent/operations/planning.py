@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from ...tools.plan.rate_curve_text import MAX_CHARACTERS
 from ..agent import Agent
 from ..pipeline import plan_intent
 from ..results import PlanResult
@@ -16,14 +15,7 @@ from .operation import WIDTH, Operation
 
 
 class PlanQuestion(Request):
-    """A deployment to plan, and who proposes; with a rate curve also what a day of it takes."""
-
-    rate_curve: Annotated[str, Field(max_length=MAX_CHARACTERS)] | list[float] | None = Field(
-        None,
-        description="Requests/s over a day: 24 numbers, steps 0-8=2,8-18=20,18-24=5, rows time,rate; words; trace.",
-    )
-    reserve_replicas: int | None = Field(None, description="Replicas that may be lost over the day; 1 where left out.")
-    headroom: float | None = Field(None, description="Share of each rate that may come besides; 0.1 where left out.")
+    """A deployment to plan, and who proposes."""
 
     proposer: Literal["auto", "builtin", "llm"] = Field(
         "builtin", description="llm: ask the configured language model; auto: where there is one."

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.cli.app import run
 from shardwright.agent.intent.complete import complete
+from shardwright.agent.operations.planning import PLAN
 from shardwright.agent.stated_arguments import said_of_arguments
 from shardwright.agent.stated_curve import stated_curve
 from shardwright.tools.errors import InputError
@@ -91,3 +93,33 @@ def test_what_is_kept_beside_a_curve_needs_one_and_a_rate_agrees_with_it() -> No
             said = said_of_arguments("llama-3.1-8b", "1x8:l4", None, stated)  # type: ignore[arg-type]
             assert said is not None
             complete(said)
+
+
+def test_a_plan_is_for_the_peak_and_has_its_day(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "Llama-3.2-1B on 1 H100, 512 in / 8 out, TTFT under 200 ms, TPOT under 12 ms"
+    assert run(["plan", words, "--rate-curve", "0-12=2,12-24=20", "--reserve-replicas", "0", "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["plan"]["workload"]["request_rate"] == 20.0
+    assert [(step["begins_h"], step["requests_per_s"]) for step in shown["over_day"]["steps"]] == [
+        (0.0, 2.0),
+        (12.0, 20.0),
+    ]
+    assert shown["over_day"]["reserve_replicas"] == 0
+    # What a curve says is in no document.
+    assert "rate_curve" not in json.dumps(shown["plan"])
+
+
+def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
+    asked = {
+        "model": "llama-3.2-1b",
+        "hardware": "1x1:h100-sxm",
+        "input_tokens": 512,
+        "output_tokens": 8,
+        "tpot_ms": 12.0,
+    }
+    found = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 12 + [20.0] * 12, "headroom": 0.0}))
+    assert found.over_day is not None and found.over_day.headroom_share == 0.0
+    assert "Over the day" in PLAN.text(found)
+    for curve in ("day.csv", [1.0, 2.0], "nothing of the kind"):
+        with pytest.raises(InputError):
+            PLAN.answer(PLAN.question({**asked, "rate_curve": curve}))
