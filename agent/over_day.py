@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tools.catalog.config import read_architecture
-from ..tools.checkpoint import if_time
+from ..tools.checkpoint import if_time, left_out
 from ..tools.search.candidate import Candidate
 from ..tools.search.day_sizes import Rented
 from ..tools.search.over_day import size_over_day
@@ -32,12 +32,12 @@ def with_day(result: PlanResult, others: Sequence[Candidate] = ()) -> PlanResult
         gpus=plan.strategy.gpu_count,
         concurrency=plan.workload.concurrency,
     )
-    day = intent.day
-    found = if_time(
-        "the hours of the day",
-        lambda: size_over_day(request, chosen, others, day, _rented(intent, plan.hardware.gpus_per_node)),
-    )
-    return result if found is None else result.model_copy(update={"over_day": found})
+    asked, rented = intent.day, _rented(intent, plan.hardware.gpus_per_node)
+    found = if_time("the hours of the day", lambda: size_over_day(request, chosen, others, asked, rented))
+    report = result.report
+    if report is not None:
+        report = report.model_copy(update={"left_out": tuple(dict.fromkeys((*report.left_out, *left_out())))})
+    return result.model_copy(update={"over_day": found, "report": report})
 
 
 def _rented(intent: Intent, gpus_per_node: int) -> Rented:

@@ -18,7 +18,7 @@ _TOLD_GAIN = 0.005
 
 def day_section(day: OverDay) -> Section:
     """The section of the day in the report of a plan."""
-    told = Bullets((_saved(day), *_layouts(day), _autoscaler(day), _not_in(day)))
+    told = Bullets((*_too_many(day), _saved(day), *_layouts(day), _autoscaler(day), _not_in(day)))
     return section("Over the day", f"Rate curve, {day.curve}", _what_holds(day), _table(day), told)
 
 
@@ -32,6 +32,14 @@ def _what_holds(day: OverDay) -> str:
     each = " on each side" if _is_apart(day.steps) else ""
     lost = f"with {day.reserve_replicas} lost{each} (N+{day.reserve_replicas})"
     return f"The replicas of each hour hold {limits} {load} {lost}; the table shows all of them at the rate itself"
+
+
+def _too_many(day: OverDay) -> list[str]:
+    """That the hardware that was named is too small for the peak and its reserve."""
+    most = max(one.gpus for one in day.steps)
+    if day.gpus_named is None or most <= day.gpus_named:
+        return []
+    return [f"The peak takes {most} GPUs with its headroom and reserve, more than the {day.gpus_named} that were named"]
 
 
 def _is_apart(steps: Sequence[DayStep]) -> bool:

@@ -120,6 +120,9 @@ def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
     found = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 12 + [20.0] * 12, "headroom": 0.0}))
     assert found.over_day is not None and found.over_day.headroom_share == 0.0
     assert "Over the day" in PLAN.text(found)
+    hurried = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 24, "time_limit_s": 0.0}))
+    assert hurried.over_day is None and hurried.report is not None
+    assert "the hours of the day" in hurried.report.left_out
     for curve in ("day.csv", [1.0, 2.0], "nothing of the kind"):
         with pytest.raises(InputError):
             PLAN.answer(PLAN.question({**asked, "rate_curve": curve}))

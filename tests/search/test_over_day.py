@@ -123,7 +123,12 @@ def test_many_rates_are_lifted_to_few_levels() -> None:
 
 
 def test_the_report_says_what_is_saved_covered_and_left_out() -> None:
-    text = render([day_section(day())], width=100)
+    found = day()
+    assert "that were named" not in render([day_section(found)], width=100)
+    assert "more than the 2 that were named" in render(
+        [day_section(found.model_copy(update={"gpus_named": 2}))], width=100
+    )
+    text = render([day_section(found)], width=100)
     for words in (
         "N+1",
         "a day against",

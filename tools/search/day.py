@@ -60,6 +60,8 @@ class OverDay(Sparse):
     layouts: tuple[LayoutDay, ...]
     best_of_each_hour: DayCost
     weights_bytes_per_replica: int
+    # Those of the hardware, where its number was stated.
+    gpus_named: int | None = None
 
     @property
     def freed_share(self) -> float:

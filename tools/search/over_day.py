@@ -83,6 +83,7 @@ def size_over_day(
         layouts=tuple(LayoutDay(layout=describe(one.unit), cost=cost) for one, cost in ranked),
         best_of_each_hour=best,
         weights_bytes_per_replica=round(model_bytes(day.setting)),
+        gpus_named=None if rented.is_open else request.facts.gpus,
     )
 
 
