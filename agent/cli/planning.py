@@ -52,7 +52,7 @@ def plan_command(
       shardwright plan "Serve DeepSeek-V3 on 16 H200, 4k/1k, best throughput"
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
-      shardwright plan "Llama-3.1-8B on L4, 1k/256, TTFT under 1 s" --rate-curve 0-8=1,8-18=12,18-24=4
+      shardwright plan "Llama-3.1-8B on H100, 1k/256, TTFT under 1 s" --rate-curve 0-8=1,8-18=12,18-24=4
 
     The exit status is 0 with a valid plan, 1 without, or with --strict where words were not acted on. Where --proposer
     llm asked for a language model that did not answer it is 3, beside the plan of the built-in proposer; with auto the
