@@ -89,6 +89,8 @@ def plan(
             block; a list or `any` to choose from), relaxations, constraints (`["tp <= 4", "reserved_nodes = 1"]`),
             disaggregated, engine (`vllm`, `vllm==0.33.0`, `none`), rules, serving, memory_utilization (a share of each
             GPU), usd_per_gpu_hour. trace: a file of requests, or what `read_trace` made of one, in place of the load.
+            A day: rate_curve (24 rates, `0-8=2,8-18=20,18-24=5`, words, a file, `trace`), of which the peak is planned
+            for and `over_day` has the replicas of each hour; reserve_replicas that may be lost, headroom (a share).
 
     Returns:
         The plan with its estimate and report; where there is none `plan` is `None` and `infeasible` says why.
