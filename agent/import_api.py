@@ -91,9 +91,9 @@ class Imported(Sparse):
         assumed = [one for one in self.assumptions if one.field in LOAD_FIELDS]
         if not assumed:
             return []
-        parts = "; ".join(f"{LOAD_FIELDS[one.field]} {one.value:,} ({one.reason})" for one in assumed)
+        parts = ", ".join(f"{LOAD_FIELDS[one.field]} {one.value:,}" for one in assumed)
         flags = ", ".join(f"--{one.field.replace('_', '-')}" for one in assumed)
-        return [f"The load is assumed where nothing says it: {parts}. State yours: {flags}"]
+        return [f"Assumed of the load, since nothing says it: {parts}; state yours by {flags}"]
 
 
 @checks_arguments

@@ -94,13 +94,13 @@ def test_two_commands_are_compared_under_a_stated_load() -> None:
         (one.workload.input_tokens, one.workload.output_tokens, one.workload.concurrency) for one in (found.a, found.b)
     }
     assert loads == {(2048, 64, 4)}
-    assert not any("load is assumed" in one for one in found.a.caveats)
+    assert not any("Assumed of the load" in one for one in found.a.caveats)
 
 
 def test_of_two_commands_without_a_load_both_have_the_one_that_is_said_to_be_assumed() -> None:
     found = compare(COMMAND.format(2), COMMAND.format(1), hardware=ON)
     assert found.a.workload == found.b.workload
-    [told] = [one for one in found.a.caveats if "load is assumed" in one]
+    [told] = [one for one in found.a.caveats if "Assumed of the load" in one]
     assert "tokens in 1,024" in told and "--input-tokens" in told
 
 
