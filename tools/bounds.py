@@ -76,6 +76,12 @@ SIGMA = Bounds(0.0, 4.0)
 BURSTINESS = Bounds(0.01, 100.0)
 # A millisecond; a day.
 THINK_S = Bounds(1e-3, 86_400.0)
+# Turns of a conversation; different system prompts, and how unevenly they are asked for (Zipf's exponent).
+TURNS = Bounds(2, 256)
+SYSTEM_PROMPTS = Bounds(1, 10_000)
+SKEW = Bounds(0.0, 4.0)
+# What a prompt may share with another.
+SHARED_TOKENS = Bounds(0, TOKENS.most)
 EDGE_BYTES = Bounds(0, 10**18)
 # What a plan may claim of itself: more than any figure that the bounds above allow.
 CLAIM = Bounds(0, 1e36)

@@ -16,6 +16,7 @@ from ..displayed import Displayed, Page, named, page_of
 from .constraints import Constraint
 from .lengths import Arrivals, RequestLengths, check_arrivals, check_means
 from .performance import Frozen, PerformanceClaim, Sparse
+from .prefixes import SharedPrefixes, check_prefixes
 
 FORMAT = "shardwright/plan"
 VERSION = "1"
@@ -80,6 +81,7 @@ class WorkloadBlock(Sparse):
     input_tokens_range: tuple[Tokens, Tokens] | None = None
     output_tokens_range: tuple[Tokens, Tokens] | None = None
     lengths: RequestLengths | None = None
+    prefixes: SharedPrefixes | None = None
     arrivals: Arrivals | None = None
     objective: Objective = "latency"
 
@@ -92,12 +94,24 @@ class WorkloadBlock(Sparse):
             check_means(lengths, stated)
         return lengths
 
+    @field_validator("prefixes")
+    @classmethod
+    def _agree_with_lengths(cls, prefixes: SharedPrefixes | None, info: ValidationInfo) -> SharedPrefixes | None:
+        """Refuse prefixes that prompts of these lengths cannot share, and a given hit rate beside them."""
+        stated = info.data
+        if prefixes is not None and {"input_tokens", "output_tokens", "lengths"} <= stated.keys():
+            check_prefixes(prefixes, stated)
+        return prefixes
+
     @field_validator("arrivals")
     @classmethod
     def _agrees_with_rate(cls, arrivals: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
-        """Refuse a burstiness where no rate is stated, and a time to think where one is."""
-        if arrivals is not None and "request_rate" in info.data:
-            check_arrivals(arrivals, info.data["request_rate"])
+        """Refuse a burstiness where no rate is stated, and a time to think where one is and nobody waits for turns."""
+        stated = info.data
+        if arrivals is not None and "request_rate" in stated:
+            prefixes: SharedPrefixes | None = stated.get("prefixes")
+            turns = None if prefixes is None else prefixes.turns
+            check_arrivals(arrivals, stated["request_rate"], has_turns=turns is not None)
         return arrivals
 
 

@@ -202,7 +202,8 @@ class Arrivals(Sparse):
     """How requests come where they do not come at random, or users do not send the next at once.
 
     `burstiness` is the shape of the gamma distribution of gaps at a stated request rate: 1 is Poisson, less comes in
-    bursts, more comes evenly. `think_time_s` is what users of a closed loop wait on average before their next request.
+    bursts, more comes evenly. `think_time_s` is what users wait on average before their next request: those of a closed
+    loop, and those of conversations between two turns.
     """
 
     burstiness: Annotated[float, bounds.BURSTINESS.real()] | None = None
@@ -232,13 +233,13 @@ def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
             raise _refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
 
 
-def check_arrivals(arrivals: Arrivals, request_rate: float | None) -> None:
-    """See that what is said of arrivals has a meaning beside `request_rate`.
+def check_arrivals(arrivals: Arrivals, request_rate: float | None, *, has_turns: bool = False) -> None:
+    """See that what is said of arrivals has a meaning beside `request_rate`, and where requests are turns.
 
     Raises:
         PydanticCustomError: it has none.
     """
     if arrivals.burstiness is not None and request_rate is None:
         raise _refused("burstiness is of requests that come at a rate; state request_rate")
-    if arrivals.think_time_s is not None and request_rate is not None:
+    if arrivals.think_time_s is not None and request_rate is not None and not has_turns:
         raise _refused("think_time_s is of users who wait for their answers; leave request_rate out")

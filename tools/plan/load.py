@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 def spread_of(workload: WorkloadBlock) -> Spread | None:
     """How the lengths of requests spread, by lengths or by ranges; `None` where all requests are alike.
 
-    A range has the stated length as its mean, and spreads evenly on either side of it.
+    A range has the stated length as its mean, and spreads evenly on either side of it. Of conversations each turn is as
+    frequent as any other.
     """
+    if workload.prefixes is not None:
+        turns = workload.prefixes.turn_lengths(workload.input_tokens, workload.output_tokens)
+        if turns is not None:
+            return turns
     stated = workload.lengths
     if stated is not None and stated.pairs is not None:
         return stated.spread(workload.input_tokens, workload.output_tokens)
