@@ -12,6 +12,7 @@ a head reads it once for all.
 Serving: `handoff_s` is what handing a request from prefill to decode adds to its first token, as measured.
 `quantised_cache`: the cache's format that quantised checkpoints ask for; none: that of the activations.
 `ends_at_last_position`: requests end at the model's last position, whatever was asked for.
+`cache_block_tokens`: tokens of a block of the KV cache, by its default; prompts share whole blocks.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Engine(ABC):
     handoff_s: float | None = None
     quantised_cache: DType | None = None
     ends_at_last_position: bool = False
+    cache_block_tokens: int = 16
 
     @property
     def caches(self) -> tuple[DType, ...]:

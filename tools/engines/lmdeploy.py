@@ -21,4 +21,6 @@ ENGINE = _LMDeploy(
     is_judged=False,
     kernel_tables="vllm",
     reduces_pairs_over_pcie=True,
+    # `cache_block_seq_len`.
+    cache_block_tokens=64,
 )

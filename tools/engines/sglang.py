@@ -54,4 +54,6 @@ ENGINE = _SGLang(
     kernel_tables="sglang",
     reduces_pairs_over_pcie=True,
     handoff_s=_HANDOFF_S,
+    # `page_size`.
+    cache_block_tokens=1,
 )

@@ -89,4 +89,6 @@ ENGINE = TensorRTLLM(
     shared_read_heads=SHARED_READ_HEADS,
     handoff_s=_HANDOFF_S,
     quantised_cache=QUANTISED_CACHE,
+    # `KvCacheConfig.tokens_per_block`.
+    cache_block_tokens=32,
 )

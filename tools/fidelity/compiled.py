@@ -39,7 +39,7 @@ def compiled_run() -> Callable[..., Any] | None:
     known = _plain_types(numba.types)
     # A tuple of arrays counts the references to each wherever it is read, an object only those to itself.
     columns, seen = (_compiled_class(_class_of(given), given, known) for given in (costs.StepColumns, Seen))
-    for plain in (state.Batch, state.Group, state.Prices, state.Replica):
+    for plain in (state.Batch, state.GivenPrefixes, state.Group, state.Prices, state.Replica):
         extending.overload(plain, strict=False)(_maker_of(_compiled_class(plain, plain, known)))
     run: Any = core.run
 

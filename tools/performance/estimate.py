@@ -42,7 +42,7 @@ from .layout import LoadedLayout, layout_from_view
 from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
-from .planned_run import lengths_of, planned_run, run_alone
+from .planned_run import lengths_of, planned_run, prefix_cache_of, run_alone
 from .price import price_of
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
 from .serving.load import OpenLoop, ServingTimes, Statistics
@@ -98,6 +98,7 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
             running=run.times.running,
             saturated=run.times.saturated,
             headroom=_headroom(layout, run.times),
+            prefix_cache=prefix_cache_of(layout, run.times),
         ),
         cost=_cost(layout, run.times),
         energy=energy_of(layout, run.times, prefill.time.parts, decode.time.parts),
@@ -262,7 +263,7 @@ def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
         InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
     """
     run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
-    if lengths.stated is not None or workload.arrivals is not None:
+    if lengths.stated is not None or workload.prefixes is not None or workload.arrivals is not None:
         return None
     rate = workload.request_rate
     load = LoadToSend(

@@ -123,6 +123,11 @@ def _load(layout: LoadedLayout) -> Iterator[str]:
     workload, limit = setting.workload, setting.architecture.max_position_embeddings
     if sum(longest_stated(workload)) > limit:
         yield f"input and output exceed the model's {limit:,} positions: the estimate stops there"
+    if workload.prefixes is not None and layout.is_disaggregated:
+        yield (
+            "prompts share beginnings, of which nothing is counted on here: prefix caches are simulated where replicas "
+            "serve both phases, so phases apart would be quicker than said"
+        )
     replicas, replicas_in_all = len(layout.decode_replicas), len(layout.replicas)
     if workload.concurrency < replicas:
         yield (

@@ -2,7 +2,8 @@
 
 Without a stated rate as many users as the plan's concurrency each send the next request when the last is answered, ten
 requests a user, as the engines' benchmarks do: their start at the same time counts. With one, requests come at random.
-Each request has its own lengths where the workload says how they spread (`plan/load`).
+Each request has its own lengths where the workload says how they spread (`plan/load`). Where prompts share beginnings
+(`plan/prefixes`), replicas are simulated together, and a run has no more requests for there being more of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass, replace
 from ..errors import InputError
 from ..kept import Cache
 from ..plan.load import burstiness_of, think_seconds
+from ..plan.performance import PrefixCacheEstimate
+from ..plan.prefixes import SharedPrefixes
 from .layout import LoadedLayout
 from .schedule import prefill_loads
 from .serving.inputs import MOST_REQUESTS
@@ -32,6 +35,8 @@ _FEWEST_UNLIKE = 1500
 # How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
 # does not show whether they pile up.
 _LONGER, _FACTOR = 2, 4
+# Requests of replicas that are simulated together at a rate, and of users who wait for their answers.
+_MOST_OPEN_TOGETHER, _MOST_TOGETHER = 5_000, 20_000
 # What answers less of what comes than this is too slow, without a longer run.
 _FAR_BEHIND = 0.75
 
@@ -77,10 +82,15 @@ def run_alone(layout: LoadedLayout) -> ServingTimes:
 def lengths_of(layout: LoadedLayout) -> Lengths:
     """The lengths of the requests of the plan, at most what the model can attend to."""
     setting = layout.setting
-    means = _mean_lengths(layout)
+    lengths = replace(_mean_lengths(layout), prefixes=prefixes_of(layout))
     if setting.spread is None:
-        return means
-    return replace(means, stated=setting.spread, most_tokens=setting.architecture.max_position_embeddings)
+        return lengths
+    return replace(lengths, stated=setting.spread, most_tokens=setting.architecture.max_position_embeddings)
+
+
+def prefixes_of(layout: LoadedLayout) -> SharedPrefixes | None:
+    """What prompts share of which the run of `layout` computes what caches have: nothing where phases are apart."""
+    return None if layout.is_disaggregated else layout.setting.workload.prefixes
 
 
 def _mean_lengths(layout: LoadedLayout) -> Lengths:
@@ -88,10 +98,25 @@ def _mean_lengths(layout: LoadedLayout) -> Lengths:
     return Lengths(setting.prompt_tokens, max(1, setting.request_tokens - setting.prompt_tokens))
 
 
+def prefix_cache_of(layout: LoadedLayout, times: ServingTimes) -> PrefixCacheEstimate | None:
+    """What the run says of prefix caches, and by what; `None` where nothing is computed of them."""
+    prefixes, engine = prefixes_of(layout), layout.setting.engine.facts
+    if prefixes is None or times.prefix_hit_share is None or times.cache_filled_share is None:
+        return None
+    whose = "as stated" if prefixes.routing is not None else "as a balancer by requests in flight does; none is stated"
+    dealt = "" if len(layout.decode_replicas) == 1 else f"; requests dealt {prefixes.router.replace('_', ' ')}, {whose}"
+    blocks = "tokens" if engine.cache_block_tokens == 1 else f"blocks of {engine.cache_block_tokens} tokens"
+    return PrefixCacheEstimate(
+        hit_share=times.prefix_hit_share,
+        filled_share=times.cache_filled_share,
+        source=f"simulated: {blocks} of {engine.title}, the longest unused give way first{dealt}",
+    )
+
+
 def _users(layout: LoadedLayout) -> PlannedRun:
     users, think_s = layout.setting.workload.concurrency, think_seconds(layout.setting.workload)
     replicas = max(1, len(layout.decode_replicas))
-    simulated = min(users, MOST_USERS * replicas)
+    simulated = min(users, MOST_USERS * replicas, _MOST_TOGETHER // _turns(layout))
     if simulated < users and think_s > 0.0:
         raise InputError(
             f"workload.concurrency: {users:,} users who think are more than are simulated on {replicas} replicas "
@@ -108,13 +133,22 @@ def _users(layout: LoadedLayout) -> PlannedRun:
 
 def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     # Of replicas that are alike one is simulated; those of apart phases all are.
-    replicas = 1 if layout.is_disaggregated else max(1, len(layout.decode_replicas))
+    are_together = layout.is_disaggregated or prefixes_of(layout) is not None
+    replicas = 1 if are_together else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
     each = whole.requests // users
     if layout.setting.spread is not None:
         each = max(each, math.ceil(_FEWEST_UNLIKE * replicas / users))
-    each = max(1, min(each, _most_requests(layout) // users))
+    turns = _turns(layout)
+    # Whole conversations.
+    each = turns * max(1, min(each, _most_requests(layout) // users) // turns)
     return replace(whole, requests=each * users, think_s=think_seconds(layout.setting.workload))
+
+
+def _turns(layout: LoadedLayout) -> int:
+    """Turns of a conversation of the run; 1 where requests are none."""
+    prefixes = prefixes_of(layout)
+    return 1 if prefixes is None else prefixes.turns or 1
 
 
 def _most_requests(layout: LoadedLayout) -> int:
@@ -134,18 +168,23 @@ def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
     lengths = lengths_of(layout)
     burstiness = burstiness_of(layout.setting.workload)
     are_unlike = layout.setting.spread is not None or burstiness != 1.0
-    unlike = _FEWEST_UNLIKE * max(1, len(layout.decode_replicas)) if are_unlike else 0
+    are_together = lengths.prefixes is not None
+    replicas = 1 if are_together else max(1, len(layout.decode_replicas))
+    unlike = _FEWEST_UNLIKE * replicas if are_unlike else 0
     fewest = max(_FEWEST_OPEN, min(unlike, MOST_REQUESTS))
-    most = max(_FEWEST_OPEN // 10, min(max(_MOST_OPEN, fewest), _most_requests(layout)))
+    most = max(_MOST_OPEN_TOGETHER if are_together else _MOST_OPEN, fewest)
+    most = max(_FEWEST_OPEN // 10, min(most, _most_requests(layout)))
+    # From one turn of a conversation to the next.
+    think_s = think_seconds(layout.setting.workload)
 
     def served(count: int, lives: int) -> ServingTimes:
         # Filling a server up takes no longer where a run is long for the sake of its percentiles.
         filling = min(count, max(_FEWEST_OPEN, lives)) if are_unlike else count
-        arrivals = OpenLoop(rate_per_s, count, warmup=round(_WARMUP_SHARE * filling), burstiness=burstiness)
-        return serve(layout, arrivals, lengths)
+        warmup = round(_WARMUP_SHARE * filling)
+        return serve(layout, OpenLoop(rate_per_s, count, 1, warmup, burstiness, think_s), lengths)
 
     def lives_of(request_seconds: float) -> int:
-        return min(most, math.ceil(_LIVES * rate_per_s * request_seconds))
+        return min(most, math.ceil(_LIVES * rate_per_s * (request_seconds + think_s)))
 
     lives = lives_of(run_alone(layout).end_to_end.mean)
     count = min(most, max(fewest, lives))
@@ -163,4 +202,5 @@ def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
         count = wanted
         times = served(count, lives)
     bursts = f" of burstiness {burstiness:g}" if burstiness != 1.0 else ""
-    return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s{bursts}", count)
+    thinking = f", {think_s:g} s between turns" if think_s > 0.0 else ""
+    return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s{bursts}{thinking}", count)

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.layout import PhaseLayout
 from ..plan.performance import ConstantsOrigin, PathStep, TimeParts
+from ..plan.prefixes import repeated_share
 from .operation import Kind, Resource, TokenLoad
 from .pieces import KINDS, Piece, kind_seconds, pieces_seconds
 from .setting import Setting
@@ -247,13 +248,13 @@ def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...
 
 
 def prefill_loads(setting: Setting, groups: int) -> tuple[TokenLoad, ...]:
-    """The chunks of one prompt on each of `groups` attention groups, prefix-cache hits left out.
+    """The chunks of one prompt on each of `groups` attention groups, but for what a prefix cache may have of it.
 
     Raises:
         InputError: the chunk is so small that a prompt takes thousands of passes.
     """
     total = setting.prompt_tokens
-    cached = min(math.floor((setting.workload.prefix_cache_hit_rate or 0.0) * total), total - 1)
+    cached = min(math.floor(repeated_share(setting.workload) * total), total - 1)
     chunk = max(1, setting.prefill_chunk_tokens)
     if (total - cached) / chunk > _MOST_CHUNKS:
         raise InputError(

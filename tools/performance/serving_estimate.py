@@ -1,7 +1,8 @@
 """Latency and throughput of a layout under a load: the serving simulation run on the layout's own step times.
 
 Replicas that serve both phases are alike and share the requests evenly, so one of them is simulated, with all its
-attention groups, whose steps are common. Requests wait where the engine's scheduler or the KV cache makes them wait.
+attention groups, whose steps are common; all of them where prompts share beginnings, which some caches have and others
+have not. Requests wait where the engine's scheduler or the KV cache makes them wait.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
         client_s_per_token=constants.client_token_us * 1e-6,
         jitter_s=scheduler.jitter_ms * 1e-3,
         group_wait_steps=scheduler.group_wait_steps,
+        prefix_block_tokens=setting.engine.facts.cache_block_tokens,
     )
     return policy, reach
 

@@ -273,10 +273,22 @@ class EnergyEstimate(Frozen):
     source: str
 
 
+class PrefixCacheEstimate(Frozen):
+    """What the simulated run computes of prefix caches: the share of prompt tokens that they had.
+
+    `filled_share`: how much of its cache a scheduler has filled, in use or not, when a request comes.
+    """
+
+    hit_share: NonNegative
+    filled_share: NonNegative
+    source: str
+
+
 class LoadEstimate(Frozen):
     """The simulated run of the plan's load: how its `requests` arrive, and the mean number of them in decode.
 
     `saturated`: requests come faster than they are served, so that latencies grow with the length of the run.
+    `prefix_cache`: where the workload says what prompts share.
     """
 
     load: str
@@ -284,6 +296,7 @@ class LoadEstimate(Frozen):
     running: NonNegative
     saturated: bool
     headroom: str | None = None
+    prefix_cache: PrefixCacheEstimate | None = None
 
 
 class Benchmark(Frozen):

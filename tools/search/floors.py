@@ -13,6 +13,7 @@ from ..performance.budget import communication_buffer_bytes
 from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
+from ..plan.prefixes import repeated_share
 from .candidate import SearchRequest
 from .phase_times import Batches, DecodeTimes
 from .pipelines import pipelines_of
@@ -59,7 +60,7 @@ def _is_too_much(request: SearchRequest) -> bool:
     peaks = [peak for peak in part.dense_peak_tflops.model_dump().values() if peak]
     if not peaks:
         return False
-    prompts = workload.input_tokens * (1.0 - (workload.prefix_cache_hit_rate or 0.0))
+    prompts = workload.input_tokens * (1.0 - repeated_share(workload))
     tokens_per_s = max(
         workload.min_tokens_per_second or 0.0, (workload.request_rate or 0.0) * (prompts + workload.output_tokens)
     )

@@ -112,7 +112,7 @@ def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
     """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
     load = layout.setting.workload
     lengths = load.input_tokens, load.output_tokens, load.input_tokens_range, load.output_tokens_range, load.lengths
-    key = strategy, *lengths, load.concurrency, load.request_rate, load.arrivals
+    key = strategy, *lengths, load.concurrency, load.request_rate, load.arrivals, load.prefixes
     return _RUNS.get(layout.setting.caches, key, lambda: planned_run(layout))
 
 

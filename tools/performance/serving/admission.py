@@ -42,8 +42,10 @@ def hold_back(replica: Replica) -> None:
             replica.asking += 1
         elif group.admitted < len(group.line) and group.running < replica.slots:
             request = group.line[group.admitted]
+            tokens = replica.inputs[request]
             more = replica.outputs[request] if rules.reserves_output else replica.made[request] + group.running + 1
-            replica.asking += group.cached + replica.inputs[request] + more <= rules.kv_tokens
+            own = tokens + more - group.prefixes.in_use(request, tokens)
+            replica.asking += group.cached + own <= rules.kv_tokens
     replica.held = replica.asking < rules.groups and replica.waited + 1 < rules.group_wait
 
 
@@ -85,7 +87,7 @@ def make_room(replica: Replica, group: Group, batch: Batch) -> None:
     while batch.running > 0 and group.cached + group.running > replica.rules.kv_tokens:
         victim = group.prompt
         if victim >= 0:
-            group.cached -= group.goal + 1
+            group.cached -= group.prefixes.give_back(victim, group.goal + 1, group.prefilled, group.cached)
             group.prompt = -1
         else:
             victim = stop_youngest(replica, group, batch)
@@ -102,17 +104,17 @@ def stop_youngest(replica: Replica, group: Group, batch: Batch) -> int:
     replica.made[request] = replica.outputs[request] - (replica.due[request] - batch.tick)
     batch.events = [event for event in batch.events if event[2] != request]
     heapify(batch.events)
-    take_out(replica, group, batch, replica.inputs[request] + replica.made[request])
+    take_out(replica, group, batch, request, replica.inputs[request] + replica.made[request])
     return request
 
 
-def take_out(replica: Replica, group: Group, batch: Batch, size: int) -> None:
-    """Take a request that has `size` tokens out of the batch and of the cache."""
+def take_out(replica: Replica, group: Group, batch: Batch, request: int, size: int) -> None:
+    """Take a request that has `size` tokens out of the batch and of the cache, which never had the last of them."""
     window = replica.window
     batch.running -= 1
     group.running -= 1
     batch.context -= size
-    group.cached -= size
+    group.cached -= group.prefixes.give_back(request, size, size - 1, group.cached)
     if window > 0:
         batch.windowed -= min(size, window)
         batch.growing -= size < window
@@ -152,7 +154,7 @@ def let_in(replica: Replica, group: Group, room: int) -> bool:
     rules = replica.rules
     request = group.line[group.admitted]
     goal = replica.inputs[request] + replica.made[request]
-    cached = replica.cached[request]
+    found = group.prefixes.found(request, goal, group.cached)
     if rules.reserves_output:
         need = replica.inputs[request] + replica.outputs[request]
         growth = 0
@@ -160,15 +162,17 @@ def let_in(replica: Replica, group: Group, room: int) -> bool:
         # Each that runs makes a token in this step.
         need = goal + 1
         growth = group.running
+    need -= group.prefixes.in_use(request, goal)
     if group.cached + growth + need > rules.kv_tokens:
         return False
     # One that is recomputed may have outgrown the budget; only that is cut.
-    if rules.mode == WHOLE and room < goal - cached <= rules.token_budget:
+    if rules.mode == WHOLE and room < goal - found <= rules.token_budget:
         return False
     group.admitted += 1
     group.cached += need
+    group.prefixes.take(request, goal)
     group.prompt = request
-    group.prefilled = cached
+    group.prefilled = found
     group.goal = goal
     group.parts = 0
     return True

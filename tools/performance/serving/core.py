@@ -40,22 +40,34 @@ def serve(replica: Replica) -> None:
     the slowest stage takes for all of them. Under `group_wait` prompts are held back until every group has one or that
     many steps have gone by, unless a group has nothing to decode.
     """
-    rules = replica.rules
     # Each turn is a step of the engine, or a stretch of steps that only decode.
-    for _ in range(rules.most_events):
+    for _ in range(replica.rules.most_events):
         if replica.finished == len(replica.inputs):
             break
         take_places(replica)
-        if rules.group_wait > 0:
-            hold_back(replica)
-        fill_batches(replica)
-        if replica.tokens == 0:
-            if replica.pending[0] == math.inf:
-                break
+        steps = begin_step(replica)
+        if steps > 0:
+            end_steps(replica, steps)
+        elif replica.pending[0] == math.inf:
+            break
+        else:
             replica.now = replica.pending[0]
-            continue
-        time_step(replica)
-        advance(replica, steps_to_take(replica))
-        if replica.chunks > 0:
-            give_first_tokens(replica)
-        meet_events(replica)
+
+
+def begin_step(replica: Replica) -> int:
+    """Put the next step together; how many like it nothing that is known interrupts, 0 where nobody is there."""
+    if replica.rules.group_wait > 0:
+        hold_back(replica)
+    fill_batches(replica)
+    if replica.tokens == 0:
+        return 0
+    time_step(replica)
+    return steps_to_take(replica)
+
+
+def end_steps(replica: Replica, steps: int) -> None:
+    """Let so many steps go by, and what they bring about happen."""
+    advance(replica, steps)
+    if replica.chunks > 0:
+        give_first_tokens(replica)
+    meet_events(replica)

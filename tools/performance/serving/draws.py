@@ -17,6 +17,7 @@ _EVEN = 64
 # The scale of an exponential distribution cut off at c = `TAIL` times its mean, in means: s - c / (e^(c/s) - 1) = 1.
 _SCALE = 1.0414
 INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM, THINK_STREAM, BURST_STREAM = 1, 2, 3, 4, 5, 6
+EARLIER_STREAM, SYSTEM_STREAM = 7, 8
 
 
 _DRAWN = Kept[tuple[int, int], tuple[float, ...]](4 << 20, lambda _, numbers: 32 * len(numbers))

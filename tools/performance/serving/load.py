@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from ...bounds import TOKENS
+from ...plan.prefixes import SharedPrefixes
 from ...plan.quantiles import Spread
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class OpenLoop:
 
     Gaps between arrivals have a gamma distribution of the shape `burstiness`: 1 is a Poisson process, less comes in
     bursts. The requests are every `one_of`-th of them: 1, or what one of several replicas gets that are dealt
-    requests in turn. The first `warmup` of them fill the server up: they count for no latency.
+    requests in turn. The first `warmup` of them fill the server up: they count for no latency. Where requests are turns
+    of conversations, each user thinks before the next turn, `think_s` on average.
     """
 
     rate_per_s: float
@@ -41,6 +43,7 @@ class OpenLoop:
     one_of: int = 1
     warmup: int = 0
     burstiness: float = 1.0
+    think_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class Lengths:
     which is `TAIL` times the mean (the spread says nothing then).
     `stated`: as a workload says how they spread; then the nominal lengths are the means, and no request has more than
     `most_tokens`, prompt and answer together.
+    `prefixes`: what prompts share; turns and replayed requests have the stated lengths in order.
     """
 
     input_tokens: int
@@ -96,6 +100,7 @@ class Lengths:
     tailed: bool = False
     stated: Spread | None = None
     most_tokens: int = int(2 * TOKENS.most)
+    prefixes: SharedPrefixes | None = None
 
     @property
     def mean_share(self) -> float:
@@ -152,6 +157,8 @@ class ServingTimes:
     all of them. `prefill_share` is the part of the time in which steps carry prompts, and `inter_token_p99_s` the 99th
     percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
     of cache. `without_line` is the share of an open loop's last third of requests before which nobody waited.
+    Where prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), and how much of its
+    cache a scheduler has filled, in use or not, when a request comes (`cache_filled_share`).
     TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
     """
 
@@ -165,6 +172,8 @@ class ServingTimes:
     inter_token_p99_s: float = 0.0
     preemptions: int = 0
     without_line: float = 1.0
+    prefix_hit_share: float | None = None
+    cache_filled_share: float | None = None
 
     @property
     def saturated(self) -> bool:

@@ -26,6 +26,7 @@ class Policy:
     `response_interval_steps`: users first see something when this many tokens are there (a streaming interval).
     `prefix_hit_rate`: share of each prompt whose keys and values are already cached; it is not computed, but attended
     to and, on the safe side, counted as cache of this request.
+    `prefix_block_tokens`: tokens of a block of the cache, of which only whole ones are shared.
     `client_s` + `client_s_per_token` x prompt: client, HTTP and tokeniser, before the engine sees the request.
     `groups` such schedulers step together, each with a cache of its own (`kv_tokens` and `max_sequences` are of one):
     attention-DP ranks that meet in every layer, so that a prompt of one holds up the decode of all.
@@ -51,13 +52,22 @@ class Policy:
     groups: int = 1
     batches: int = 1
     group_wait_steps: int = 0
+    prefix_block_tokens: int = 16
 
     def __post_init__(self) -> None:
         """Refuse a scheduler that could not run."""
         for name, known in (("mode", get_args(Mode)), ("reserve", get_args(Reserve))):
             if getattr(self, name) not in known:
                 raise InputError(f"Policy.{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
-        for name in ("token_budget", "max_sequences", "kv_tokens", "response_interval_steps", "groups", "batches"):
+        for name in (
+            "token_budget",
+            "max_sequences",
+            "kv_tokens",
+            "response_interval_steps",
+            "groups",
+            "batches",
+            "prefix_block_tokens",
+        ):
             value = getattr(self, name)
             if not 1 <= value <= 1e12:
                 raise InputError(f"Policy.{name} is {value}; it must be 1 or more")

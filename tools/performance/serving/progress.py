@@ -126,7 +126,8 @@ def meet_events(replica: Replica) -> None:
 def end(replica: Replica, group: Group, batch: Batch, request: int) -> None:
     """Take `request`, which is whole, out of the replica; where there are more, its user sends one after a pause."""
     seen = replica.seen
-    take_out(replica, group, batch, replica.inputs[request] + replica.outputs[request])
+    take_out(replica, group, batch, request, replica.inputs[request] + replica.outputs[request])
+    group.prefixes.forget(request)
     group.present -= 1
     seen.done[request] = max(replica.now, seen.first[request])
     if replica.finished < replica.followed:

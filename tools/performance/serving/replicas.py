@@ -15,6 +15,7 @@ from .policy import Policy
 from .simulate import outcome_of_run
 from .step_table import StepTable
 from .summary import times_of
+from .together import simulate_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def simulate_replicas(
     Means include the start-up burst of a closed loop, as published ones do, and leave out the warm-up of an open one.
     Raises InputError as `outcome_of_run` does.
     """
+    if lengths.prefixes is not None:
+        return simulate_together(table, policy, arrivals, lengths, replicas)
     return times_of(
         [
             (outcome_of_run(table, policy, share.arrivals, lengths), share.replicas)

@@ -80,5 +80,10 @@ def without_line(requests: Requests, ahead: Sequence[float]) -> float:
     count = len(requests.inputs)
     if len(requests.arrivals) < count or requests.arrivals[-1] <= 0.0:
         return 1.0
-    late = ahead[int(_LATE * count) :]
+    return late_without_line(ahead)
+
+
+def late_without_line(ahead: Sequence[float]) -> float:
+    """The share of the last requests before which nobody waited."""
+    late = ahead[int(_LATE * len(ahead)) :]
     return sum(1 for others in late if others == 0) / len(late)

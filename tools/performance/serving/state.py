@@ -61,12 +61,44 @@ class Batch:
         self.settled = False
 
 
+class GivenPrefixes:
+    """What a group's cache has of prompts where that is given: nothing that another request has in use.
+
+    `PrefixCache` has the same methods for prompts of which is known what they share.
+    """
+
+    cached: Sequence[int]
+
+    def __init__(self, cached: Sequence[int]) -> None:
+        """So many tokens of each prompt are `cached`."""
+        self.cached = cached
+
+    def found(self, request: int, goal: int, used: int) -> int:
+        """Tokens of the first `goal` of a request that need not be computed, where requests use `used` of the cache."""
+        return self.cached[request]
+
+    def in_use(self, request: int, goal: int) -> int:
+        """Tokens of these that others hold already, so that they take no more room."""
+        return 0
+
+    def take(self, request: int, goal: int) -> None:
+        """Let a request in that has `goal` tokens to prefill."""
+
+    def give_back(self, request: int, size: int, computed: int, used: int) -> int:
+        """Let a request go that has `size` tokens, `computed` of them in the cache; by how many fewer are in use."""
+        return size
+
+    def forget(self, request: int) -> None:
+        """A request that was let go is done for good."""
+
+
 class Group:
     """An attention group: its scheduler, its cache, and the prompt it is in the middle of.
 
     `batches` are in the order of their numbers, in `turn` in that in which they are filled.
     `line`: its requests in order, of which those from `admitted` on wait. Who is put back takes the last place before
     them, which someone let in has left.
+    `prefixes`: what its cache has of prompts before they are computed.
     `present`: requests that wait or are let in; `running`: those that decode, in all batches; `joining`: those whose
     prompt gets whole in this step. `cached`: tokens that the cache holds or has set aside.
     `prompt`: the request whose prompt is cut, -1 where none is; `prefilled` of its `goal` tokens are done, and
@@ -75,6 +107,7 @@ class Group:
 
     batches: list[Batch]
     turn: list[Batch]
+    prefixes: GivenPrefixes
     line: list[int]
     admitted: int
     present: int
@@ -86,8 +119,9 @@ class Group:
     goal: int
     parts: int
 
-    def __init__(self, batches: int) -> None:
+    def __init__(self, batches: int, prefixes: GivenPrefixes) -> None:
         """Nobody is there."""
+        self.prefixes = prefixes
         self.batches = [Batch() for _ in range(batches)]
         self.turn = self.batches.copy()
         self.line = [0] * 0
@@ -136,7 +170,6 @@ class Replica:
     window: int
     inputs: Sequence[int]
     outputs: Sequence[int]
-    cached: Sequence[int]
     pauses: Sequence[float]
     seen: Seen
     slots: int
@@ -172,7 +205,6 @@ class Replica:
         self.window = step.window
         self.inputs = load.inputs
         self.outputs = load.outputs
-        self.cached = load.cached
         self.pauses = load.pauses
         self.seen = seen
         requests = len(load.inputs)
@@ -183,7 +215,7 @@ class Replica:
         for time in load.arrivals:
             heappush(self.pending, time)
         self.followed = requests - len(load.arrivals)
-        self.groups = [Group(rules.batches) for _ in range(rules.groups)]
+        self.groups = [Group(rules.batches, GivenPrefixes(load.cached)) for _ in range(rules.groups)]
         self.prices = Prices(self.slots)
         self.made = [0] * requests
         self.due = [0] * requests

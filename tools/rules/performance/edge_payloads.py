@@ -15,6 +15,7 @@ from functools import cached_property
 from ...performance.kv_cache import layer_request_bytes
 from ...performance.layout import LoadedLayout
 from ...plan.layout import PhaseLayout
+from ...plan.prefixes import repeated_share
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..reading import covered_layers, is_cache_edge
 from .claims import near
@@ -75,7 +76,7 @@ class _Payloads:
     def _tokens(self) -> list[int]:
         """Tokens of a pass: one, those of a prompt or of a chunk of it, and of as many requests."""
         prompt = self.setting.prompt_tokens
-        hits = math.floor((self.setting.workload.prefix_cache_hit_rate or 0.0) * prompt)
+        hits = math.floor(repeated_share(self.setting.workload) * prompt)
         chunk = self.setting.prefill_chunk_tokens
         each = {1, prompt, prompt - hits, min(prompt, chunk)} if self.phase.phase == "prefill" else {1}
         parts = {1, self.phase.token_parts}

@@ -1,0 +1,155 @@
+"""The prefix cache of a scheduler: an example worked by hand, and the same cache kept block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardwright.tools.performance.serving.prefix_cache import PrefixCache, PrefixTree
+
+from ...examples import examples
+
+
+def cache_of(tree: PrefixTree, kv_tokens: int, leaves: list[int]) -> PrefixCache:
+    return PrefixCache(tree, kv_tokens, leaves, [-1] * len(leaves), [])
+
+
+def test_an_example_worked_by_hand() -> None:
+    # Blocks of 4 tokens, room for 40: 10 blocks. All prompts begin with the same 9 tokens: 2 whole blocks.
+    tree = PrefixTree(4)
+    system = tree.add(-1, 0, 9)
+    # a: prompt 15, answer 6. Of its 21 tokens the last is never put into the model: 20 are, 5 blocks, 2 of them shared.
+    # b: prompt 12, answer 2: 13 are put into the model, 3 blocks, 2 of them shared.
+    # c: the next turn of a: it begins with the 20 tokens of a; prompt 24, answer 3: 26, 6 blocks, 5 of them shared.
+    a = tree.add(system, 9, 20)
+    b = tree.add(system, 9, 13)
+    c = tree.add(a, 20, 26)
+    cache = cache_of(tree, 40, [a, b, c])
+    # a comes first: nothing is there, nothing is in use. It takes 15 tokens and the one that it makes.
+    assert (cache.found(0, 15, 0), cache.in_use(0, 15)) == (0, 0)
+    cache.take(0, 15)
+    # b finds 2 blocks, 8 tokens, which a has in use: of its 12 + 1 tokens it takes room for 5.
+    assert (cache.found(1, 12, 16), cache.in_use(1, 12)) == (8, 8)
+    cache.take(1, 12)
+    # b is done with 14 tokens: the 8 that a shares stay in use, 6 do not. Its own whole block, 8 to 12, stays as free.
+    assert cache.give_back(1, 14, 13, 16 + 6) == 6
+    assert cache.free_blocks == 1
+    # a is done with 21 tokens: all are given back, and 3 blocks of its own and 2 of the system prompt are free too.
+    assert cache.give_back(0, 21, 20, 21) == 21
+    assert cache.free_blocks == 6
+    # c finds 20 of its 24 tokens. Of a prompt of just these 20 the last block is computed, for its last token.
+    assert (cache.found(2, 24, 0), cache.found(2, 20, 0)) == (20, 16)
+    # Somebody else uses 25 tokens: 15 are left, 3 blocks. The oldest goes first: that of b, then the last 2 of a.
+    assert cache.found(2, 24, 25) == 12
+    assert cache.match(1, 25) == 2
+    # Of 36 tokens in use 1 block is left: the system prompt's first.
+    assert cache.found(1, 12, 36) == 4
+
+
+@dataclass
+class BlockByBlock:
+    """The same cache with every block an object of its own: how often each is used, and a line of the others."""
+
+    kv_tokens: int
+    block: int
+    uses: dict[tuple[int, ...], int] = field(default_factory=dict)
+    line: list[tuple[int, ...]] = field(default_factory=list)
+
+    def found(self, prompt: tuple[int, ...], goal: int, used: int) -> int:
+        self.give_way(used)
+        blocks = 0
+        while blocks < (goal - 1) // self.block and self.name(prompt, blocks) in {*self.uses, *self.line}:
+            blocks += 1
+        return blocks * self.block
+
+    def name(self, prompt: tuple[int, ...], place: int) -> tuple[int, ...]:
+        """A block is what it and all before it hold, as engines hash them."""
+        return prompt[: (place + 1) * self.block]
+
+    def take(self, prompt: tuple[int, ...], goal: int) -> None:
+        for place in range(goal // self.block):
+            name = self.name(prompt, place)
+            self.uses[name] = self.uses.get(name, 0) + 1
+            if name in self.line:
+                self.line.remove(name)
+
+    def give_back(self, prompt: tuple[int, ...], goal: int, computed: int, used: int) -> None:
+        self.give_way(used)
+        # What it computed after it was let in became whole in the meantime.
+        for place in range(goal // self.block, computed // self.block):
+            self.uses[self.name(prompt, place)] = 1
+        for place in reversed(range(computed // self.block)):
+            name = self.name(prompt, place)
+            self.uses[name] -= 1
+            if not self.uses[name]:
+                del self.uses[name]
+                self.line.append(name)
+
+    def give_way(self, used: int) -> None:
+        while len(self.line) * self.block > self.kv_tokens - used:
+            self.line.pop(0)
+
+
+REQUESTS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 30), st.integers(1, 12), st.integers(1, 8)), min_size=1, max_size=10
+)
+STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=60)
+
+
+@examples(300)
+@given(REQUESTS, STEPS, st.sampled_from([1, 4]), st.sampled_from([60, 100, 1000]))
+def test_nodes_are_blocks_that_have_one_age(
+    asked: list[tuple[int, int, int, int]], steps: list[tuple[int, int]], block: int, kv_tokens: int
+) -> None:
+    # Each request shares some tokens of the prompt of one before it; tokens are numbers that nobody else has.
+    tree, leaves, prompts, texts = PrefixTree(block), list[int](), list[int](), list[tuple[int, ...]]()
+    for number, (other, shared, own, answer) in enumerate(asked):
+        other = other % number if number else -1
+        shared = min(shared, prompts[other]) if number else 0
+        prompt = shared + own
+        text = (
+            (*texts[other][:shared], *(1000 * (number + 1) + place for place in range(own + answer))) if number else ()
+        )
+        texts.append(text or tuple(1000 + place for place in range(own + answer)))
+        prompts.append(prompt)
+        leaves.append(tree.add(leaves[other] if number else -1, shared, prompt + answer - 1))
+    cache, plain = cache_of(tree, kv_tokens, leaves), BlockByBlock(kv_tokens, block)
+    # What each has to prefill when it comes (next): its prompt, and what it had made when it was put back.
+    goals, done = list(prompts), set[int]()
+    running: set[int] = set()
+    used = 0
+    for number, more in steps:
+        request = number % len(asked)
+        text, goal = texts[request], goals[request]
+        if request in running:
+            # It is done, all but its last token computed, or is put back after the first token that it made.
+            is_done = more % 2 == 1 or goal == len(text) - 1
+            computed = len(text) - 1 if is_done else goal
+            plain.give_back(text, goal, computed, used)
+            used -= cache.give_back(request, len(text), computed, used)
+            running.remove(request)
+            goals[request] = computed + 1
+            done |= {request} if is_done else set()
+        elif request not in done:
+            assert cache.found(request, goal, used) == plain.found(text, goal, used) < goal
+            # Room is taken for the whole answer.
+            need = len(text) - cache.in_use(request, goal)
+            if used + need > kv_tokens:
+                continue
+            pinned = set(cache.pins)
+            cache.take(request, goal)
+            plain.take(text, goal)
+            used += need
+            running.add(request)
+            assert pinned <= set(cache.pins)
+        assert not set(cache.pins) & set(cache.free)
+        assert cache.free_blocks == sum(cache.held[node] for node in cache.free) >= 0
+    cache.give_way(used)
+    plain.give_way(used)
+    assert used + cache.free_blocks * block <= kv_tokens
+    assert cache.free_blocks == len(plain.line)
+    for request in running:
+        used -= cache.give_back(request, len(texts[request]), goals[request], used)
+    assert used == 0 and not cache.pins

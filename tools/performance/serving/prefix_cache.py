@@ -1,0 +1,183 @@
+"""The prefix cache of a scheduler: which blocks of prompts it holds, which are in use, and which give way first.
+
+Prompts are paths in a tree whose nodes are stretches of blocks that are always asked for together, so that a node has
+one age and all that is said of blocks is said of nodes. As vLLM's `BlockPool` keeps them: what a request has computed
+stays when it is gone, until another one needs the room; the oldest goes first, of one request the end before the start.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from .state import GivenPrefixes
+
+
+class PrefixTree:
+    """Beginnings of prompts in blocks of `block_tokens`: a node has those from `starts` to `ends` behind its parent."""
+
+    def __init__(self, block_tokens: int) -> None:
+        """No prompt yet."""
+        self.block_tokens = block_tokens
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.parents: list[int] = []
+
+    def add(self, other: int, shared_tokens: int, tokens: int) -> int:
+        """The node of a request of `tokens`, of which the first `shared_tokens` are those of the path to `other`.
+
+        Only whole blocks are shared. Where the path goes on beyond them, the node that does is cut in two.
+        """
+        shared = shared_tokens // self.block_tokens
+        node = other
+        while node >= 0 and self.starts[node] >= shared:
+            node = self.parents[node]
+        if node >= 0 and self.ends[node] > shared:
+            first = self._append(self.parents[node], self.starts[node], shared)
+            self.starts[node], self.parents[node] = shared, first
+            node = first
+        return self._append(node, shared, max(shared, tokens // self.block_tokens))
+
+    def _append(self, parent: int, start: int, end: int) -> int:
+        self.parents.append(parent)
+        self.starts.append(start)
+        self.ends.append(end)
+        return len(self.starts) - 1
+
+    def path(self, leaf: int) -> list[int]:
+        """The nodes from the first to `leaf`."""
+        nodes: list[int] = []
+        while leaf >= 0:
+            nodes.append(leaf)
+            leaf = self.parents[leaf]
+        nodes.reverse()
+        return nodes
+
+
+class PrefixCache(GivenPrefixes):
+    """What one scheduler's cache of `kv_tokens` holds of the prompts of a run.
+
+    `leaves`: the node of each request; `hits`: tokens that it found when it was let in first, -1 before;
+    `ended`: those that are done, in order. `held`: blocks of a node that are there, from its start on; `pins`: running
+    requests that use it; `free`: nodes that none does, the oldest first.
+    """
+
+    def __init__(
+        self, tree: PrefixTree, kv_tokens: int, leaves: Sequence[int], hits: list[int], ended: list[int]
+    ) -> None:
+        """An empty cache."""
+        super().__init__(())
+        self._tree, self._kv_tokens, self._block = tree, kv_tokens, tree.block_tokens
+        self._leaves, self._hits, self._ended = leaves, hits, ended
+        self._paths: dict[int, list[int]] = {}
+        self._last_found = 0
+        self.held: dict[int, int] = {}
+        self.pins: dict[int, int] = {}
+        self.free: OrderedDict[int, None] = OrderedDict()
+        self.free_blocks = 0
+
+    def found(self, request: int, goal: int, used: int) -> int:
+        """Whole blocks of the first `goal` tokens that are there, in tokens; the last token is always computed."""
+        self.give_way(used)
+        starts, ends, held = self._tree.starts, self._tree.ends, self.held
+        most = (goal - 1) // self._block
+        blocks = 0
+        for node in self._path(request):
+            here = held.get(node, 0)
+            blocks += here
+            if blocks >= most or here < ends[node] - starts[node]:
+                break
+        self._last_found = min(blocks, most) * self._block
+        return self._last_found
+
+    def in_use(self, request: int, goal: int) -> int:
+        """Tokens of the request's prompt that running requests hold."""
+        blocks = 0
+        for node in self._path(request):
+            if node not in self.pins:
+                break
+            blocks = self._tree.ends[node]
+        return blocks * self._block
+
+    def take(self, request: int, goal: int) -> None:
+        """Let a request in whose first `goal` tokens are in the cache before another one is let in."""
+        starts, ends, held, pins = self._tree.starts, self._tree.ends, self.held, self.pins
+        filled = goal // self._block
+        for node in self._path(request):
+            if node in pins:
+                pins[node] += 1
+                continue
+            pins[node] = 1
+            if node in self.free:
+                del self.free[node]
+                self.free_blocks -= held[node]
+            held[node] = max(held.get(node, 0), min(ends[node], filled) - starts[node])
+        if self._hits[request] < 0:
+            self._hits[request] = self._last_found
+
+    def give_back(self, request: int, size: int, computed: int, used: int) -> int:
+        """Let a request go: what it has `computed` stays, and is the last to give way, of it the end first."""
+        self.give_way(used)
+        starts, ends, pins = self._tree.starts, self._tree.ends, self.pins
+        filled = computed // self._block
+        kept = 0
+        for node in reversed(self._path(request)):
+            start, end = starts[node], ends[node]
+            if pins[node] > 1:
+                pins[node] -= 1
+                kept += end - start
+                continue
+            del pins[node]
+            blocks = min(end, filled) - start
+            if blocks > 0:
+                self.held[node] = blocks
+                self.free[node] = None
+                self.free_blocks += blocks
+            else:
+                del self.held[node]
+        return size - kept * self._block
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens of a block."""
+        return self._block
+
+    def filled(self, used: int) -> float:
+        """The share of the cache that holds something where running requests use so many tokens."""
+        return min(1.0, (used + self.free_blocks * self._block) / self._kv_tokens)
+
+    def forget(self, request: int) -> None:
+        """The request is done."""
+        del self._paths[request]
+        self._ended.append(request)
+
+    def match(self, request: int, used: int) -> int:
+        """Blocks of a request, wherever it goes, that are here."""
+        self.give_way(used)
+        starts, ends, held = self._tree.starts, self._tree.ends, self.held
+        blocks = 0
+        for node in self._path(request):
+            here = held.get(node, 0)
+            blocks += here
+            if here < ends[node] - starts[node]:
+                break
+        return blocks
+
+    def give_way(self, used: int) -> None:
+        """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""
+        room = (self._kv_tokens - used) // self._block
+        while self.free_blocks > room:
+            node = next(iter(self.free))
+            blocks = self.held[node]
+            gone = min(blocks, self.free_blocks - room)
+            self.free_blocks -= gone
+            if gone < blocks:
+                self.held[node] = blocks - gone
+            else:
+                del self.free[node], self.held[node]
+
+    def _path(self, request: int) -> list[int]:
+        path = self._paths.get(request)
+        if path is None:
+            path = self._paths[request] = self._tree.path(self._leaves[request])
+        return path

@@ -1,0 +1,74 @@
+"""Which scheduler gets a request, where several share a load: what routers and balancers in front of servers do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...plan.prefixes import Routing
+from .prefix_cache import PrefixCache
+from .state import Group
+
+# SGLang's router (`--policy cache_aware`; the guide to load balancing in lightseekorg/smg): by the longest match where
+# it is at least this share of the prompt; by load where it is not, or where the busiest has so many requests more than
+# the idlest, and so many times as many.
+_LEAST_MATCH, _MOST_AHEAD, _MOST_TIMES = 0.3, 64, 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scheduler that requests can go to: its replica by number, its group, and that one's cache."""
+
+    replica: int
+    group: Group
+    cache: PrefixCache
+
+
+class Router:
+    """Deals requests to `targets` as `routing` says; of targets that are alike, to the next one in turn."""
+
+    def __init__(self, routing: Routing, targets: Sequence[Target]) -> None:
+        """Nothing is dealt yet."""
+        self._routing, self._targets, self._last = routing, targets, -1
+        self._went_to: dict[int, int] = {}
+
+    def choose(self, request: int, before: int, tokens: int) -> Target:
+        """The target of a request with a prompt of `tokens`, the turn after `before` (below 0: of a new one)."""
+        place = self._place(request, before, tokens)
+        if self._routing == "sticky":
+            self._went_to[request] = place
+        self._last = place
+        return self._targets[place]
+
+    def _place(self, request: int, before: int, tokens: int) -> int:
+        if len(self._targets) == 1:
+            return 0
+        if self._routing == "round_robin":
+            return (self._last + 1) % len(self._targets)
+        if self._routing == "sticky" and before >= 0:
+            return self._went_to.pop(before)
+        if self._routing == "prefix_aware":
+            return self._of_longest_match(request, tokens)
+        return self._least_loaded()
+
+    def _least_loaded(self) -> int:
+        targets, count = self._targets, len(self._targets)
+        best = place = (self._last + 1) % count
+        fewest = targets[place].group.present
+        for step in range(2, count + 1):
+            place = (self._last + step) % count
+            present = targets[place].group.present
+            if present < fewest:
+                best, fewest = place, present
+        return best
+
+    def _of_longest_match(self, request: int, tokens: int) -> int:
+        present = [target.group.present for target in self._targets]
+        least, most = min(present), max(present)
+        if most - least <= _MOST_AHEAD or most <= _MOST_TIMES * least:
+            found = [target.cache.match(request, target.group.cached) for target in self._targets]
+            longest = max(found)
+            if longest * self._targets[0].cache.block_tokens >= _LEAST_MATCH * tokens:
+                alike = [place for place, blocks in enumerate(found) if blocks == longest]
+                return min(alike, key=lambda place: (present[place], (place - self._last - 1) % len(present)))
+        return self._least_loaded()

@@ -1,0 +1,267 @@
+"""Replicas that are simulated together, since what one of them holds of a prompt decides where the next request goes.
+
+One clock for all: each replica is advanced from step to step as `core.serve` does, by whoever comes next, and a request
+that is dealt to it while it decodes cuts the stretch that is under way, as it would have been cut had it been known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from ...checkpoint import checkpoint
+from ...errors import InputError
+from ...plan.prefixes import SharedPrefixes
+from .core import begin_step, end_steps
+from .costs import columns_of
+from .draws import arrivals_at, thinking
+from .inputs import MOST_EVENTS, check_cache, client_seconds, run_of
+from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
+from .pace import may_join, steps_to_reach
+from .policy import Policy
+from .prefix_cache import PrefixCache
+from .records import Requests, Seen
+from .routing import Router, Target
+from .simulate import late_without_line, warmup_of
+from .state import Replica
+from .step_table import StepTable
+from .summary import Outcome, times_of
+from .talks import Talks
+
+# Schedulers that are simulated; of more, so many with their part of the load stand for all.
+MOST_SCHEDULERS = 64
+# What happens at the same time happens in this order: steps end, requests come, steps begin.
+_ENDS, _COMES, _BEGINS = 0, 1, 2
+_BETWEEN_CHECKPOINTS = 256
+# More conversations than begin on average, so that they do not run out before the run is over.
+_SPARE_SHARE, _SPARE = 1.2, 10
+
+
+def simulate_together(
+    table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int
+) -> ServingTimes:
+    """What the users of `replicas` see whose requests share `lengths.prefixes`.
+
+    Raises InputError, which names the field, where the load cannot be served.
+    """
+    if isinstance(arrivals, StaticBatch) or lengths.prefixes is None:
+        raise InputError("prefixes: they are of requests that come one after the other, not of a static batch")
+    used = min(replicas, max(1, MOST_SCHEDULERS // policy.groups))
+    run = TogetherRun(table, policy, _part(arrivals, used / replicas), lengths, lengths.prefixes, used)
+    run.serve()
+    times, scale = run.times(), replicas / used
+    return replace(
+        times,
+        output_tokens_per_s=times.output_tokens_per_s * scale,
+        running=times.running * scale,
+        preemptions=round(times.preemptions * scale),
+    )
+
+
+def _part(arrivals: Arrivals, share: float) -> Arrivals:
+    """A share of the load, for as many of the replicas."""
+    if share == 1.0:
+        return arrivals
+    requests = max(1, round(getattr(arrivals, "requests", 1) * share))
+    if isinstance(arrivals, OpenLoop):
+        warmup = min(requests - 1, round(arrivals.warmup * share))
+        return replace(arrivals, rate_per_s=arrivals.rate_per_s * share, requests=requests, warmup=warmup)
+    if isinstance(arrivals, ClosedLoop):
+        return replace(arrivals, users=max(1, round(arrivals.users * share)), requests=requests)
+    return replace(arrivals, requests=requests)
+
+
+class _Server:
+    """A replica, and how many steps of it are under way until `due_s`; 0 where it has nothing to do."""
+
+    def __init__(self, replica: Replica) -> None:
+        self.replica, self.steps, self.due_s = replica, 0, math.inf
+        self.ended: list[int] = []
+
+    def plan(self, steps: int) -> None:
+        """Let so many steps be under way."""
+        replica = self.replica
+        self.steps = steps
+        self.due_s = replica.now + steps * (replica.first_s + 0.5 * replica.growth_s * (steps - 1))
+
+
+class TogetherRun:
+    """The clock: what happens on which of `servers`, in order of time; requests are dealt to `targets`.
+
+    By request: `talks` has its lengths, `seen` its times, `hits` the tokens that a cache had.
+    """
+
+    def __init__(
+        self,
+        table: StepTable,
+        policy: Policy,
+        arrivals: Arrivals,
+        lengths: Lengths,
+        prefixes: SharedPrefixes,
+        replicas: int,
+    ) -> None:
+        """No request has come yet."""
+        turns = prefixes.turns or 1
+        if isinstance(arrivals, ClosedLoop | Burst):
+            arrivals = replace(arrivals, requests=-(-arrivals.requests // turns) * turns)
+        self.warmup, self.policy, self.arrivals = warmup_of(arrivals), policy, arrivals
+        rules, drawn = run_of(policy, arrivals, lengths)
+        check_cache(policy, lengths.longest_request)
+        self.talks = Talks(prefixes, lengths, drawn, policy.prefix_block_tokens)
+        self.count, self.arrived, self.turns_taken = len(drawn.inputs), 0, 0
+        self.pauses = _pauses(arrivals, drawn, turns)
+        self.hits = [-1] * self.count
+        self.seen = Seen.blank(self.count)
+        self.filled = [0.0] * self.count
+        load = Requests(self.talks.inputs, self.talks.outputs, (), (), ())
+        step = columns_of(table)
+        self.servers = [_Server(Replica(step, rules, load, self.seen)) for _ in range(replicas)]
+        self.targets = self._targets()
+        self.router = Router(prefixes.router, self.targets)
+        # Events: time, kind, order, then a server by number, or what a request follows (`Talks.arrive`).
+        self.events: list[tuple[float, int, int, int]] = []
+        self.ordered = 0
+        self.conversations_left = 0
+        self._send_first(drawn.arrivals, turns)
+
+    def _targets(self) -> list[Target]:
+        """The schedulers of all replicas, one of each replica before the second of any."""
+        targets: list[Target] = []
+        for number, server in enumerate(self.servers):
+            replica = server.replica
+            # Who comes next is known here alone.
+            replica.followed = 0
+            replica.prices = self.servers[0].replica.prices
+            for group in replica.groups:
+                kv_tokens = self.policy.kv_tokens
+                cache = PrefixCache(self.talks.tree, kv_tokens, self.talks.leaves, self.hits, server.ended)
+                group.prefixes = cache
+                targets.append(Target(number, group, cache))
+        groups = self.policy.groups
+        return [targets[number * groups + group] for group in range(groups) for number in range(len(self.servers))]
+
+    def _send_first(self, arrivals: Sequence[float], turns: int) -> None:
+        if isinstance(self.arrivals, OpenLoop) and turns > 1:
+            self._send_conversations(self.arrivals, turns)
+            return
+        self.conversations_left = self.count // turns - len(arrivals)
+        for time in arrivals[: self.count // turns]:
+            self._push(time, _COMES, -1)
+
+    def _send_conversations(self, load: OpenLoop, turns: int) -> None:
+        """Begin conversations at the rate that makes the stated one of turns, and go on with those under way."""
+        rate_per_s, span_s = load.rate_per_s / turns, self.count / load.rate_per_s
+        starts = math.ceil(_SPARE_SHARE * self.count / turns) + _SPARE
+        for time in arrivals_at(rate_per_s, starts, burstiness=load.burstiness):
+            self._push(time, _COMES, -1)
+        for time, turn in self.talks.earlier(rate_per_s, load.think_s, span_s):
+            self._push(time, _COMES, -1 - turn)
+
+    def _push(self, time: float, kind: int, what: int) -> None:
+        self.ordered += 1
+        heappush(self.events, (time, kind, self.ordered, what))
+
+    def serve(self) -> None:
+        """Serve every request of the run."""
+        events, servers = self.events, self.servers
+        while events:
+            now, kind, _, what = heappop(events)
+            if kind == _COMES:
+                if self.arrived < self.count:
+                    self._come(now, what)
+                continue
+            server = servers[what]
+            if kind == _ENDS and server.due_s == now:
+                end_steps(server.replica, server.steps)
+                server.steps, server.due_s = 0, math.inf
+                if server.ended:
+                    self._follow(server)
+                if events and events[0][0] == now:
+                    self._push(now, _BEGINS, what)
+                else:
+                    self._begin(server, what)
+            elif kind == _BEGINS and server.steps == 0:
+                self._begin(server, what)
+
+    def _begin(self, server: _Server, number: int) -> None:
+        self.turns_taken += 1
+        if self.turns_taken % _BETWEEN_CHECKPOINTS == 0:
+            checkpoint()
+            if self.turns_taken > MOST_EVENTS:
+                raise InputError(f"the simulation needs more than {MOST_EVENTS} steps; lower the requests or lengths")
+        steps = begin_step(server.replica)
+        if steps > 0:
+            server.plan(steps)
+            self._push(server.due_s, _ENDS, number)
+
+    def _come(self, now: float, before: int) -> None:
+        """A request comes and takes its place in a line; where it may join before the steps under way are over, cut."""
+        request = self.arrived
+        self.arrived += 1
+        self.talks.arrive(request, before)
+        target = self.router.choose(request, before, self.talks.inputs[request])
+        group, server = target.group, self.servers[target.replica]
+        replica = server.replica
+        self.seen.arrived[request] = now
+        self.seen.ahead[request] = len(group.line) - group.admitted
+        self.filled[request] = target.cache.filled(group.cached)
+        is_cut = server.steps > 1 and may_join(replica)
+        group.line.append(request)
+        group.present += 1
+        if server.steps == 0:
+            replica.now = now
+            self._push(now, _BEGINS, target.replica)
+        elif is_cut:
+            steps = steps_to_reach(now - replica.now, replica.first_s, replica.growth_s)
+            if steps < server.steps:
+                server.plan(steps)
+                self._push(server.due_s, _ENDS, target.replica)
+
+    def _follow(self, server: _Server) -> None:
+        """What follows requests that are done: the next turn, or where users wait for answers the next conversation."""
+        for request in server.ended:
+            time = self.seen.done[request] + self.pauses[request]
+            if self.talks.goes_on(request):
+                self._push(time, _COMES, request)
+            elif self.conversations_left > 0:
+                self.conversations_left -= 1
+                self._push(time, _COMES, -1)
+        server.ended.clear()
+
+    def times(self) -> ServingTimes:
+        """What users saw, and what was found in caches of the requests that count."""
+        arrived, first, done, ahead = self.seen
+        inputs, outputs = self.talks.inputs, self.talks.outputs
+        client_s = client_seconds(self.policy, inputs)
+        kept = range(self.warmup, self.count)
+        replicas = [server.replica for server in self.servers]
+        found = [i for i in kept if self.talks.begun[i]]
+        outcome = Outcome(
+            ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
+            tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
+            end_to_end_s=[done[i] - arrived[i] + client_s[i] for i in kept],
+            gap_s=[gap_s for replica in replicas for gap_s in replica.gap_s],
+            gap_tokens=[tokens for replica in replicas for tokens in replica.gap_tokens],
+            output_tokens=sum(outputs),
+            end_s=max(replica.now for replica in replicas),
+            prefill_s=sum(replica.prefill_s for replica in replicas) / len(replicas),
+            decoding_s=sum(replica.decoding_s for replica in replicas),
+            preemptions=sum(replica.preemptions for replica in replicas),
+            without_line=late_without_line(ahead) if isinstance(self.arrivals, OpenLoop) else 1.0,
+        )
+        prompts = sum(inputs[i] for i in found)
+        return replace(
+            times_of([(outcome, 1)]),
+            prefix_hit_share=sum(self.hits[i] for i in found) / prompts if prompts else 0.0,
+            cache_filled_share=sum(self.filled[i] for i in kept) / len(kept),
+        )
+
+
+def _pauses(arrivals: Arrivals, drawn: Requests, turns: int) -> Sequence[float]:
+    """Of each request: the time from its end to the next one of the same user."""
+    if isinstance(arrivals, OpenLoop) and turns > 1 and arrivals.think_s > 0.0:
+        thought = thinking(arrivals.think_s, len(drawn.inputs))
+        return [pause + more for pause, more in zip(drawn.pauses, thought, strict=True)]
+    return drawn.pauses
