@@ -162,7 +162,7 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
     for kind in kinds.workloads:
         fields = kind.model_dump(exclude={"name", "weight"})
         cleared = {"request_rate": None, "min_tokens_per_second": None, "input_tokens_range": None}
-        cleared |= {"output_tokens_range": None, "lengths": None, "arrivals": None}
+        cleared |= {"output_tokens_range": None, "lengths": None, "prefixes": None, "arrivals": None}
         workload = base.workload.model_copy(update={**cleared, **fields})
         parts.append(Part(kind.name, replace(base, workload=workload), kind.weight))
     found = search_mix(parts)

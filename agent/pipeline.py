@@ -83,7 +83,8 @@ def plan(
             looked at.
         **stated: One of `Arguments` each. The load: input_tokens, output_tokens, input_tokens_range,
             output_tokens_range, concurrency (requests at once), request_rate (requests/s), lengths and arrivals
-            (spreads, as the plan format has them), prefix_cache_hit_rate and expert_imbalance. Limits: ttft_ms and
+            (spreads, as the plan format has them), prefixes (what prompts share: system_tokens, turns, …) or
+            prefix_cache_hit_rate, and expert_imbalance. Limits: ttft_ms and
             tpot_ms, or ttft_ms_max and tpot_ms_max (milliseconds, with ttft_statistic and tpot_statistic: mean,
             p50 … p99), min_tokens_per_second. The answer: objective (latency, throughput, cost), precision (`fp8`; a
             block; a list or `any` to choose from), relaxations, constraints (`["tp <= 4", "reserved_nodes = 1"]`),

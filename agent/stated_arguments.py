@@ -28,6 +28,7 @@ from ..tools.plan.document import (
     WorkloadBlock,
 )
 from ..tools.plan.lengths import Arrivals, RequestLengths
+from ..tools.plan.prefixes import SharedPrefixes
 from ..tools.strict_values import check_text, check_value
 from ..tools.traffic.trace import Trace, read_trace
 from .intent.cluster import named_accelerator, said_hardware
@@ -43,7 +44,11 @@ WorkloadArgument = WorkloadBlock | Mapping[str, object]
 _Model = TypeVar("_Model", bound=BaseModel)
 # Lengths that stand in while what was stated of a workload is checked.
 _LENGTHS = {"input_tokens": 1, "output_tokens": 1}
-_APART: tuple[tuple[str, type[BaseModel]], ...] = (("lengths", RequestLengths), ("arrivals", Arrivals))
+_APART: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("lengths", RequestLengths),
+    ("prefixes", SharedPrefixes),
+    ("arrivals", Arrivals),
+)
 # Limits by the names of the options.
 _LIMITS = {"ttft_ms": "ttft_ms_max", "tpot_ms": "tpot_ms_max"}
 # Each of them is a search of its own.
@@ -70,6 +75,7 @@ class LoadArguments(TypedDict, total=False):
     input_tokens_range: tuple[int, int]
     output_tokens_range: tuple[int, int]
     lengths: RequestLengths | Mapping[str, Any]
+    prefixes: SharedPrefixes | Mapping[str, Any]
     arrivals: Arrivals | Mapping[str, Any]
     objective: Objective
 
@@ -223,7 +229,8 @@ def said_trace(found: Trace) -> dict[str, Any]:
         peak=found.peak,
         arrivals=found.arrivals,
     )
-    return {"trace": said, "lengths": found.lengths}
+    stated = {"trace": said, "lengths": found.lengths}
+    return stated if found.prefixes is None else {**stated, "prefixes": found.prefixes}
 
 
 def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None) -> dict[str, Any]:

@@ -104,6 +104,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "requests/s": load.request_rate,
         "least tokens/s": load.min_tokens_per_second,
         "prefix cache hit rate": load.prefix_cache_hit_rate,
+        "shared prefixes": None if load.prefixes is None else str(load.prefixes),
         "load of the busiest experts over the mean": load.expert_imbalance,
         "objective": say(load.objective),
         "number formats": formats,

@@ -27,6 +27,7 @@ from ...tools.plan.document import Objective, Relaxation, ServingBlock, Workload
 from ...tools.plan.lengths import Side, check_arrivals, check_means
 from ...tools.plan.load import longest_stated
 from ...tools.plan.peak import beside_peak
+from ...tools.plan.prefixes import SharedPrefixes, check_prefixes
 from ...tools.plan.rate_curve import DayAsked
 from .formats import complete_precision
 from .intent import Assumption, HardwareChoice, Intent, ModelChoice
@@ -306,6 +307,7 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
         input_tokens_range=said.input_tokens_range,
         output_tokens_range=said.output_tokens_range,
         lengths=said.lengths,
+        prefixes=said.prefixes,
         arrivals=said.arrivals,
         objective=objective,
     )
@@ -330,6 +332,11 @@ def _with_trace(said: Said, architecture: Architecture, notes: _Notes) -> Said:
         reason = f"the trace has requests of up to {longest:,} tokens; those beyond the model's {limit:,} are left out"
         notes.assume("lengths", f"at most {limit:,} tokens", reason)
         fields["lengths"] = kept
+        if said.prefixes is not None and lengths.pairs is not None:
+            fields["prefixes"] = said.prefixes.of_kept([sum(pair) <= limit for pair in lengths.pairs])
+    if said.prefix_cache_hit_rate is not None and said.prefixes is not None and said.prefixes.replay is not None:
+        # What somebody states of his caches goes before what a trace tells.
+        fields["prefixes"] = None
     return said.model_copy(update=fields)
 
 
@@ -346,14 +353,26 @@ def _length(said: Said, side: Side, notes: _Notes) -> int:
     span: tuple[int, int] | None = getattr(said, f"{name}_range")
     if span is not None:
         return notes.assume(name, span[1], f"a range of {span[0]} to {span[1]} was stated: planned for its upper end")
+    if side == "input" and said.prefixes is not None:
+        return _shared_input(said, said.prefixes, notes)
     return notes.assume(name, _DEFAULTS[name], "no length was named: a chat-like request")
+
+
+def _shared_input(said: Said, prefixes: SharedPrefixes, notes: _Notes) -> int:
+    """The mean prompt where what is shared is named and no length: what is new of it is a chat-like request."""
+    answer = said.output_tokens or DEFAULT_OUTPUT_TOKENS
+    tokens = prefixes.mean_input(DEFAULT_INPUT_TOKENS, answer)
+    turns = "" if prefixes.turns is None else " in each turn, and all turns before it"
+    beside = "" if prefixes.system_tokens is None else " beside the system prompt"
+    reason = f"no length was named: {DEFAULT_INPUT_TOKENS:,} new tokens{beside}{turns}, on average"
+    return notes.assume("input_tokens", tokens, reason)
 
 
 _DEFAULTS = {"input_tokens": DEFAULT_INPUT_TOKENS, "output_tokens": DEFAULT_OUTPUT_TOKENS}
 
 
 def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
-    """See that what is said of lengths and arrivals agrees with the means and with the rate.
+    """See that what is said of lengths, prefixes and arrivals agrees with the means and with the rate.
 
     Raises:
         InputError: it does not.
@@ -361,8 +380,11 @@ def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
     try:
         if said.lengths is not None:
             check_means(said.lengths, {**dict(said), "input_tokens": input_tokens, "output_tokens": output_tokens})
+        if said.prefixes is not None:
+            check_prefixes(said.prefixes, {**dict(said), "input_tokens": input_tokens, "output_tokens": output_tokens})
         if said.arrivals is not None:
-            check_arrivals(said.arrivals, said.request_rate)
+            has_turns = said.prefixes is not None and said.prefixes.turns is not None
+            check_arrivals(said.arrivals, said.request_rate, has_turns=has_turns)
     except PydanticCustomError as error:
         raise refusal(said, error.message() + ", or leave out the trace" * (said.trace is not None)) from None
 

@@ -42,6 +42,9 @@ class Setting(Question):
     lengths: Block | None = Field(
         None, description="How lengths spread: input, output, each as percentiles, histogram or log_normal; or pairs."
     )
+    prefixes: Block | None = Field(
+        None, description="What prompts share: system_tokens, turns of conversations, or a replay; and the routing."
+    )
     arrivals: Block | None = Field(
         None, description="burstiness of requests that come at a rate, or think_time_s of users."
     )

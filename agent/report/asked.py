@@ -67,6 +67,8 @@ def _spread_text(workload: WorkloadBlock) -> str:
         sides = zip(("in", "out"), spread.at(0.5), spread.at(0.95), spread.longest, strict=True)
         spans = (f"{name} p50 {half:,}, p95 {high:,}, at most {most:,}" for name, half, high, most in sides)
         words.append(f" on average ({'; '.join(spans)})")
+    if workload.prefixes is not None:
+        words.append(f"; {workload.prefixes}")
     if workload.request_rate is not None:
         words.append(f", {workload.request_rate:.3g} requests/s {arrival_words(burstiness_of(workload))}")
     if think_seconds(workload):

@@ -141,7 +141,17 @@ def load_section(estimate: PerformanceEstimate) -> Section:
         "alone: one request by itself"
     )
     overload = "Requests come faster than they are served: the queue grows" if load.saturated else None
-    return section("Under load", Table(columns, rows), line, overload, load.headroom, *_benchmark(estimate))
+    prefixes = _prefix_cache(estimate)
+    return section("Under load", Table(columns, rows), line, prefixes, overload, load.headroom, *_benchmark(estimate))
+
+
+def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
+    """What prefix caches had of prompts, and by what it was computed."""
+    cache = estimate.load.prefix_cache
+    if cache is None:
+        return None
+    filled = f"{cache.filled_share:.0%} of the KV cache is filled when a request comes"
+    return f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens, {filled} ({cache.source})"
 
 
 def _benchmark(estimate: PerformanceEstimate) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def _asking(request: SearchRequest, **update: object) -> SearchRequest:
 
 
 def _length(tokens: int) -> dict[str, Any]:
-    return {"input_tokens": tokens, "input_tokens_range": None, "lengths": None}
+    return {"input_tokens": tokens, "input_tokens_range": None, "lengths": None, "prefixes": None}
 
 
 def _fits(request: SearchRequest) -> bool:

@@ -12,6 +12,7 @@ from ..performance.layout import layout_from_view
 from ..plan.canonical import content_hash
 from ..plan.document import PHASES, Phase, PhaseStrategy
 from ..plan.lengths import Arrivals, RequestLengths
+from ..plan.prefixes import SharedPrefixes
 from ..plan.reader import ReadDocument
 from .result import BranchShape, Change, Plain, Side
 
@@ -66,12 +67,12 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
 
 def _stated(block: BaseModel) -> dict[str, Any]:
     """The fields of a block as JSON has them, lengths and arrivals as they are."""
-    whole = {name: getattr(block, name, None) for name in ("lengths", "arrivals")}
+    whole = {name: getattr(block, name, None) for name in ("lengths", "prefixes", "arrivals")}
     return block.model_dump(mode="json") | {name: value for name, value in whole.items() if value is not None}
 
 
 def _plain(value: Any) -> Plain:
-    if isinstance(value, RequestLengths | Arrivals):
+    if isinstance(value, RequestLengths | SharedPrefixes | Arrivals):
         return str(value)
     return " to ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..plan.lengths import RequestLengths, Side
+from ..plan.prefixes import SharedPrefixes
 from .claims import label
 from .constraint_words import merged_constraints
 from .errors import RequestError
@@ -42,6 +43,7 @@ def merge_said(said: Sequence[Said]) -> Said:
         changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
         dropped = {name for group in changed for name in group - stated.keys()}
         dropped |= _outdated_lengths(values, stated)
+        dropped |= _outdated_prefixes(values, stated, dropped)
         if values.get("gpus_per_node") and not _fits(values, stated):
             dropped.add("gpus_per_node")
         if "engine" in stated and stated["engine"] != values.get("engine"):
@@ -76,7 +78,8 @@ def refusal(said: Said, reason: str) -> RequestError:
         exclude_defaults=True,
         exclude={"words", "assumed", "unread", "readings", "model_config_object", "accelerator_object", "trace"},
     )
-    stated |= {name: str(getattr(said, name)) for name in ("lengths", "arrivals", "rate_curve") if name in stated}
+    named = ("lengths", "prefixes", "arrivals", "rate_curve")
+    stated |= {name: str(getattr(said, name)) for name in named if name in stated}
     understood = tuple(
         Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
     )
@@ -90,6 +93,16 @@ def _beside_trace(values: dict[str, Any], words: dict[str, str]) -> Iterator[str
     for name in dict.fromkeys(name for names in _SIDES.values() for name in (*sorted(names), "lengths")):
         if name in values:
             yield f"{words.get(name, label(name))!r}: the trace has its own lengths; plan without it for these"
+
+
+def _outdated_prefixes(values: dict[str, Any], stated: dict[str, Any], dropped: set[str]) -> set[str]:
+    """What was said of prefix caches in other words; recorded requests go with the lengths that they are of."""
+    prefixes: SharedPrefixes | None = values.get("prefixes")
+    is_of_lengths = prefixes is not None and prefixes.replay is not None and bool({"lengths"} & {*dropped, *stated})
+    outdated = {"prefixes"} if "prefix_cache_hit_rate" in stated or is_of_lengths else set[str]()
+    if "prefixes" in stated:
+        outdated.add("prefix_cache_hit_rate")
+    return outdated - stated.keys()
 
 
 def _outdated_lengths(values: dict[str, Any], stated: dict[str, Any]) -> set[str]:

@@ -17,6 +17,7 @@ from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
 from ..plan.lengths import Arrivals, RequestLengths
 from ..plan.peak import Peak
+from ..plan.prefixes import SharedPrefixes
 from ..plan.rate_curve import RateCurve
 
 # Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
@@ -102,6 +103,7 @@ class Said(FrozenModel):
     input_tokens_range: tuple[int, int] | None = None
     output_tokens_range: tuple[int, int] | None = None
     lengths: RequestLengths | None = None
+    prefixes: SharedPrefixes | None = None
     arrivals: Arrivals | None = None
     trace: SaidTrace | None = None
     concurrency: int | None = None

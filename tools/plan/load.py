@@ -79,4 +79,8 @@ def with_lengths(workload: WorkloadBlock, lengths: RequestLengths) -> WorkloadBl
             update |= {f"{side}_tokens": max(1, round(mean)), f"{side}_tokens_range": None}
         elif own is not None and own.pairs is None and own.covers(side):
             kept = lengths.model_copy(update={side: getattr(own, side)})
+    prefixes = workload.prefixes
+    if prefixes is not None and (prefixes.turns is not None or prefixes.replay is not None):
+        # Turns and recorded requests have lengths of their own.
+        update["prefixes"] = None
     return workload.model_copy(update={**update, "lengths": kept or lengths})

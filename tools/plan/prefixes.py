@@ -5,7 +5,9 @@ Which of them it does hold when they are asked for is not stated: the simulated 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -82,6 +84,24 @@ class SharedPrefixes(Sparse):
         turns = range(self.turns)
         return Joint(tuple((round(system + (t + 1) * new) + t * output_tokens, output_tokens) for t in turns))
 
+    def mean_input(self, new_tokens: int, output_tokens: int) -> int:
+        """Tokens of the mean prompt where each has, or each turn adds, `new_tokens` to what it repeats."""
+        before = ((self.turns or 1) - 1) / 2
+        return math.ceil((self.system_tokens or 0) + new_tokens * (before + 1) + output_tokens * before)
+
+    def of_kept(self, kept: Sequence[bool]) -> SharedPrefixes:
+        """The replay of the requests that are `kept`: who shared with another one shares with whom that shared."""
+        if self.replay is None:
+            return self
+        places = list(accumulate(kept, initial=0))
+        replay: list[tuple[int, int]] = []
+        for earlier, tokens in (one for one, is_kept in zip(self.replay, kept, strict=True) if is_kept):
+            while tokens > 0 and not kept[earlier]:
+                earlier, shared = self.replay[earlier]
+                tokens = min(tokens, shared)
+            replay.append((places[earlier], tokens) if tokens > 0 else (0, 0))
+        return self.model_copy(update={"replay": tuple(replay)})
+
     def most_shared(self, pairs: Sequence[tuple[int, int]], input_tokens: int) -> float:
         """The share of prompt tokens that a cache without an end holds: no cache finds more."""
         if self.replay is not None:
@@ -128,7 +148,9 @@ def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
     system = prefixes.system_tokens or 0
     if prefixes.turns is None:
         if system > mean:
-            raise _refused(f"system_tokens {system:,} are more than the {mean:,} tokens of a mean prompt")
+            raise _refused(
+                f"system_tokens {system:,} are more than the {mean:,} tokens of a mean prompt, which has them in it"
+            )
         return
     if lengths is not None or any(stated.get(f"{side}_tokens_range") is not None for side in ("input", "output")):
         raise _refused("prompts of turns have the lengths that follow from input_tokens; leave lengths and ranges out")

@@ -4,7 +4,8 @@
     formats.py     lines or one JSON value, told by their content → rows
     json_rows.py   Mooncake, results of load generators, logs with token counts
     csv_rows.py    Azure, BurstGPT
-    counted.py     percentiles, burstiness and shared prefixes, in bounded memory
+    counted.py     percentiles and burstiness, in bounded memory
+    prefixes.py    which prompts begin as earlier ones do
     trace.py       a file or a text → Trace: the sample, the description, the workload
 
 No content of a trace but numbers leaves this folder: faults name places and fields, never what stands there.

@@ -1,11 +1,10 @@
-"""What is counted of a trace in bounded memory while it goes by: lengths, when requests come, shared prefixes."""
+"""What is counted of a trace in bounded memory while it goes by: lengths, and when requests come."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
@@ -29,8 +28,6 @@ _BEYOND_CHANCE, _FEWEST_OF_STRETCH = 4.0, 50
 _MOST_KEPT = 1 << 17
 # Of fewer than so many nothing is said of how lengths spread.
 _FEWEST_TO_DRAW = 100
-# Different blocks of prompts that are remembered.
-_MOST_BLOCKS = 1 << 20
 
 
 class Lengths:
@@ -193,37 +190,24 @@ class Kept:
         return found if len(found) >= min(_FEWEST_TO_DRAW, stretch.requests) else self.places
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all requests were kept, so that those at successive places came one after the other."""
+        return self._seen == len(self._times)
+
+    @property
     def places(self) -> range:
         """All of them, by their places."""
         return range(len(self._times))
 
+    def stretch(self, size: int, places: range | list[int]) -> list[int]:
+        """Places of `size` requests in a row, the first of them drawn, among `places`."""
+        start = Random(self._seed).randrange(len(places) - size + 1) if len(places) > size else 0
+        return list(places[start : start + size])
+
+    def pairs(self, places: range | list[int]) -> tuple[tuple[int, int], ...]:
+        """Lengths of the requests at `places`."""
+        return tuple((self._tokens[0][place], self._tokens[1][place]) for place in places)
+
     def sample(self, size: int, places: range | list[int]) -> tuple[tuple[int, int], ...]:
         """Lengths of `size` of those at `places`."""
-        drawn = sorted(Random(self._seed).sample(places, size)) if len(places) > size else places
-        return tuple((self._tokens[0][place], self._tokens[1][place]) for place in drawn)
-
-
-class Prefixes:
-    """Which share of the blocks of prompts had come before, as a cache without an end would have them."""
-
-    def __init__(self) -> None:
-        """No prompt yet."""
-        self._known: set[int] = set()
-        self._blocks = self._shared = 0
-        self.is_whole = True
-
-    def add(self, blocks: Iterable[int]) -> None:
-        """One more prompt; once so many blocks are remembered as can be, no more are looked at."""
-        if not self.is_whole:
-            return
-        shares = True
-        for block in blocks:
-            shares = shares and block in self._known
-            self._shared += shares
-            self._blocks += 1
-            self._known.add(block)
-        self.is_whole = len(self._known) < _MOST_BLOCKS
-
-    def share(self) -> float | None:
-        """The share; `None` where no blocks are told."""
-        return self._shared / self._blocks if self._blocks else None
+        return self.pairs(sorted(Random(self._seed).sample(places, size)) if len(places) > size else places)

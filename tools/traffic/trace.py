@@ -18,8 +18,10 @@ from ..plan.document import WorkloadBlock
 from ..plan.lengths import MOST_PAIRS, Arrivals, RequestLengths
 from ..plan.load import arrival_words, with_lengths
 from ..plan.peak import Peak
-from .counted import Kept, Lengths, Prefixes, Stretch, Windows
+from ..plan.prefixes import SharedPrefixes
+from .counted import Kept, Lengths, Stretch, Windows
 from .formats import Reader
+from .prefixes import Prefixes
 from .rows import Fault, Row
 
 # Of a text that somebody sends.
@@ -39,10 +41,10 @@ class Trace:
     """What is kept of a trace. `pairs`: a sample of its lengths; rates and a burstiness only where it has times.
 
     `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` what
-    a plan is for: the one or the other by the `window`. `hours_per_s`: rates of the
-    24 hours of a day (of several days the highest of each), by the clock where times are dates, else from the start.
-    `is_of_peak`: the sample is of that stretch alone. `longest`:
-    prompt and answer of the longest request. `left_out`: lines that are no requests, by what is wrong: how many, and
+    a plan is for: the one or the other by the `window`. `hours_per_s`: rates of the 24 hours of a day (of several days
+    the highest of each), by the clock where times are dates, else from the start. `is_of_peak`: the sample is of that
+    stretch alone. `longest`: prompt and answer of the longest request. `replay`: what the requests of the sample, then
+    successive ones, share (`SharedPrefixes`). `left_out`: lines that are no requests, by what is wrong: how many, and
     where the first is.
     """
 
@@ -60,6 +62,7 @@ class Trace:
     hours_per_s: tuple[float, ...] | None = None
     window: TraceWindow = "busiest"
     is_of_peak: bool = False
+    replay: tuple[tuple[int, int], ...] | None = None
     left_out: tuple[tuple[str, int, str], ...] = ()
 
     @property
@@ -72,6 +75,11 @@ class Trace:
         """The sample as lengths of a workload."""
         is_in = sum(self.longest) <= max(map(sum, self.pairs))
         return RequestLengths(pairs=self.pairs, longest=None if is_in else self.longest)
+
+    @property
+    def prefixes(self) -> SharedPrefixes | None:
+        """What the prompts of the sample share, where that is known."""
+        return None if self.replay is None else SharedPrefixes(replay=self.replay)
 
     @property
     def arrivals(self) -> Arrivals | None:
@@ -87,10 +95,12 @@ class Trace:
             f"answers p50 {half_out:,}, p95 {high_out:,}, p99 {most_out:,}",
         ]
         if self.shared_share is not None:
-            parts.append(f"{self.shared_share:.0%} of the prompts' blocks had come before, which is not counted on")
+            use = "not counted on" if self.replay is None else "counted on as far as they come again in the sample"
+            parts.append(f"{self.shared_share:.0%} of the prompts' blocks had come before, {use}")
         if len(self.pairs) < self.requests:
             of = f"those of the busiest {self.peak.stretch}" if self.peak is not None and self.is_of_peak else "them"
-            parts.append(f"{len(self.pairs):,} of {of} sampled with seed {self.seed}")
+            row = "" if self.replay is None else " in a row"
+            parts.append(f"{len(self.pairs):,} of {of}{row} sampled with seed {self.seed}")
         told = [f"{count:,} {reason} (first: {place})" for reason, count, place in self.left_out[:_MOST_TOLD]]
         if told:
             parts.append(f"left out: {', '.join(told)}")
@@ -180,6 +190,8 @@ def under_trace(workload: WorkloadBlock, trace: Trace) -> WorkloadBlock:
     Requests in flight stay as well: what memory is asked to hold.
     """
     workload = with_lengths(workload, trace.lengths)
+    given = workload.prefix_cache_hit_rate
+    workload = workload.model_copy(update={"prefixes": trace.prefixes if given is None else None})
     if trace.planned_rate_per_s is None:
         return workload
     return workload.model_copy(update={"request_rate": trace.planned_rate_per_s, "arrivals": trace.arrivals})
@@ -208,8 +220,7 @@ class _Sum:
         self.longest = max(self.longest, pair, key=sum)
         if row.at_s is not None:
             self.windows.add(row.at_s)
-        if row.blocks:
-            self.prefixes.add(row.blocks)
+        self.prefixes.add(row.input_tokens, row.blocks)
         self.requests += 1
         self.kept.add(row)
 
@@ -232,6 +243,7 @@ class _Sum:
         places = self.kept.places
         if busiest is not None and self.window == "busiest":
             places = self.kept.within(busiest, windows.origin_s)
+        pairs, replay = self._sample(places)
         first, second = ((side.percentile(0.5), side.percentile(0.95), side.percentile(0.99)) for side in self.sides)
         return Trace(
             kind=kind,
@@ -241,7 +253,8 @@ class _Sum:
             rate_per_s=rate,
             burstiness=windows.burstiness() if rate is not None else None,
             shared_share=self.prefixes.share(),
-            pairs=self.kept.sample(self.size, places),
+            pairs=pairs,
+            replay=replay,
             longest=self.longest,
             seed=self.seed,
             peak=None if busiest is None or rate is None else _peak(busiest, windows.origin_s, rate),
@@ -250,6 +263,18 @@ class _Sum:
             is_of_peak=places != self.kept.places,
             left_out=tuple((reason, count, self.first[reason]) for reason, count in self.faults.most_common()),
         )
+
+    def _sample(
+        self, places: range | list[int]
+    ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...] | None]:
+        """Lengths of a sample: of requests in a row with what they share, where it is known; else of any."""
+        if self.kept.is_whole and self.prefixes.share():
+            row = self.kept.stretch(self.size, places)
+            pairs = self.kept.pairs(row)
+            replay = self.prefixes.replay(row, [tokens for tokens, _ in pairs])
+            if replay is not None:
+                return pairs, replay
+        return self.kept.sample(self.size, places), None
 
 
 def _trace_of(stream: BufferedIOBase, name: str, found: _Sum) -> Trace:

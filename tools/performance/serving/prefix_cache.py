@@ -28,7 +28,7 @@ class PrefixTree:
 
         Only whole blocks are shared. Where the path goes on beyond them, the node that does is cut in two.
         """
-        shared = shared_tokens // self.block_tokens
+        shared = 0 if other < 0 else min(shared_tokens // self.block_tokens, self.ends[other])
         node = other
         while node >= 0 and self.starts[node] >= shared:
             node = self.parents[node]
