@@ -28,7 +28,7 @@ from .flags import (
     own_calibration,
     take_stdin,
 )
-from .load_flags import LOAD, lengths_of
+from .load_flags import LOAD, lengths_of, prefixes_of
 from .online_flag import online_option
 from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
@@ -242,6 +242,10 @@ def said_of_options(options: dict[str, Any]) -> Said:
     if (lengths := lengths_of(options)) is not None:
         fields["lengths"] = lengths
         words["lengths"] = " ".join(f"--{side}-percentiles" for side in ("input", "output") if lengths.covers(side))
+    if (prefixes := prefixes_of(options)) is not None:
+        fields["prefixes"] = prefixes
+        flags = ("--system-prompt", prefixes.system_tokens), ("--turns", prefixes.turns)
+        words["prefixes"] = " ".join(f"{flag} {value}" for flag, value in flags if value is not None)
     trace: Path | None = options.get("trace")
     read: Trace | None = None
     if trace is not None:

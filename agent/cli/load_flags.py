@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.bounds import REQUESTS_PER_S
+from ...tools.bounds import REQUESTS_PER_S, TOKENS, TURNS
 from ...tools.errors import InputError
 from .flags import LimitType
 
 if TYPE_CHECKING:
     from ...tools.plan.document import Plan
     from ...tools.plan.lengths import Percentiles, RequestLengths
+    from ...tools.plan.prefixes import SharedPrefixes
 
 _SIDES = ("input", "output")
 
@@ -41,6 +42,21 @@ class PercentilesType(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class TokensType(click.ParamType):
+    """A number of tokens: `6000` or `6k`; k is 1024."""
+
+    name = "tokens"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """`value` as a whole number of tokens."""
+        from ...tools.language.quantities import normalise, read_whole
+
+        tokens = read_whole(normalise(str(value)[:40]))
+        if tokens is None or not TOKENS.hold(tokens):
+            self.fail(f"{value!r}: a number of tokens such as 6000 or 6k is expected", param, ctx)
+        return tokens
+
+
 LOAD = (
     click.option(
         "--request-rate",
@@ -56,6 +72,18 @@ LOAD = (
             help=f"How the lengths of {what} spread, by two percentiles or more; k is 1024.",
         )
         for side, what in zip(_SIDES, ("prompts", "answers"), strict=True)
+    ),
+    click.option(
+        "--system-prompt",
+        type=TokensType(),
+        metavar="TOKENS",
+        help="Tokens with which all prompts begin, for a prefix cache to find; k is 1024.",
+    ),
+    click.option(
+        "--turns",
+        type=click.IntRange(int(TURNS.least), int(TURNS.most)),
+        metavar="N",
+        help="Turns of a conversation, each of which repeats all before it; prompts are as long as stated on average.",
     ),
 )
 
@@ -74,17 +102,39 @@ def lengths_of(options: dict[str, Any]) -> RequestLengths | None:
     return RequestLengths(**stated) if stated else None
 
 
+def prefixes_of(options: dict[str, Any]) -> SharedPrefixes | None:
+    """What the options say that prompts share.
+
+    Raises:
+        UsageError: a trace states it too.
+    """
+    from ...tools.plan.prefixes import SharedPrefixes
+
+    stated = {"system_tokens": options.get("system_prompt"), "turns": options.get("turns")}
+    if all(value is None for value in stated.values()):
+        return None
+    if options.get("trace") is not None:
+        raise click.UsageError("--trace has its own requests; leave out --system-prompt and --turns")
+    return SharedPrefixes(**stated)
+
+
 def under_load(plan: Plan, options: dict[str, Any]) -> Plan:
-    """The plan under the rate and the spreads that the options state, in place of its own.
+    """The plan under the rate, the spreads and the shared prefixes that the options state, in place of its own.
 
     Raises:
         UsageError: a trace states them too.
+        InputError: prompts of the plan's lengths cannot share what is stated.
     """
+    from ...tools.plan.document import WorkloadBlock
     from ...tools.plan.load import with_lengths
+    from ..stated_arguments import checked
 
     workload, lengths, rate = plan.workload, lengths_of(options), options.get("request_rate")
     if lengths is not None:
         workload = with_lengths(workload, lengths)
+    if (prefixes := prefixes_of(options)) is not None:
+        own = workload.model_dump(exclude_none=True) | {"prefix_cache_hit_rate": None, "prefixes": prefixes}
+        workload = checked(WorkloadBlock, own, "workload")
     if rate is not None:
         if options.get("trace") is not None:
             raise click.UsageError("--trace has its own rate; leave out --request-rate")

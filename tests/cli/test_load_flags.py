@@ -62,6 +62,10 @@ def test_a_plan_is_estimated_under_another_load(
         (("--input-percentiles", "p50=1.5,p95=3"), "percentiles such as p50=1k,p95=8k are expected"),
         (("--output-percentiles", "p50=9k,p95=1k"), "a higher percentile cannot be shorter"),
         (("--request-rate", "0"), "is not between 1e-06 and 1e+06"),
+        (("--turns", "1"), "'--turns'"),
+        (("--system-prompt", "a few"), "a number of tokens such as 6000 or 6k is expected"),
+        (("--turns", "5", "--trace", "requests.csv"), "--trace has its own requests; leave out --system-prompt"),
+        (("--system-prompt", "6k", "--turns", "5", *SPREAD), "leave lengths and ranges out"),
         ((*SPREAD, "--trace", "requests.csv"), "--trace has its own lengths; leave out --input-percentiles"),
     ],
 )
@@ -72,3 +76,21 @@ def test_what_is_no_load_is_refused_in_a_line(
         assert run([command, *DEPLOYED, *options]) == 2
         out, err = capsys.readouterr()
         assert out == "" and says in err and err.count("\n") == 1
+
+
+def test_what_prompts_share_is_stated_and_the_lengths_follow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    assert run(["plan", *DEPLOYED, "--system-prompt", "2k", "--turns", "3", "-o", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "a system prompt of 2,048 tokens shared by all; conversations of 3 turns" in " ".join(shown.split())
+    workload = json.loads(path.read_text(encoding="utf-8"))["workload"]
+    assert workload["prefixes"] == {"system_tokens": 2048, "turns": 3}
+    # 1,024 new tokens in each turn, two on average before it is asked, and one answer of 256 before it.
+    assert workload["input_tokens"] == 2048 + 2 * 1024 + 256
+    assert run(["estimate", str(path), "--turns", "5", "--format", "json"]) == 0
+    cache = json.loads(capsys.readouterr().out)["load"]["prefix_cache"]
+    assert 0.4 < cache["hit_share"] < 0.9 and cache["source"].startswith("simulated: blocks of 16 tokens of vLLM")
+    assert run(["estimate", str(path)]) == 0
+    assert "prefix caches have" in capsys.readouterr().out

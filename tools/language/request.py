@@ -33,6 +33,7 @@ from .objective_words import read_objective
 from .page import TAKEN, Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
+from .prefix_words import read_prefixes
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
 from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions, set_aside_orders
@@ -162,6 +163,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_engine(page, claims)
     read_price(page, claims)
     read_links(page, claims)
+    read_prefixes(page, claims)
     read_hardware(page, claims, sizes)
     read_objective(page, claims)
     _settle_open(claims)
