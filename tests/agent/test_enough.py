@@ -49,6 +49,18 @@ def test_a_sizing_that_is_cut_short_owns_no_node_that_its_plan_leaves_idle(looks
     assert hardware.nodes * hardware.gpus_per_node == found.best.billed_gpus
 
 
+def test_gpus_that_stay_free_are_counted_in_what_fewer_would_do() -> None:
+    limits = "TTFT under 4 s, TPOT under 60 ms"
+    words = f"Qwen3-32B in fp8 on 8 L40S, two cards must stay free, 3k in, 300 out, 24 users, {limits}"
+    result = shardwright.plan(words)
+    assert result.report is not None and result.report.on_fewer is not None
+    found = re.match(r"Every limit holds on (\d+) of these 8 GPUs too: ", result.report.on_fewer)
+    assert found is not None
+    on_as_many = shardwright.plan(words.replace("on 8 L40S", f"on {int(found[1]) + 2} L40S"))
+    one_less = shardwright.plan(words.replace("on 8 L40S", f"on {int(found[1]) + 1} L40S"))
+    assert on_as_many.valid and not one_less.valid
+
+
 NAMED = [
     ("Llama-3.1-8B, 12 requests per second, 1k in / 128 out, TPOT under 30 ms, lowest latency on 8 H100", 8),
     ("Qwen3-32B, 100 concurrent users, 1k in / 256 out, p99 TPOT under 25 ms, lowest latency on 16 H100", 16),

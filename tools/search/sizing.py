@@ -249,6 +249,8 @@ class _Reach:
         if result is None or not self.more_than < needed < sized.request.facts.gpus:
             return sized
         request = replace(self._on(needed)[0], disaggregated=self.disaggregated)
+        if request.space.gpus < best.gpus:  # some of the GPUs have to stay free
+            return sized
         kept = [one for one in result.candidates if self._needed(one) <= needed]
         on_front = [result.candidates[place] for place in result.pareto]
         pareto = tuple(kept.index(one) for one in on_front if one in kept)
