@@ -345,7 +345,7 @@ def _length(said: Said, side: Side, notes: _Notes) -> int:
     name: Literal["input_tokens", "output_tokens"] = "input_tokens" if side == "input" else "output_tokens"
     stated: int | None = getattr(said, name)
     if stated is not None:
-        return stated
+        return _with_system_prompt(said, stated, notes) if side == "input" else stated
     if said.lengths is not None and said.lengths.covers(side):
         mean = said.lengths.spread(1, 1).means[side == "output"]
         whose = "stated" if said.trace is None else "trace's"
@@ -356,6 +356,15 @@ def _length(said: Said, side: Side, notes: _Notes) -> int:
     if side == "input" and said.prefixes is not None:
         return _shared_input(said, said.prefixes, notes)
     return notes.assume(name, _DEFAULTS[name], "no length was named: a chat-like request")
+
+
+def _with_system_prompt(said: Said, stated: int, notes: _Notes) -> int:
+    """The whole prompt: a length that cannot hold the system prompt is what each request adds to it."""
+    system = None if said.prefixes is None or said.prefixes.turns is not None else said.prefixes.system_tokens
+    if system is None or stated > system:
+        return stated
+    reason = f"{stated:,} tokens cannot hold the system prompt of {system:,}: read as what each request adds to it"
+    return notes.assume("input_tokens", system + stated, reason)
 
 
 def _shared_input(said: Said, prefixes: SharedPrefixes, notes: _Notes) -> int:
