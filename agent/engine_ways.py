@@ -5,17 +5,17 @@ Nothing is relaxed unasked (rules.md R13, R15): this only says what there would 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from ..tools.checkpoint import if_time
 from ..tools.engines.defaults import engine_relaxations, possible_relaxations
 from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
-from ..tools.plan.document import Relaxation, Strategy
+from ..tools.plan.document import Relaxation, ServingBlock, Strategy
+from ..tools.search.batch import searched
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import worth
-from ..tools.search.search import search
 from ..tools.search.sizing import fewest_gpus
 from .reasons import figures, named
 
@@ -27,10 +27,11 @@ _OWN_GPUS, _OWN_GAIN = 64, 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Relaxations beside those in force, in words, and the options that bring them."""
+    """Relaxations beside those in force, in words with the options that bring them, and the engine that they name."""
 
     added: tuple[Relaxation, ...]
     words: str
+    engine: str | None = None
 
 
 def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
@@ -67,7 +68,7 @@ def _on_another_number(
 ) -> str | None:
     """The first of `ways` by which more than so many GPUs of the kind, and at most so many, would do."""
     for way in filter(None, ways):
-        relaxed = _relaxed(request, way.added)
+        relaxed = _asked(request, way)
         look = partial(fewest_gpus, relaxed, usual_node, more_than=more_than, at_most=at_most)
         sized = if_time(f"fewer GPUs {way.words}", look) if at_most > more_than else None
         best = None if sized is None or sized.result is None else sized.result.best
@@ -84,7 +85,7 @@ def _own(request: SearchRequest) -> _Way | None:
         return None
     added = _new(request, engine_relaxations(engine, request.architecture))
     words = f"with {JUDGED[engine].title} named (--engine {engine}), which brings {' and '.join(added)} by itself"
-    return _Way(added, words) if added else None
+    return _Way(added, words, engine) if added else None
 
 
 def _groups(request: SearchRequest) -> _Way | None:
@@ -98,7 +99,7 @@ def _every(request: SearchRequest) -> _Way | None:
     engine = request.space.engine or DEFAULT_ENGINE
     added = _new(request, possible_relaxations(engine, request.architecture))
     options = "--rules engine" if request.named_engine else f"--engine {engine} --rules engine"
-    return _Way(added, f"with all that {JUDGED[engine].title} can do ({options})") if added else None
+    return _Way(added, f"with all that {JUDGED[engine].title} can do ({options})", engine) if added else None
 
 
 def _new(request: SearchRequest, names: Iterable[Relaxation]) -> tuple[Relaxation, ...]:
@@ -116,7 +117,8 @@ def _no_more_than_used(request: SearchRequest, way: _Way, best: Candidate) -> tu
     options = " ".join(
         [*([] if request.named_engine else [f"--engine {engine}"]), *(f"--relax {one}" for one in asked)]
     )
-    fewer = _Way(used, f"with {JUDGED[engine].title} named and told to ({options})" if asked else f"with {options}")
+    words = f"with {JUDGED[engine].title} named and told to ({options})" if asked else f"with {options}"
+    fewer = _Way(used, words, engine)
     found = _best(request, fewer)
     return (way, best) if found is None else (fewer, found)
 
@@ -133,8 +135,8 @@ def _shown(strategy: Strategy) -> set[Relaxation]:
 
 
 def _best(request: SearchRequest, way: _Way) -> Candidate | None:
-    found = if_time(f"plans {way.words}", lambda: search(_relaxed(request, way.added)))
-    return None if found is None else found.best
+    found = if_time(f"plans {way.words}", lambda: searched(_asked(request, way)))
+    return None if found is None else found[1].best
 
 
 def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None, least: float) -> str | None:
@@ -146,6 +148,10 @@ def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None, least: fl
     return f"{way.words}, {named(best)} with {figures(best)} would be {gain:.0%} better" if gain >= least else None
 
 
-def _relaxed(request: SearchRequest, names: Sequence[Relaxation]) -> SearchRequest:
-    policy = request.policy
-    return replace(request, policy=policy.model_copy(update={"relaxations": (*policy.relaxations, *names)}))
+def _asked(request: SearchRequest, way: _Way) -> SearchRequest:
+    """The request as it reads with the options of a way."""
+    policy, serving = request.policy, request.serving
+    if way.engine is not None and request.named_engine is None:
+        serving = (serving or ServingBlock()).model_copy(update={"engine": way.engine})
+    relaxations = (*policy.relaxations, *way.added)
+    return replace(request, serving=serving, policy=policy.model_copy(update={"relaxations": relaxations}))

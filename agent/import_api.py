@@ -88,7 +88,8 @@ class Imported(Sparse):
 
     def _assumed_load(self) -> list[str]:
         """That the load, or part of it, is ours, since nothing says it."""
-        assumed = [one for one in self.assumptions if one.field in LOAD_FIELDS]
+        # What is open (`None`) follows from the rate that was stated.
+        assumed = [one for one in self.assumptions if one.field in LOAD_FIELDS and one.value is not None]
         if not assumed:
             return []
         parts = ", ".join(f"{LOAD_FIELDS[one.field]} {one.value:,}" for one in assumed)

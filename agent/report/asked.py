@@ -53,6 +53,8 @@ def load_text(workload: WorkloadBlock, assumptions: Sequence[Assumption], *, as_
     lengths = f"{workload.input_tokens:,} tokens in{sides[0]}, {workload.output_tokens:,} out{sides[1]}{spread}"
     if as_many_as_hold:
         return f"{lengths}, as many requests as hold"
+    if workload.request_rate is not None and assumed.get("concurrency", 0) is None and workload.concurrency == 1:
+        return lengths  # as many as the rate makes, which nobody counted
     requests = f"{count_text(workload.concurrency, 'request')} at once"
     if "concurrency" in assumed:
         requests += _ASSUMED if assumed["concurrency"] is not None else " (the most that hold)"

@@ -97,6 +97,13 @@ def test_two_commands_are_compared_under_a_stated_load() -> None:
     assert not any("Assumed of the load" in one for one in found.a.caveats)
 
 
+def test_of_two_commands_under_a_rate_the_requests_at_once_follow_from_it() -> None:
+    found = compare(COMMAND.format(2), COMMAND.format(1), hardware=ON, request_rate=2.0, input_tokens=512)
+    for side in (found.a, found.b):
+        assert side.workload.request_rate == 2.0
+        assert all("requests at once" not in one for one in side.caveats)
+
+
 def test_of_two_commands_without_a_load_both_have_the_one_that_is_said_to_be_assumed() -> None:
     found = compare(COMMAND.format(2), COMMAND.format(1), hardware=ON)
     assert found.a.workload == found.b.workload
