@@ -40,7 +40,7 @@ def test_every_operation_is_a_tool_that_only_reads(talk: Talk) -> None:
     # What a client puts before its model on every turn, and what it holds of all tools.
     assert len(json.dumps([(tool.description, tool.input_schema) for tool in tools])) < 24_000
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-    assert len(json.dumps(listed, separators=(",", ":"))) <= 30_000
+    assert len(json.dumps(listed, separators=(",", ":"))) <= 34_000
 
 
 @pytest.mark.parametrize("name", NAMES)

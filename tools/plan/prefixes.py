@@ -25,7 +25,9 @@ Routing = Literal["round_robin", "least_loaded", "sticky", "prefix_aware"]
 # What stands in front of servers where nobody says: a balancer by requests in flight, as exports ask for one.
 DEFAULT_ROUTING: Routing = "least_loaded"
 
-Shared = tuple[Annotated[int, Field(strict=True, ge=0, lt=MOST_PAIRS)], Annotated[int, bounds.SHARED_TOKENS.whole()]]
+Shared = tuple[
+    Annotated[int, Field(strict=True, ge=0, le=MOST_PAIRS - 1)], Annotated[int, bounds.SHARED_TOKENS.whole()]
+]
 
 
 def _refused(reason: str) -> PydanticCustomError:
