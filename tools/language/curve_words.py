@@ -32,7 +32,7 @@ _TIMES = Gated(
     rf"(?<![\d.])(?P<of_mean>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}(?![a-z])|"
     rf"(?<![\d.])(?P<before>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}\s(?:at|in)\s(?:the\s)?peak(?![a-z])|"
     r"峰值(?:是|为)?(?:平均值?|均值)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?)\s?倍",
-    needs="peak|x|times|峰值",
+    needs="peak|x|×|times|峰值",
 )
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
 _FROM_TO = re.compile(
