@@ -25,7 +25,7 @@ from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
-from .reserved_words import cues, read_reserved
+from .reserved_words import cues, read_reserved, settle_on_each_node
 from .said import StatedStrategy
 from .standing import standing_of
 
@@ -105,6 +105,14 @@ def read_constraints(page: Page, claims: Claims) -> None:
     if found:
         kept = merged_constraints(tuple(found))
         claims.claim("constraints", kept, "; ".join(one.words for one in kept))
+
+
+def settle_constraints(claims: Claims) -> None:
+    """Claim the constraints that need the nodes counted, beside those that were read."""
+    found = tuple(settle_on_each_node(claims))
+    if found:
+        kept = merged_constraints((*claims.values.get("constraints", ()), *found))
+        claims.replace("constraints", kept, "; ".join(one.words for one in kept))
 
 
 # Asked for, or left to whoever plans: nothing is demanded.

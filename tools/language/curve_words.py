@@ -29,8 +29,7 @@ _MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
 _TIMES = Gated(
     r"(?<![a-z])(?:(?:a\s)?peaks?(?:\s(?:is|are|at|of|to|load|rate|traffic|hours?))*|peaking\sat)\s?:?\s?(?:about\s|some\s)?"
     rf"(?P<after>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)(?:\s?{_MEAN})?(?![a-z])|"
-    rf"(?<![\d.])(?P<of_mean>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}(?![a-z])|"
-    rf"(?<![\d.])(?P<before>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}\s(?:at|in)\s(?:the\s)?peak(?![a-z])|"
+    rf"(?<![\d.])(?P<before>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
     r"峰值(?:是|为)?(?:平均值?|均值)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?)\s?倍",
     needs="peak|x|×|times|峰值",
 )

@@ -123,7 +123,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     for match in tokens.matches(lex.CARD_NODES):
         counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
-    if not counts and sizes.rack is not None:
+    if not counts and sizes.rack is not None:  # a rack that nothing counts is one
         counts += [
             Count("gpus", sizes.rack, tokens.take(match), frozenset()) for match in tokens.matches(lex.RACKS)[:1]
         ]
@@ -236,8 +236,8 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count
             claims.claim("gpus_per_node", sizes.box, words)
     for match in tokens.matches(lex.RACKS):
         racks = tokens.number(match, "n")
-        if sizes.rack is not None and (racks is not None or "n" not in tokens.symbols):
-            counts.append(Count("gpus", (racks or 1) * sizes.rack, tokens.take(match), frozenset()))
+        if sizes.rack is not None and racks is not None:
+            counts.append(Count("gpus", racks * sizes.rack, tokens.take(match), frozenset()))
     return counts
 
 

@@ -15,7 +15,13 @@ from ..importing.signs import with_commands_in_words
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
-from .constraint_words import LEFT_TO_US, leave_primitives_unread, read_constraints, refuse_broken_bounds
+from .constraint_words import (
+    LEFT_TO_US,
+    leave_primitives_unread,
+    read_constraints,
+    refuse_broken_bounds,
+    settle_constraints,
+)
 from .curve_words import read_rate_curve
 from .errors import RequestError
 from .gated import Gated
@@ -165,6 +171,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_links(page, claims)
     read_prefixes(page, claims)
     read_hardware(page, claims, sizes)
+    settle_constraints(claims)
     read_objective(page, claims)
     _settle_open(claims)
     read_limits(page, claims)

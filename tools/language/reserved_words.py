@@ -136,14 +136,12 @@ _USABLE = re.compile(
     r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
     re.IGNORECASE,
 )
+# A claim that is no field: replicas that are wanted on each node.
+ON_EACH_NODE = "replicas_on_each_node"
 _PER_NODE = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{_NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
     rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{_NODE})(?![a-z])|"
     rf"每[台个]\s?(?:{_NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
-    re.IGNORECASE,
-)
-_NODES = re.compile(
-    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?(?:x\s?|[个台]\s?)?(?:(?:{_NODE})(?![a-z])|\S{{1,12}}\.\d{{1,2}}xlarge|(?:dgx|hgx)(?![a-z]))",
     re.IGNORECASE,
 )
 _EXACT = cues(
@@ -163,7 +161,7 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield what is kept from the plan, and take its words."""
     yield from _free_memory(page)
     yield from _usable_memory(page, claims)
-    yield from _one_on_each_node(page, claims)
+    _note_on_each_node(page, claims)
     yield from _replicas(page)
     yield from _reserved(page, claims)
 
@@ -214,19 +212,25 @@ def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
         yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=round(card - usable), words=words)
 
 
-def _one_on_each_node(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """ "One replica per box": as many replicas as there are nodes."""
+def _note_on_each_node(page: Page, claims: Claims) -> None:
+    """ "One replica per box": how many on each, until the nodes are counted (`settle_on_each_node`)."""
     for match in page.search(_PER_NODE):
         clause = page.clause_text(*match.span())
         if page.text[match.end() : match.end() + 40].lstrip().startswith("?") or _LEAST.search(clause):
             continue
-        nodes = _NODES.search(page.original)
-        count = (read_whole(match["n"]) or 1) * (0 if nodes is None else read_whole(nodes["n"]) or 0)
-        words = page.take(*match.span())
-        if count:
-            yield ReplicasConstraint(kind="replicas", value=count, phase=None, words=words)
-        else:
-            claims.leave_unread(f"{words!r}: how many nodes there are was not said")
+        claims.claim(ON_EACH_NODE, read_whole(match["n"]) or 1, page.take(*match.span()))
+
+
+def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
+    """As many replicas as are wanted on each of the nodes that were counted."""
+    each, words, nodes = claims.values.get(ON_EACH_NODE), claims.words.get(ON_EACH_NODE), claims.values.get("nodes")
+    claims.drop(ON_EACH_NODE)
+    if each is None or words is None:
+        return
+    if nodes is None:
+        claims.leave_unread(f"{words!r}: how many nodes there are was not said")
+        return
+    yield ReplicasConstraint(kind="replicas", value=each * nodes, phase=None, words=words)
 
 
 def _replicas(page: Page) -> Iterator[Constraint]:
