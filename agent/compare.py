@@ -188,4 +188,4 @@ def is_words(text: str) -> bool:
     """Whether `text` is a strategy in words or a command line: neither JSON nor the path of a file."""
     if is_json_text(text) or (text.lower().endswith(_FILES) and " " not in text.strip()):
         return False
-    return not is_there(text)
+    return not is_there(text, or_no_file=True)

@@ -102,7 +102,7 @@ def _is_text(source: str) -> bool:
     """Whether it is a proposal in words: it has what no name of a file has, or words apart and is no file."""
     if not source.strip() or any(sign in source for sign in SIGNS_OF_TEXT):
         return True
-    return any(letter.isspace() for letter in source) and not is_there(source, or_folder=True)
+    return any(letter.isspace() for letter in source) and not is_there(source, or_no_file=True)
 
 
 def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefaults:

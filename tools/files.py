@@ -47,10 +47,13 @@ def check_open(name: str) -> None:
         raise InputError(f"{name}: no file is opened here; send the content itself")
 
 
-def is_there(path: str | Path, *, or_folder: bool = False) -> bool:
-    """Whether a file (or a folder) has that name; never where files may not be used, or no path can be so."""
+def is_there(path: str | Path, *, or_no_file: bool = False) -> bool:
+    """Whether a file has that name, `or_no_file` what is none: a folder, a pipe, a link to nothing.
+
+    Never where files may not be used, or no path can be so.
+    """
     try:
-        return not _IS_SHUT.get() and (Path(path).exists() if or_folder else Path(path).is_file())
+        return not _IS_SHUT.get() and (os.path.lexists(path) if or_no_file else Path(path).is_file())
     except (OSError, ValueError):
         return False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,23 +57,18 @@ def compare_command(first: str, second: str, calibration: Path | None, output_fo
     return found.exit_status
 
 
-def _is_there(text: str) -> bool:
-    """Whether something of that name exists, a file or what is none and is refused as such."""
-    return os.path.lexists(text)
-
-
 def _titled(text: str) -> str:
     from ..compare import is_words
 
     if text == STANDARD:
         return title_of(Path(STANDARD))
-    return value_text(text, _MOST_TITLE) if is_words(text) and not _is_there(text) else title_of(named_path(text))
+    return value_text(text, _MOST_TITLE) if is_words(text) else title_of(named_path(text))
 
 
 def _side(text: str) -> Plan | Words:
     from ..compare import Words, is_words
 
-    if text != STANDARD and is_words(text) and not _is_there(text):
+    if text != STANDARD and is_words(text):
         return Words(text)
     path = named_path(text)
     written = read_plan_text(path)
