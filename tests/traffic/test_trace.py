@@ -86,7 +86,7 @@ def test_what_is_malformed_is_counted_and_shown_with_its_first_place() -> None:
 
 def test_a_description_has_lengths_rate_bursts_and_shared_prefixes() -> None:
     described = trace_of_text("\n".join(mooncake_lines(4000))).describe()
-    for part in ("4,000 requests in", "(burstiness", "prompts p50", "p99", "answers p50", "of the prompts' blocks"):
+    for part in ("4,000 requests in", "/s at random", "prompts p50", "p99", "answers p50", "of the prompts' blocks"):
         assert part in described
     assert "blocks had come before, counted on as far as they come again in the sample" in described
     assert "1,000 of them in a row sampled with seed 0" in described

@@ -20,6 +20,8 @@ _FIRST_WINDOW_S = 1e-3
 _HOUR_S = 3600.0
 # Requests of a window on average, and windows, that burstiness is told from.
 _OF_WINDOW, _FEWEST_WINDOWS = 32.0, 16
+# Errors of the estimate within which requests came at random.
+_DOUBT = 2.0
 # The busiest stretch is as long as the first of these of which the trace lasts so many: the busy hour of a day.
 _STRETCHES_S, _STRETCHES_OF_SPAN = (3600.0, 1800.0, 600.0, 60.0, 10.0, 1.0), 6
 # Deviations of the number of requests in a stretch above which it is busier than chance makes one.
@@ -142,7 +144,9 @@ class Windows:
         """The shape of gamma-distributed gaps with as much unevenness; `None` where too few came to tell.
 
         Over windows of some requests the variance of their number over its mean is the squared variation of gaps.
-        Differences of neighbours tell it apart from how the rate goes up and down over the day.
+        Differences of neighbours tell it apart from how the rate goes up and down over the day. Half their mean square
+        has a relative error of the square root of 3 over their number for requests at random; what lies within
+        `_DOUBT` such errors of 1 is 1.
         """
         counts = self._counts
         while len(counts) >= _FEWEST_WINDOWS and sum(counts) < _OF_WINDOW * len(counts):
@@ -153,6 +157,8 @@ class Windows:
             return None
         steps = sum((later - earlier) ** 2 for earlier, later in pairwise(counts))
         dispersion = steps / (len(counts) - 1) / 2 / (sum(counts) / len(counts))
+        if abs(dispersion - 1.0) <= _DOUBT * math.sqrt(3.0 / (len(counts) - 1)):
+            return 1.0
         return min(BURSTINESS.most, max(BURSTINESS.least, 1.0 / dispersion)) if dispersion > 0.0 else BURSTINESS.most
 
 
