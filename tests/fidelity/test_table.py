@@ -1,4 +1,4 @@
-"""A table is read strictly: what it does not say stays unknown, and what cannot be read is one error with its place."""
+"""A table is read strictly: what it does not say stays unknown, what cannot be read has its place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity import table
+from shardwright.tools.fidelity.run import predict_rows
 from shardwright.tools.fidelity.table import Degree, read_table, read_table_file
+from shardwright.tools.performance.serving_estimate import serve
 
 from .rows import MEASURED, PLAIN, measured_rows, row_of, table_text
 
@@ -56,13 +58,6 @@ def test_the_source_is_what_the_id_begins_with() -> None:
         ({"value": "nan"}, "line 2: value"),
         ({"value": "inf"}, "line 2: value"),
         ({"value": ""}, "line 2: value"),
-        ({"tp": "eight"}, "line 2: tp"),
-        ({"tp": "0"}, "line 2: tp"),
-        ({"tp": "P0/D8"}, "line 2: tp"),
-        ({"ep": "P4"}, "line 2: ep"),
-        ({"gpus": "1e3"}, "line 2: gpus"),
-        ({"isl": "-1"}, "line 2: isl"),
-        ({"isl": "99999999999"}, "line 2: isl"),
         ({"id": ""}, "line 2: id"),
         ({"notes": "x" * 5000}, "line 2: notes"),
     ],
@@ -71,6 +66,29 @@ def test_a_cell_that_cannot_be_read_is_named_with_its_line(change: dict[str, str
     with pytest.raises(InputError, match=words) as caught:
         read_table(table_text(change), "table")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tp": "eight"},
+        {"tp": "0"},
+        {"tp": "P0/D8"},
+        {"tp": "P1/D?"},
+        {"ep": "P4"},
+        {"gpus": "16 to 24"},
+        {"isl": "-1"},
+        {"isl": "99999999999"},
+        {"osl": "chat trace"},
+        {"disaggregated": "yes"},
+    ],
+)
+def test_a_row_with_a_number_that_is_none_is_left_out_with_its_reason(change: dict[str, str]) -> None:
+    ((name, cell),) = change.items()
+    rows = read_table(table_text(change, {}), "table")
+    first, second = predict_rows(rows, serve)
+    assert first.predicted is None and first.reason.startswith(f"{name} must be ") and repr(cell) in first.reason
+    assert second.predicted is not None
 
 
 @pytest.mark.parametrize("text", ["", "\n", "id,value\n1,2\n", "{}", "id;model;gpu\n"])

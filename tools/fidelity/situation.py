@@ -78,6 +78,8 @@ def situation_of(row: MeasuredRow) -> Situation | Refused:
     figure = _FIGURES.get(row.metric)
     if figure is None:
         return Refused(f"metric {row.metric[:40]!r} is none of {', '.join(_FIGURES)}")
+    if row.unread:
+        return Refused(row.unread)
     deployment = _deployment(row)
     if isinstance(deployment, Refused):
         return deployment

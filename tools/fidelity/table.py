@@ -1,7 +1,9 @@
 """A table of measured results, one metric a row, read strictly: what a cell does not say stays unknown.
 
 The columns are those of the contract's `fidelity CSV`. Every cell is text that a stranger wrote: the table's size, its
-rows and its cells are bounded, and a figure that is none is one error that names its line. Nothing is interpreted here.
+rows and its cells are bounded, and a measured figure that is none is one error that names its line. A degree, a length
+or a flag that is none ("P4/D?", "chat trace") is the row's `unread`: others of its table can be predicted. Nothing is
+interpreted here.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ class Degree:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """One measured figure and all that its row says of how it was measured; `None` and `""` are unknown."""
+    """One measured figure and all that its row says of how it was measured; `None` and `""` are unknown.
+
+    `unread`: the first cell that is no such number, and what it should be; empty where each could be read.
+    """
 
     line: int
     id: str
@@ -75,6 +80,7 @@ class MeasuredRow:
     value: float
     statistic: str
     notes: str
+    unread: str = ""
 
     def note(self, key: str) -> str | None:
         """What `notes` says after `key=`, if anything."""
@@ -157,6 +163,7 @@ def _row(cells: Mapping[str, str], line: int, place: str) -> MeasuredRow:
     if not text["id"]:
         raise InputError(f"{place}: id is empty")
     numbered = _NUMBERED.fullmatch(text["id"])
+    cell = _Cells(text)
     return MeasuredRow(
         line=line,
         id=text["id"],
@@ -168,43 +175,60 @@ def _row(cells: Mapping[str, str], line: int, place: str) -> MeasuredRow:
         weights=text["weights_dtype"],
         kv_cache=text["kv_dtype"],
         gpu=text["gpu"],
-        gpus=_count(text["gpus"], place, "gpus", least=1),
-        tp=_degree(text["tp"], place, "tp"),
-        pp=_degree(text["pp"], place, "pp"),
-        ep=_degree(text["ep"], place, "ep"),
-        dp=_degree(text["dp"], place, "dp"),
-        disaggregated=_flag(text["disaggregated"], place),
-        input_tokens=_count(text["isl"], place, "isl", least=0),
-        output_tokens=_count(text["osl"], place, "osl", least=0),
+        gpus=cell.count("gpus", least=1),
+        tp=cell.degree("tp"),
+        pp=cell.degree("pp"),
+        ep=cell.degree("ep"),
+        dp=cell.degree("dp"),
+        disaggregated=cell.flag("disaggregated"),
+        input_tokens=cell.count("isl", least=0),
+        output_tokens=cell.count("osl", least=0),
         load=text["concurrency_or_batch"],
         metric=text["metric"],
         value=_positive(text["value"], place, "value"),
         statistic=text["statistic"],
         notes=text["notes"],
+        unread=cell.unread,
     )
 
 
-def _flag(text: str, place: str) -> bool:
-    if text not in ("", "0", "1"):
-        raise InputError(f"{place}: disaggregated must be 0 or 1, not {text[:40]!r}")
-    return text == "1"
+class _Cells:
+    """The cells of one row, read as what their columns hold; the first that cannot be is in `unread`."""
 
+    def __init__(self, text: Mapping[str, str]) -> None:
+        """Nothing read yet."""
+        self._text = text
+        self.unread = ""
 
-def _count(text: str, place: str, name: str, least: int) -> int | None:
-    if not text:
+    def flag(self, name: str) -> bool:
+        """Whether the cell is 1."""
+        if self._text[name] not in ("", "0", "1"):
+            self._refuse(name, "0 or 1")
+        return self._text[name] == "1"
+
+    def count(self, name: str, least: int) -> int | None:
+        """The cell's number, `None` where it is empty."""
+        return self._number(self._text[name], name, least)
+
+    def degree(self, name: str) -> Degree | None:
+        """One degree for both phases, or one for each."""
+        match = _PER_PHASE.fullmatch(self._text[name])
+        if match is None:
+            both = self.count(name, least=1)
+            return None if both is None else Degree(both, both)
+        prefill, decode = (self._number(digits, name, 1) for digits in match.groups())
+        return Degree(prefill or 1, decode or 1)
+
+    def _number(self, text: str, name: str, least: int) -> int | None:
+        if not text:
+            return None
+        if _COUNT.fullmatch(text) and least <= int(text) <= _MOST:
+            return int(text)
+        self._refuse(name, f"a whole number from {least} on")
         return None
-    if _COUNT.fullmatch(text) and least <= int(text) <= _MOST:
-        return int(text)
-    raise InputError(f"{place}: {name} must be a whole number from {least} on, not {text[:40]!r}")
 
-
-def _degree(text: str, place: str, name: str) -> Degree | None:
-    match = _PER_PHASE.fullmatch(text)
-    if match is None:
-        both = _count(text, place, name, least=1)
-        return None if both is None else Degree(both, both)
-    prefill, decode = _count(match[1], place, name, least=1), _count(match[2], place, name, least=1)
-    return Degree(prefill or 1, decode or 1)
+    def _refuse(self, name: str, wanted: str) -> None:
+        self.unread = self.unread or f"{name} must be {wanted}, not {self._text[name][:40]!r}"
 
 
 def _positive(text: str, place: str, name: str) -> float:
