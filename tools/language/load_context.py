@@ -32,6 +32,9 @@ _OF_PEOPLE = re.compile(
 )
 
 
+_OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A number with its role and the words of both."""
@@ -49,7 +52,11 @@ def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
         before is not None
         or page.text[second.end : second.end + 2].lstrip(" ").startswith("=")  # "64 / 8 = 8 heads"
         or _OF_LAYERS.search(page.text[max(0, first.start - 24) : first.start]) is not None
-        or (after is not None and after.lastgroup in ("concurrency", "rate"))
+        or (
+            after is not None
+            and after.lastgroup in ("concurrency", "rate")
+            and not _OWN_FIGURE.match(page.text, after.end())  # "1k/8k conc=64"
+        )
     )
 
 

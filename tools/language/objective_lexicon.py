@@ -53,7 +53,7 @@ _RANK = (
     r"overriding|prime)"
 )
 _AIM = (
-    r"(?:prio(?:rit(?:y|ies))?|goals?|objectives?|aim|concern|focus|metric|criterion|kpi|emphasis|"
+    r"(?:prio(?:rit(?:y|ies))?|goals?|obj(?:ectives?)?|aim|concern|focus|metric|criterion|kpi|emphasis|"
     r"optimi[sz]ation(?:\s(?:target|goal|objective))?|optimi[sz]ing|target|(?:mode|preference|profile)(?=\s?[:=]))"
 )
 _CARE = (
@@ -210,7 +210,7 @@ _CUES = {
 # The words of which every wish that names or ranks its subject holds one.
 _FIRST_CUES = (
     r"first|prio|above|trumps|beats|wins|over|before|rather|instead|count|matter|important|not|>|critical|everything|king|paramount|crucial|"
-    r"decisive|top|main|primary|highest|biggest|number|no|#1|key|only|sole|chief|overriding|prime|goal|objective|aim|concern|focus|metric|"
+    r"decisive|top|main|primary|highest|biggest|number|no|#1|key|only|sole|chief|overriding|prime|goal|obj|aim|concern|focus|metric|"
     r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|get|after|tun|prefer|favo|go|shoot|chas|geared|all|but|that|"
     r"优先|第一|首|为|至上|以|最|是|重点|核心|说了算|侧重|看|只|关|在乎|在意|考虑|追求|优化|目标|偏"
 )

@@ -91,9 +91,11 @@ _KEYED_RATE = re.compile(
     r"(\d[\d,.]*k?)(?![\w%]|\s?(?:ms|s)(?![a-z]))",
     re.IGNORECASE,
 )
-# "600 calls per 5 minutes".
+# "600 calls per 5 minutes", "one document every two seconds".
+_FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
 _IN_SOME_TIME = re.compile(
-    rf"(?<![\w.])(\d[\d,]{{0,9}})\s({_THINGS})\s(?:per|every|in|over|within|each)\s(\d{{1,3}})\s(second|minute|hour)s(?![a-z])",
+    rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW})\s({_THINGS}|call|prompt|chat|message|ticket|job|question)\s"
+    rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
     re.IGNORECASE,
 )
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
@@ -185,7 +187,8 @@ def normalise(text: str) -> str:
 
 
 def _in_one_unit(match: re.Match[str]) -> str:
-    each = float(match[1].replace(",", "")) / max(1, int(match[3]))
+    count, span = ((read_number(words.lower().replace(",", "")) or 1) for words in (match[1], match[3]))
+    each = count / span
     return f"{each:.6g} {match[2]} per {match[4]}"
 
 

@@ -83,7 +83,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
     (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
-    (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
+    (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|\s?[qr]/s{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
     (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),
     (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),

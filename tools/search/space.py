@@ -135,7 +135,8 @@ class SpaceRequest:
             return np.ones(np.broadcast_shapes(prefill.shape, decode.shape), dtype=np.bool_)
         prefills, row = np.unique(prefill, return_inverse=True)
         decodes, column = np.unique(decode, return_inverse=True)
-        table = np.array([[self.allows(int(x), int(y)) for y in decodes] for x in prefills], dtype=np.bool_)
+        pairs = [self.allows(int(x), int(y)) for x in prefills for y in decodes]
+        table = np.array(pairs, dtype=np.bool_).reshape(len(prefills), len(decodes))
         return table[row.reshape(prefill.shape), column.reshape(decode.shape)]
 
     def allows(self, prefill: int | None, decode: int) -> bool:
