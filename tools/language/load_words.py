@@ -43,6 +43,7 @@ _FAR = 4.0  # more between two figures than that the second is one more of the f
 _NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
+_FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -63,11 +64,14 @@ def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
     for match in page.search(lex.CALENDAR):
         page.take(*match.span())
+    of_one: list[str] = []
     for match in page.search(lex.ONE_AT_A_TIME):
         if lex.ONE_AT_A_TIME.match(page.original, match.start()) is None:
             continue  # "single-stream speed", of which another reader took the second word
         if _OF_EACH.search(page.clause_text(*match.span())):
             claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
+        elif _FOR_ONE.search(page.text[: match.start()]):
+            of_one.append(page.take(*match.span()))
         else:
             claims.claim("concurrency", 1, page.take(*match.span()))
     for match in page.search(lex.VAGUE):
@@ -89,6 +93,11 @@ def read_load(page: Page, claims: Claims) -> None:
         page.take(statement.quantity.start, statement.quantity.end)
         if statement.role != "context":
             _claim(page, claims, statement)
+    for words in of_one:
+        if claims.has("concurrency"):
+            claims.reading(f"{words!r} is said of each user, beside {claims.words['concurrency']!r}")
+        else:
+            claims.claim("concurrency", 1, words)
     _claim_lone_length(page, claims)
     for statement in statements:
         if statement.role == "context":

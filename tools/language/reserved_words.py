@@ -31,7 +31,8 @@ _GONE = (
     r"(?:lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
     r"given|on\sloan|out\sof|down|broken|faulty|off\slimits|spares?)(?![a-z])"
 )
-_ORDINAL = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|other"
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINAL = "|".join((*_ORDINALS, "other"))
 # "two of the eight", "of which one": part of what was counted before.
 _PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
@@ -42,6 +43,10 @@ _PART_OF_IT = Gated(
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{_NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{_NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
     needs="of|其中|hold|keep|set|put|leav|left|held|kept|must|sh|ha|need|stay|remain|are|is|were|will",
+)
+_NODES_BEFORE = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?x?\s?(?:[^\s,.;]{{1,12}}\s){{0,3}}(?:{_NODE}|{BOX}++s?)(?![a-z])",
+    re.IGNORECASE,
 )
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -260,6 +265,9 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         found = _KEYED.search(sentence) or (None if is_bare else _counted_away(sentence))
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
+        elif found is None and bare is not None and _is_beyond(bare["o"], page.text[: start + bare.start()]):
+            words = page.take(start + bare.start(), start + bare.end())
+            claims.reading(f"{words!r} is one more than the nodes that are counted")
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
             yield part
         elif found is not None and not found["node"] and _OF_EACH_NODE.search(sentence):
@@ -272,6 +280,12 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
+
+
+def _is_beyond(ordinal: str | None, before: str) -> bool:
+    """Whether a node by its place is none of those counted before: "two nodes (the third one is on loan)"."""
+    counts = [read_whole(one["n"]) for one in _NODES_BEFORE.finditer(before)]
+    return ordinal in _ORDINALS and bool(counts) and counts[-1] == _ORDINALS.index(str(ordinal))
 
 
 def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:

@@ -101,6 +101,13 @@ _WEIGHED = re.compile(
     r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:maybe|perhaps|even|using|use|with|a|an))?\s?$",
     re.IGNORECASE,
 )
+# Before a degree, in its clause: what was run once, which is no demand ("in September we tried TP16").
+_TRIED = re.compile(
+    r"(?<![a-z])(?:(?:we|they|i|he|she|somebody|someone|colleagues?|team)\s(?:have\s|had\s|'ve\s)?"
+    r"(?:already\s|once\s|also\s|first\s|recently\s){0,2}(?:tried|tested|benchmarked|measured|experimented\swith))(?![a-z])"
+    r"[^,;.!?\n]{0,40}$|(?:试过|测过|测试过|跑过)[^,;。\n]{0,16}$",
+    re.IGNORECASE,
+)
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
 _AS_DP = re.compile(r"dp|data|数据", re.IGNORECASE)
 # A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
@@ -177,8 +184,11 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
             claims.leave_unread(f"{words!r} claims another speaker, and would need a relaxation; say it yourself")
             page.take(*match.span())
             continue
-        found.append(_Degree(name, claims.checked_degree(number, words), *match.span(), words))
         page.take(*match.span())
+        if _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
+            claims.leave_unread(f"{words!r} was tried before, so it is no demand")
+            continue
+        found.append(_Degree(name, claims.checked_degree(number, words), *match.span(), words))
     return found
 
 
