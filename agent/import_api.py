@@ -18,11 +18,13 @@ from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
 from ..tools.importing.caveats import (
+    all_too_long,
+    beyond_positions,
     hardware_remarks,
-    lengths,
     not_quantised,
     options_alone,
     share_of_free,
+    some_too_long,
     unread_files,
 )
 from ..tools.importing.deployment import Deployment, deployment_of
@@ -52,9 +54,9 @@ class Imported(Sparse):
     """What runs as a plan: `valid` where it keeps every rule, with the findings where not.
 
     `servers` groups of `engine` processes are started. `refused` says why the engine does not start them as they are
-    written; `remarks` what a person has to know. `not_understood` are flags that mean nothing here, values that mean
-    nothing with these, and files that were not given; `unplanned` is what the engine was told that no estimate of ours
-    knows.
+    written, or takes no request of the load; `remarks` what a person has to know. `not_understood` are flags that mean
+    nothing here, values that mean nothing with these, and files that were not given; `unplanned` is what the engine was
+    told that no estimate of ours knows.
     """
 
     plan: Plan
@@ -74,7 +76,7 @@ class Imported(Sparse):
 
     @property
     def exit_status(self) -> int:
-        """0: the deployment keeps every rule, and its engine starts it; 1: it does not."""
+        """0: the deployment keeps every rule, and its engine serves the load with it; 1: it does not."""
         return 0 if self.valid and not self.refused else 1
 
     @property
@@ -174,6 +176,8 @@ def imported(
     except InputError as error:
         why_not = str(error)
     flags = [one.flags for one in launch.commands]
+    too_long = tuple(all_too_long(launch, plan.workload, [one.field for one in assumptions]))
+    remarks = () if too_long else some_too_long(launch, plan.workload)
     return Imported(
         plan=plan,
         valid=report is not None and report.valid,
@@ -187,8 +191,8 @@ def imported(
         readings=intent.readings,
         not_understood=tuple(dict.fromkeys((*(name for one in flags for name in one.unknown), *unread_files(launch)))),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
-        refused=(*deployment.refused, *_not_quantised(intent, launch)),
-        remarks=tuple(dict.fromkeys(_remarks(plan, launch, deployment, architecture, hardware))),
+        refused=(*deployment.refused, *_not_quantised(intent, launch), *too_long),
+        remarks=tuple(dict.fromkeys((*remarks, *_remarks(plan, launch, deployment, architecture, hardware)))),
     )
 
 
@@ -206,7 +210,7 @@ def _remarks(
     plan: Plan, launch: Launch, deployment: Deployment, architecture: Architecture, named: NamedHardware | None
 ) -> Iterator[str]:
     """What a person has to know, worst first."""
-    yield from lengths(launch, plan.workload, architecture)
+    yield from beyond_positions(launch, architecture)
     yield from deployment.remarks
     yield from options_alone(launch)
     yield from share_of_free(launch)

@@ -37,7 +37,7 @@ def _title(name: str, side: Side) -> str:
     cluster = f"{count_text(side.nodes, 'node')} × {side.gpus_per_node} {side.accelerator}"
     engine = " ".join(filter(None, (" with", side.engine, side.engine_version))) if side.engine else ""
     engine += " (as the other; it names none)" if side.takes_engine else ""
-    state = "NOT started by its engine" if side.refused else "valid"
+    state = "REFUSED by its engine" if side.refused else "valid"
     state = state if side.valid else f"NOT valid ({count_text(side.errors, 'error')})"
     warned = f", {count_text(side.warnings, 'warning')}" if side.warnings else ""
     layout = f"{side.summary} of {side.model} on {cluster}, {count_text(side.gpus, 'GPU')} used{engine}"

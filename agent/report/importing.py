@@ -38,7 +38,7 @@ def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: 
 def _head(found: Imported) -> Iterator[str]:
     plan = found.plan
     engine = " ".join(filter(None, (ENGINES[found.engine].title, found.engine_version)))
-    state = "NOT valid as it runs" if not found.valid else "Does NOT start" if found.refused else "Runs"
+    state = "NOT valid as it runs" if not found.valid else "Does NOT serve" if found.refused else "Runs"
     yield (
         f"{state}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
         f"{count_text(found.servers, 'server')} of {engine}"

@@ -42,7 +42,7 @@ def test_a_flag_that_was_not_understood_costs_the_exit_status_only_under_strict(
 def test_what_the_engine_refuses_is_the_second_line_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", f"{COMMAND} -ep", *ON]) == 1
     first, second = capsys.readouterr().out.splitlines()[:2]
-    assert first.startswith("Does NOT start: TP4")
+    assert first.startswith("Does NOT serve: TP4")
     assert second.startswith("vLLM refuses it: -ep")
 
 

@@ -145,8 +145,21 @@ def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -
 def test_requests_longer_than_the_servers_take_are_told_first() -> None:
     found = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 4 --max-model-len 512", hardware="1x8:h100-sxm")
     assert found.remarks == (
-        "requests of 1,024 + 256 tokens are longer than --max-model-len 512: the engine refuses them",
+        "requests of 1,024 + 256 tokens: the engine refuses those longer than --max-model-len 512",
     )
+    assert found.exit_status == 0  # nobody stated the lengths
+
+
+@pytest.mark.parametrize("row", _CASES["too_long"], ids=lambda row: row["name"])
+def test_a_stated_load_of_which_no_request_is_taken_is_refused_with_the_length_that_it_needs(
+    row: dict[str, Any],
+) -> None:
+    hardware = row.get("hardware", "1x8:h100-sxm")
+    found = shardwright.import_plan(row["text"], hardware=hardware, workload=row["workload"])
+    assert found.refused == tuple(row.get("refused", ()))
+    assert found.exit_status == (1 if found.refused else 0)
+    assert found.remarks == tuple(row.get("remarks", ()))
+    assert found.estimate is not None
 
 
 def test_what_a_command_in_a_request_says_beside_the_split_is_not_acted_on() -> None:

@@ -71,8 +71,9 @@ class Side(Sparse):
 
     `violations` are the first of those that `errors` and `warnings` count; `not_estimated` says why there is no
     estimate. `relaxations` are those in force, what the engine brings among them. With `takes_engine` the plan names no
-    engine itself and is judged as run on the other's. Of launch commands, `refused` says that their engine does not
-    start them, and `caveats`, those first, what has to be known before the figures.
+    engine itself and is judged as run on the other's. Of launch commands, `refused` says that their engine refuses
+    them as they are written, or every request of the load, and `caveats`, those first, what has to be known before the
+    figures.
     """
 
     title: str
@@ -145,7 +146,7 @@ class Comparison(Sparse):
 
     @property
     def exit_status(self) -> Literal[0, 1]:
-        """0: both are valid, and nothing refuses to start them; 1: one of them is not."""
+        """0: both are valid, and no engine refuses one; 1: one of them is not."""
         return 0 if all(side.valid and not side.refused for side in (self.a, self.b)) else 1
 
     def figure(self, name: str) -> ComparedFigure | None:

@@ -52,7 +52,7 @@ def _one_is_priced(found: Comparison) -> bool:
 
 
 def _is_fit(side: Side) -> bool:
-    """Whether a plan is valid, is started, has figures, and holds every limit that was stated."""
+    """Whether a plan is valid, is not refused, has figures, and holds every limit that was stated."""
     return side.valid and not side.refused and side.not_estimated is None and all(limit.holds for limit in side.limits)
 
 
@@ -114,7 +114,7 @@ def _flaws(name: str, side: Side) -> Iterator[str]:
         rules = dict.fromkeys(found.rule for found in side.violations if found.severity == "error")
         yield f"{name} is not valid: {_count(side.errors, 'error')} ({', '.join(rules)})."
     if side.refused:
-        yield f"{name} is not started by its engine as it is written."
+        yield f"{name} is refused by its engine as it is written."
     if side.not_estimated is not None:
         yield f"{name} has no estimate: {side.not_estimated}."
 
@@ -193,7 +193,7 @@ def _choice(found: Comparison) -> Iterator[str]:
         other = found.a if found.better == "b" else found.b
         why = ""
         if other.valid and other.refused:
-            why = ": of the two it alone is started by its engine"
+            why = ": of the two it alone is not refused by its engine"
         elif not _is_fit(other):
             held = "is valid and holds its limits"
             why = f": of the two it alone {held}" if other.limits else ": of the two it alone is valid"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..catalog.architecture import Architecture
 from ..errors import InputError
 from ..plan.document import HardwareBlock, WorkloadBlock
+from ..plan.load import longest_stated, shortest_request
 from .flags import Flags
 from .group import OFFLINE_METHODS
 from .hardware import NamedHardware
@@ -126,16 +127,46 @@ def _spread(server: Server) -> int:
     return max(len(server.commands), flags.degree("nodes"), process.nodes or 1, parts)
 
 
-def lengths(launch: Launch, load: WorkloadBlock, architecture: Architecture) -> Iterator[str]:
-    """Lengths of requests that servers take, where the load is longer or the model has fewer positions."""
-    wanted, positions = load.input_tokens + load.output_tokens, architecture.max_position_embeddings
+def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) -> Iterator[str]:
+    """That each request of the load is longer than every stated limit; of a side that is `assumed`, one token is sure.
+
+    A load of which nobody stated a length is no reason to refuse what runs.
+    """
+    sides = {"input_tokens": load.input_tokens, "output_tokens": load.output_tokens}
+    unsure = [tokens - 1 for name, tokens in sides.items() if name in assumed]
+    limits = {limit: one.flags for one in launch.commands if (limit := _longest(one.flags)) is not None}
+    limit = max(limits, default=None)
+    if limit is not None and len(unsure) < len(sides) and shortest_request(load) - sum(unsure) > limit:
+        yield (
+            f"every request is longer than {limits[limit].written['max_tokens']} {limit:,}: {_lengths(load)}; set it "
+            f"to {sum(longest_stated(load)):,} or more"
+        )
+
+
+def _lengths(load: WorkloadBlock) -> str:
+    """How long requests are: `2,048 + 256 tokens`, `1,200 to 2,304 tokens`."""
+    shortest, longest = shortest_request(load), sum(longest_stated(load))
+    if shortest == longest:
+        return f"{load.input_tokens:,} + {load.output_tokens:,} tokens"
+    return f"{shortest:,} to {longest:,} tokens"
+
+
+def some_too_long(launch: Launch, load: WorkloadBlock) -> Iterator[str]:
+    """That requests of the load are longer than a stated limit."""
     for flags in (one.flags for one in launch.commands):
         limit = _longest(flags)
-        if limit is not None and wanted > limit:
+        if limit is not None and sum(longest_stated(load)) > limit:
             yield (
-                f"requests of {load.input_tokens:,} + {load.output_tokens:,} tokens are longer than "
-                f"{flags.written['max_tokens']} {limit:,}: the engine refuses them"
+                f"requests of {_lengths(load)}: the engine refuses those longer than {flags.written['max_tokens']} "
+                f"{limit:,}"
             )
+
+
+def beyond_positions(launch: Launch, architecture: Architecture) -> Iterator[str]:
+    """That servers are told to take requests longer than the model has positions."""
+    positions = architecture.max_position_embeddings
+    for flags in (one.flags for one in launch.commands):
+        limit = _longest(flags)
         if limit is not None and limit > positions and _CHANGES_CONFIG not in flags.unplanned:
             yield (
                 f"{flags.written['max_tokens']} {limit:,} is more than the model's {positions:,} positions "

@@ -43,6 +43,12 @@ def longest_stated(workload: WorkloadBlock) -> tuple[int, int]:
     return means if spread is None else spread.longest_stated
 
 
+def shortest_request(workload: WorkloadBlock) -> int:
+    """Tokens of the shortest request, prompt and answer together."""
+    spread = spread_of(workload)
+    return workload.input_tokens + workload.output_tokens if spread is None else spread.shortest_request
+
+
 def think_seconds(workload: WorkloadBlock) -> float:
     """What users wait on average before their next request; 0 where nothing is stated."""
     arrivals = workload.arrivals

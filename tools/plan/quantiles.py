@@ -133,6 +133,11 @@ class Independent:
         return self.input.longest + self.output.longest
 
     @property
+    def shortest_request(self) -> int:
+        """The fewest tokens of both together."""
+        return sum(self.at(0.0))
+
+    @property
     def longest_stated(self) -> tuple[int, int]:
         """The same two lengths, as far as somebody stated them."""
         return self.input.stated, self.output.stated
@@ -172,6 +177,11 @@ class Joint:
     def longest_request(self) -> int:
         """The most tokens of both together."""
         return max(map(sum, self._all))
+
+    @property
+    def shortest_request(self) -> int:
+        """The fewest tokens of both together."""
+        return min(map(sum, self.pairs))
 
     @cached_property
     def longest_stated(self) -> tuple[int, int]:
