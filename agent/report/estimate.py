@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ...tools.plan.describe import billed_text
 from ...tools.plan.device_names import devices_text
 from ..languages.say import say
 from .asked import trace_lines
@@ -277,7 +278,7 @@ def cost_text(cost: CostEstimate, used_gpus: int) -> str:
         low, high = cost.per_million_output_tokens_range
         text += f" (${figure(low)}–{figure(high)})"
     if cost.billed_gpus is not None and cost.billed_gpus > used_gpus:
-        text += f", {cost.billed_gpus} GPUs billed: nodes are rented whole"
+        text += f", {billed_text(cost.billed_gpus)}"
     return text + (f"; price: {cost.price_source}" if cost.price_source else "")
 
 

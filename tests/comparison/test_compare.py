@@ -30,7 +30,7 @@ def test_a_plan_beside_itself_is_the_same_in_every_figure() -> None:
     assert found.better == "same"
     assert found.verdict[0] == "A and B are the same deployment."
     assert found.verdict[1].startswith("Both have TPOT ")
-    assert len(found.verdict) == 2
+    assert found.verdict[2:] == ("Each uses 2 GPUs; 8 GPUs billed: nodes are rented whole.",)
 
 
 @examples(12)
@@ -107,6 +107,17 @@ def test_plans_for_different_objectives_are_not_ranked() -> None:
     assert found.objective is None
     assert found.better is None
     assert any("different objectives" in said for said in found.verdict)
+
+
+def test_gpus_that_are_billed_and_not_used_are_said_of_each_side() -> None:
+    found = compare(dense("TP4 DP1"), dense("DP2 of TP4"))
+    billed = found.figure("billed_gpus")
+    assert billed is not None and (billed.a, billed.b) == (8, 8)
+    said = [one for one in found.verdict if "billed" in one]
+    assert said == ["A uses 4 GPUs; 8 GPUs billed: nodes are rented whole."]
+    full = compare(dense("DP2 of TP4"), dense("DP4 of TP2"))
+    assert full.figure("billed_gpus") is None
+    assert not any("billed" in one for one in full.verdict)
 
 
 def test_a_card_without_a_price_is_neither_cheaper_nor_dearer() -> None:

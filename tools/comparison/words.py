@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..engines.names import ENGINES, engine_name
-from ..plan.describe import number
+from ..plan.describe import billed_text, number
 from .changes import ENGINE_DEFAULTS, OF_ENGINES
 from .result import Better, ComparedFigure, Comparison, LimitCheck, Side
 
@@ -200,7 +200,21 @@ def _choice(found: Comparison) -> Iterator[str]:
         yield f"For {found.objective}, which both were made for, {found.better.upper()} is better{why}."
 
 
+def _billed(found: Comparison) -> Iterator[str]:
+    """GPUs that a cost counts and that are not used."""
+    billed = found.figure("billed_gpus")
+    if billed is None:
+        return
+    pairs = {"A": (found.a.gpus, billed.a), "B": (found.b.gpus, billed.b)}
+    if pairs["A"] == pairs["B"]:
+        pairs = {"Each": pairs["A"]}
+    for name, (used, paid) in pairs.items():
+        if paid is not None and paid > used:
+            yield f"{name} uses {_count(used, 'GPU')}; {billed_text(int(paid))}."
+
+
 def _cautions(found: Comparison) -> Iterator[str]:
+    yield from _billed(found)
     if _one_is_priced(found):
         priced = "A" if found.a.cost_unit == "usd" else "B"
         yield f"Only {priced} has a known price: which of the two costs less is not known."

@@ -27,6 +27,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
+def billed_text(gpus: int) -> str:
+    """How many GPUs are paid for where not all of them are used, and why."""
+    return f"{gpus:,} GPUs billed: nodes are rented whole"
+
+
 def describe_phase(phase: PhaseStrategy, *, has_split_ffn: bool | None = None) -> str:
     """The degrees of one phase that are more than 1, and TP of the FFN wherever it is not attention's.
 
