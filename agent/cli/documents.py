@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
+from ...tools.files import is_there
 from ..report.safe import one_line
 from .asking import takes_load, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ...tools.plan.reader import ReadDocument
     from ...tools.validate import ValidationReport
 
+# Characters of a command line that an error shows.
+_MOST_SHOWN = 100
 DOCUMENT = click.argument("document", metavar="FILE", type=DASHED_INPUT)
 
 
@@ -28,10 +31,12 @@ def read_plan_text(path: Path) -> str:
     """The text of the document at `path`, `-` being standard input.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, or is a command line.
     """
     from ...tools.plan.reader import MAX_DOCUMENT_BYTES, read_file
 
+    if str(path) != STANDARD and not is_there(path, or_no_file=True):
+        _check_no_launch(str(path), path)
     return read_stdin(MAX_DOCUMENT_BYTES) if str(path) == STANDARD else read_file(path)
 
 
@@ -49,8 +54,25 @@ def _document(text: str, path: Path) -> ReadDocument:
 
     document = read_text(text)
     if document.raw is None:
+        _check_no_launch(text, path)
         raise InputError(f"{title_of(path)}: {'; '.join(fault.message for fault in document.faults)}")
     return document
+
+
+def _check_no_launch(text: str, path: Path) -> None:
+    """That `text`, at the place of a plan document, does not start an engine.
+
+    Raises:
+        InputError: it does.
+    """
+    from ...tools.importing.launch import is_launch
+
+    if is_launch(text):
+        source = '"COMMAND"' if text == str(path) else "-" if str(path) == STANDARD else "FILE"
+        raise InputError(
+            f"{one_line(title_of(path))[:_MOST_SHOWN]}: it starts an engine, and a plan document is expected; "
+            f"shardwright import {source} -o plan.json makes one of it"
+        )
 
 
 def title_of(path: Path) -> str:

@@ -107,6 +107,22 @@ def test_what_is_no_json_object_is_one_line_and_status_2(
     assert "standard input" in err
 
 
+@pytest.mark.parametrize("command", ["validate", "estimate", "expand", "show", "export"])
+@pytest.mark.parametrize("place", ["argument", "file", "standard input"])
+def test_what_starts_an_engine_in_place_of_a_plan_is_one_line_that_points_to_import(
+    command: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launch = "vllm serve Qwen/Qwen3-32B -tp 4"
+    (tmp_path / "launch.sh").write_text(launch)
+    stdin_of(monkeypatch, launch.encode())
+    given = {"argument": launch, "file": str(tmp_path / "launch.sh"), "standard input": "-"}[place]
+    assert run([command, given, *(("--to", "sglang") if command == "export" else ())]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "shardwright import " in err
+
+
 @pytest.mark.parametrize("command", ["estimate", "expand"])
 def test_an_object_that_is_no_plan_is_refused_with_its_first_fault(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
