@@ -225,14 +225,29 @@ def _cautions(found: Comparison) -> Iterator[str]:
     busy = [name for name, side in (("A", found.a), ("B", found.b)) if side.saturated]
     if busy:
         yield f"Under its load {' and '.join(busy)} saturates: requests queue, and percentiles grow with the run."
-    bands = {
-        side.calibration.error_band_pct
-        for side in (found.a, found.b)
-        if side.calibration is not None and side.calibration.error_band_pct is not None
-    }
+    yield from _error_band(found)
+
+
+def _error_band(found: Comparison) -> Iterator[str]:
+    """How far apart the two are per token beside how far the estimates may be off: the wider band of the two."""
+    calibrations = (found.a.calibration, found.b.calibration)
+    bands = [one.error_band_pct for one in calibrations if one is not None and one.error_band_pct is not None]
     tpot = found.figure("tpot_ms")
-    if bands and tpot is not None and tpot.ratio and abs(tpot.ratio - 1) * 100 < max(bands) and tpot.better != "same":
-        yield f"The difference per token is within the error band of the estimates ({max(bands):.0f}%)."
+    if not bands or tpot is None or not tpot.ratio or tpot.better == "same":
+        return
+    # The slower over the faster, so that it is the same whichever of the two is A.
+    gap_pct = (max(tpot.ratio, 1 / tpot.ratio) - 1) * 100
+    said = f"Per token the two differ by {_pct(gap_pct)}"
+    band = f"the error band of the estimates ({_pct(max(bands))})"
+    if gap_pct <= max(bands):
+        yield f"{said}, which is inside {band}: by that figure they cannot be told apart."
+    elif len(bands) == len(calibrations):
+        yield f"{said}, which is more than {band}."
+
+
+def _pct(share_pct: float) -> str:
+    """A share to three figures: `11.1%`, `1,250%`."""
+    return f"{share_pct:,.0f}%" if share_pct >= 100 else f"{share_pct:.3g}%"
 
 
 def faster(figure: ComparedFigure) -> str:
