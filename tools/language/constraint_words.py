@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,19 @@ def read_constraints(page: Page, claims: Claims) -> None:
     if found:
         kept = merged_constraints(tuple(found))
         claims.claim("constraints", kept, "; ".join(one.words for one in kept))
+
+
+def rule_out(claims: Claims, words: Mapping[tuple[str, str], str]) -> None:
+    """Claim that degrees, by phase ("both" or one) and name, stay 1, beside the constraints that were read."""
+    found = tuple(
+        DegreeConstraint.model_validate(
+            {"kind": "degree", "value": {"name": name, "relation": "forbidden"}, "words": said}
+            | ({} if phase == "both" else {"phase": phase})
+        )
+        for (phase, name), said in words.items()
+    )
+    kept = merged_constraints((*claims.values.get("constraints", ()), *found))
+    claims.replace("constraints", kept, "; ".join(one.words for one in kept))
 
 
 def settle_constraints(claims: Claims) -> None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
+from .constraint_words import rule_out
 from .gated import Gated
 from .page import BARRIER, Page
 from .quantities import read_number
@@ -109,6 +110,8 @@ _TRIED = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
+# Of which "pp=1" by itself only says that there is none: the other degrees stay open.
+_RULED_OUT_BY_ONE = ("pp", "ep", "sp")
 _AS_DP = re.compile(r"dp|data|数据", re.IGNORECASE)
 # A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
 _STRATEGY_LINE = re.compile(
@@ -139,7 +142,11 @@ def read_strategy(page: Page, claims: Claims) -> None:
     if (compared := _compared(page, degrees)) is not None:
         claims.leave_unread(f"{compared!r}: strategies to compare; all strategies are ranked, so none of them is fixed")
         return
-    for phase, stated in _by_phase(page, degrees).items():
+    by_phase = _by_phase(page, degrees)
+    if degrees and all(one.value == 1 and one.name in _RULED_OUT_BY_ONE for one in degrees):
+        rule_out(claims, {(phase, one.name): one.words for phase, ones in by_phase.items() for one in ones})
+        return
+    for phase, stated in by_phase.items():
         for degree in _with_attention_dp(page, claims, stated):
             name = "replicas" if degree.name == "dp" and phase != "both" else degree.name
             _claim_degree(claims, phase, name, degree.value, degree.words)
