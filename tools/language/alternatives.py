@@ -202,7 +202,11 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
         elif len(between) <= _MOST_BETWEEN and (
             _OR.search(between)
             or listed[place]
-            or (_EITHER.search(text) and (_JOINED.match(between) or "\n" not in between))
+            or (
+                _EITHER.search(text)
+                and (_JOINED.match(between) or "\n" not in between)
+                and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
+            )
         ):
             meant.append(name)
             is_choice = True

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from .claims import Claims
-from .load_lexicon import OF_READ_MATTER, POPULATION, ROLE, TOGETHER, WORK, WRITING
+from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, POPULATION, ROLE, TOGETHER, WORK, WRITING
 from .page import Page
 from .quantities import Quantity, find_quantities
 
@@ -72,6 +72,17 @@ def counts_work(page: Page, quantity: Quantity) -> bool:
     """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
     work = WORK.match(page.text, quantity.end) if quantity.unit == "count" else None
     return work is not None and not TOGETHER.match(page.text[work.end() :].lstrip())
+
+
+def is_logged(page: Page, quantity: Quantity) -> bool:
+    """Whether a number says how many requests a log holds, and so neither how many come nor how long they are."""
+    counts = quantity.unit == "requests" or counts_calls(page, quantity)
+    return counts and LOGGED.search(page.text[max(0, quantity.start - 40) : quantity.start]) is not None
+
+
+def counts_calls(page: Page, quantity: Quantity) -> bool:
+    """Whether a noun of its own says that a number counts what comes in ("2.1M calls") and so is no length."""
+    return quantity.unit == "count" and CALLS.match(page.text, quantity.end) is not None
 
 
 def is_of_tokens(page: Page, quantity: Quantity) -> bool:

@@ -180,6 +180,20 @@ WORK = re.compile(
     r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
     re.IGNORECASE,
 )
+CALLS = re.compile(
+    r" (?:(?:api|chat|user|customer|logged) )?(?:calls|requests|queries|messages|chats|turns|sessions|"
+    r"days|weeks|months|hours)(?![a-z])(?!\s?[:=|]?\s?\d)|"
+    r"\s?[个次条](?:请求|调用|消息|会话|对话)",
+    re.IGNORECASE,
+)
+"""Behind a number: it counts what comes in, or time, and is no length."""
+LOGGED = re.compile(
+    r"(?<![a-z])(?:logs?|traces?|traffic|history|records)\s?\([^()\n]{0,20}$|日志\s?\([^()\n]{0,8}$", re.IGNORECASE
+)
+"""Before a number of requests: so many were recorded, at whatever time."""
+_BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[\d,.]*k?(?:\stokens)?"
+# "60% near 1k, 40% near 8k": no one length is the usual one.
+BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+", needs="%")
 TOGETHER = re.compile(
     rf"(?<![a-z])(?:{_TOGETHER}|parallel|active|online|live|open)(?![a-z])|并发|同时|一起|在线|在[飞途]|路",
     re.IGNORECASE,

@@ -16,9 +16,11 @@ from .claims import Claims
 from .length_percentiles import claim_percentiles
 from .load_context import (
     Statement,
+    counts_calls,
     counts_work,
     is_about_reading,
     is_listed,
+    is_logged,
     is_of_tokens,
     with_shares_of_people,
     without_populations,
@@ -81,6 +83,10 @@ def read_load(page: Page, claims: Claims) -> None:
     for match in page.search(lex.EXPERT_IMBALANCE):
         factor = next(filter(None, match.groups()))
         claims.claim("expert_imbalance", float(factor), page.take(*match.span()))
+    for match in page.search(lex.BINS):
+        claims.leave_unread(
+            f"{page.take(*match.span())!r} is a spread of lengths; say the mean, or give a file of them"
+        )
     statements: list[Statement] = []
     for quantity in find_quantities(page.text):
         if quantity.unit == "requests/s" and not is_of_tokens(page, quantity):
@@ -161,7 +167,7 @@ def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool
 def _pair_up(page: Page) -> _Load:
     words = list(page.search(lex.ROLE.of(page.text)))  # "at any one moment": no number of its own
     figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
-    quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q))
+    quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q) and not is_logged(page, q))
     slashes = {
         first: second
         for first, second in pairwise(quantities)
@@ -174,7 +180,8 @@ def _pair_up(page: Page) -> _Load:
     in_pair = {*slashes, *slashes.values()}
 
     def accepts(role: str, quantity: Quantity) -> bool:
-        return _accepts(role, quantity) and (role in lex.LENGTHS or quantity not in in_pair)
+        fits = not counts_calls(page, quantity) if role in lex.LENGTHS else quantity not in in_pair
+        return fits and _accepts(role, quantity)
 
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
     things = [m.span() for q in figures if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))]

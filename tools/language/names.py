@@ -60,7 +60,7 @@ _NICKNAME = Gated(
     "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
 )
 _FORMER = re.compile(
-    r"(?:(?:moving|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
+    r"(?:(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
     r"previous(?:ly)?(?:\s(?:on|used|had|ran))?|formerly|(?:better|faster|cheaper|slower|quality)\sthan|compar(?:ed|able|ing)\s(?:to|with)|"
     r"(?:close|similar|equal)\sto|unlike|(?:以前|之前|原来|原先)(?:都|一直)?(?:使?用|是)?(?:的是|的)?|相比|不如|"
     r"(?<![a-z])not|rather\sthan|instead\sof|而?不是|而非)"
@@ -111,7 +111,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     mentions: list[model_mentions.Mention] = []
     given_up: set[str] = set()  # names of no model of the catalogue that others take the place of
     for mention in map(_without_bracket, model_mentions.mentions(page.text)):
-        is_meant = not page.is_negated(mention.start, mention.end) and not _is_former(page, mention.start)
+        is_meant = not page.is_negated(mention.start, mention.end) and not is_former(page, mention.start)
         page.take(mention.start, mention.end, mark=MODEL)
         if is_meant:
             mentions.append(mention)
@@ -181,7 +181,7 @@ def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -
     return other.entry is not None and said < more and not is_whole
 
 
-def _is_former(page: Page, start: int) -> bool:
+def is_former(page: Page, start: int) -> bool:
     """Whether a name is what was there before, or what something is compared with ("moving from 8 A100s to ...")."""
     return _FORMER.search(page.original[max(0, start - 60) : start]) is not None
 
@@ -284,7 +284,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             continue
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
-        if page.is_negated(mention.start, mention.end) or _is_former(page, mention.start):
+        if page.is_negated(mention.start, mention.end) or is_former(page, mention.start):
             _take_counted(page, mention.start, mention.end)
             continue
         if _PLACE_BEFORE.search(page.original[max(0, mention.start - 24) : mention.start]):

@@ -53,6 +53,19 @@ _KEPT_FREE = re.compile(
     r"(?:must|should|shall|ha[sv]e?\sto|needs?\sto)\s(?:stay|remain|be\s(?:kept|left))|stays?\s(?:free|idle|empty)",
     re.IGNORECASE,
 )
+# "MTP is somebody's experiment and should be left out", "leave out speculation"; "_" is what is refused.
+_LEFT_OUT = re.compile(
+    r"(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<!don't\s)(?<![a-z])"
+    r"(?:(?:leav(?:e|ing)|keep(?:ing)?)\s(?:(?:the|any)\s)?_\sout(?![a-z])|"
+    r"(?:leav(?:e|ing)\sout|exclud(?:e|ing)|omit(?:ting)?|ignor(?:e|ing)|disregard(?:ing)?)\s(?:(?:the|any)\s)?_|"
+    r"_.*(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<![a-z])(?:(?:left|kept)\sout|excluded|omitted|ignored|disregarded|out\sof\sscope|"
+    r"not\s(?:be\s)?(?:part\sof|in\sscope|included|considered|counted|planned))(?![a-z])|_[^不]*(?:不(?:用|要|必|需要?)?(?:考虑|计入|纳入)|排除))",
+    re.IGNORECASE,
+)
+_OTHER_CLAUSE = re.compile(
+    r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
+    re.IGNORECASE,
+)
 _SERVED = re.compile(
     r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
 )
@@ -92,8 +105,10 @@ _FORMER = re.compile(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
     re.IGNORECASE,
 )
-# "Background you may skip: ...", "This isn't about the 70B, which ...": to the end of the sentence.
+# "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
+# end of the sentence.
 _ASIDE = re.compile(
+    r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
     r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
     r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
@@ -152,13 +167,27 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]
-        sentence = next((one.group() for one in _SENTENCE.finditer(page.text) if one.end() > match.start()), "")
+        left, sentence = next(
+            ((one.start(), one.group()) for one in _SENTENCE.finditer(page.text) if one.end() > match.start()), (0, "")
+        )
         busy = _BUSY.search(before[-30:])
         is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))
         is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
         of_others = name == "training" and _SERVING.search(page.original) and not _WISHED.search(match.group())
         said_of_others = is_kept or of_others or (busy and not is_used)
+        if _is_left_out(page, *match.span()):
+            words = page.original[left : left + len(sentence)].strip()
+            claims.reading(f"{words[:300]!r} asks to leave {name} out, and no plan has it")
+            page.take(*match.span())
+            continue
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue
         raise claims.refusal(f"not planned by this tool: {name} ({match.group().strip()!r}); leave it out")
+
+
+def _is_left_out(page: Page, start: int, end: int) -> bool:
+    """Whether the clause of the words at this span asks to leave them out of what is planned."""
+    before = _OTHER_CLAUSE.split(page.text[max(0, start - 80) : start])[-1]
+    behind = _OTHER_CLAUSE.split(page.text[end : end + 160], maxsplit=1)[0]
+    return _LEFT_OUT.search(f"{before}_{behind}") is not None

@@ -10,6 +10,7 @@ from .alternatives import Named, settle
 from .claims import Claims
 from .constraint_words import merged_constraints
 from .gated import Gated
+from .names import is_former
 from .page import Page
 from .quantities import find_quantities
 from .reserved_words import cues
@@ -76,7 +77,7 @@ def read_engine(page: Page, claims: Claims) -> None:
     versions: dict[int, str | None] = {}
     for match in page.search(_ENGINE):
         start, end, version = _with_version(page, match)
-        is_meant = not page.is_negated(*match.span())
+        is_meant = not page.is_negated(*match.span()) and not is_former(page, start)
         page.take(start, end)
         if is_meant:
             names.append(Named(start, end, known_engine(match.group()) or FRONT))
