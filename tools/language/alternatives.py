@@ -26,7 +26,7 @@ CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
-    r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
+    r"[改换][成为用到]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
 )
 # Between two names, or about them: any of them will do.
 _OR = re.compile(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
@@ -52,16 +52,24 @@ _TAKEN_BACK = re.compile(
 )
 _N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
-# "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four".
+# What somebody wrote before: it counts for nothing where it is taken back behind it.
+WROTE = (
+    r"(?<![a-z])(?:(?:i|we)(?:\s(?:had|first))?|(?:my|our|the)\s(?:first|last|previous|earlier|old)\s(?:e-?mail|message|ticket|request|note|form|draft))"
+    r"\s(?:wrote|said|stated|gave|put|had\s(?:down\s)?(?=\d))(?![a-z])"
+)
+# "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four";
+# "I wrote 200, it's 120".
 _CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
-    rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
+    rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|(?P<since>no\slonger)|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
     rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
-    rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?",
-    needs="not|不是|并非|instead|rather|from|从|由",
+    rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?|"
+    rf"(?P<wrote>{WROTE}[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:but\s|and\s)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
+    rf"(?:now\s|only\s|really\s)?(?P<j>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))",
+    needs="not|longer|wrote|said|stated|gave|put|had|不是|并非|instead|rather|from|从|由",
 )
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
@@ -98,7 +106,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         old, new = _old_and_new(match)
         notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
-        return f"{match['mid'] or ''}{new}{match['tail'] or ''}{noun}"
+        now = "now " if match["since"] else ""  # it holds against what is said elsewhere
+        return f"{match['mid'] or match['wrote'] or ''}{now}{new}{match['tail'] or match['what'] or ''}{noun}"
 
     text = _CHANGED.sub(changed, text)
     standing: dict[int, Quantity] = {}
@@ -142,7 +151,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
 
 def _old_and_new(match: re.Match[str]) -> tuple[str, str]:
     """The two figures of a match of `_CHANGED`."""
-    old, new = (next(filter(None, map(match.group, names)), "") for names in ("aceg", "bdfh"))
+    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegi", "bdfhj"))
     return old, new
 
 

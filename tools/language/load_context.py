@@ -22,6 +22,9 @@ _SPEED = re.compile(
     r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
     re.IGNORECASE,
 )
+_IN_WORK = re.compile(
+    r"\s*(?:(?:are|is|being|in\s(?:work|progress)|worked\son|processed|handled|read|open)\s){0,3}", re.IGNORECASE
+)
 _TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
 
 
@@ -71,7 +74,7 @@ def is_about_reading(page: Page, word: re.Match[str]) -> bool:
 def counts_work(page: Page, quantity: Quantity) -> bool:
     """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
     work = WORK.match(page.text, quantity.end) if quantity.unit == "count" else None
-    return work is not None and not TOGETHER.match(page.text[work.end() :].lstrip())
+    return work is not None and not TOGETHER.match(_IN_WORK.sub("", page.text[work.end() :], count=1))
 
 
 def is_logged(page: Page, quantity: Quantity) -> bool:

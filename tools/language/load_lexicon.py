@@ -223,6 +223,7 @@ ONE_AT_A_TIME = re.compile(
     re.IGNORECASE,
 )
 CALENDAR = re.compile(
+    r"(?<![\d.,])[0-3]?\d(?:st|nd|rd|th)?\s(?:of\s)?(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}(?![a-z])|"
     r"24\s?/\s?7|(?<!\d)365(?!\d)|(?<![\d\-/.])(?:19|20)\d\d([\-/.])(?:0?[1-9]|1[0-2])\1(?:[0-2]?\d|3[01])(?![\d\-/.])|"
     r"(?:19|20)\d\d年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]"
 )

@@ -61,7 +61,7 @@ _FILLER = re.compile(
     r"can|may|stays?|staying|keep|kept|keeping|target|targets|limit|limits|limited|max|maximum|min|minimum|lengths?|sizes?|"
     r"long|short|average|avg|mean|median|typical|typically|usually|tokens?|toks?|latency|time|budget|we|have|has|having|"
     r"need|needs|want|wants|expect|expected|i|it|that|s|on|in|all|by|or|sla|slo|set|equal|equals|only|just|number|count|"
-    r"degree|level|rate|comes?|arrives?|ms|low|lower|as|worst|case|better|ideally|please|one|both|them|their|our|my|its|"
+    r"degree|level|rate|comes?|arrives?|ms|low|lower|as|worst|case|better|ideally|please|one|both|them|their|our|my|its|now|"
     r"precision|format|quantized|quantised|stored|hold|held)\b"
     r"|大约|大概|左右|不超过|小于|低于|控制|以内|之内|以下|长度|平均|最多|最大|至多|至少|不高于|不大于|不能|超过|限制|目标|上限|保证|保持|延迟|"
     r"时延|时间|不得|大于|不低于|达到|词元|[为是约在要须需应的每个到达数量度内设置希望求请均用]|[\s=:<>≤≥~\-'\"`*_|\[\]{}\ue003]",

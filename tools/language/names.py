@@ -41,7 +41,7 @@ _MEMORY_AFTER = re.compile(
     r"(?:hbm\w{0,2}|vram|memory|version|variant|model|ones?|each|版本?|显存)?\s?[)\]]|"
     rf"(?:s(?![a-z]))?(?:\s(?:cards?|gpus?)(?![a-z]))?,?\s(?:with|at|of|having)\s(?P<size2>\d{{2,3}})[\s\-]?{_GB}"
     r"(?:\s(?:of\s)?(?:hbm\w{0,2}|vram|memory|ram))?(?:\s(?:each|apiece|per\s(?:card|gpu)))?|"
-    rf"(?:s(?![a-z]))?,\s(?:the\s)?(?P<size3>\d{{2,3}})[\s\-]?{_GB}\s(?:each|apiece|version|variant|model|ones?|cards?|vram|hbm\w{{0,2}}|of\s(?:memory|vram|hbm))|"
+    rf"(?:s(?![a-z]))?,\s(?:the\s)?(?P<size3>\d{{2,3}})[\s\-]?{_GB}\s(?:(?P<bus>pcie|sxm)\s(?=version|variant|model|ones?|cards?))?(?:each|apiece|version|variant|model|ones?|cards?|vram|hbm\w{{0,2}}|of\s(?:memory|vram|hbm))|"
     r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])",
     re.IGNORECASE,
 )
@@ -246,13 +246,14 @@ def _with_memory(
     found = after or before
     if found is None:
         return mention.start, mention.end, accelerator
-    size = next(value for key, value in found.groupdict().items() if value and key != "times")
+    size = next(value for key, value in found.groupdict().items() if value and key.startswith("size"))
+    bus = f" {found['bus']}" if after and after["bus"] else ""
     start = mention.start - (len(before.group()) if before else 0)
     end = after.end() if after else mention.end
     if after and after["times"] and not mention.gpus_per_node:
         end = mention.end  # "A100 (8x 40GB)": the count is still to be read
     try:
-        return start, end, hardware.find_accelerator(f"{hardware.singular(mention.words)} {size}GB")
+        return start, end, hardware.find_accelerator(f"{hardware.singular(mention.words)}{bus} {size}GB")
     except InputError as error:
         if after and after["size4"]:  # "V100-16 nodes": a number without a unit is a size only where the family has it
             return mention.start, mention.end, accelerator

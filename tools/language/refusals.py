@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..catalog import hardware
+from .alternatives import WROTE
 from .claims import Claims
 from .gated import Gated
 from .page import Page
@@ -101,6 +102,14 @@ _OVERRULING = re.compile(
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
     re.IGNORECASE,
 )
+# "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
+_WITHDRAWN = re.compile(
+    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
+    r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
+    r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
+    r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
+    re.IGNORECASE,
+)
 _FORMER = re.compile(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
     re.IGNORECASE,
@@ -128,7 +137,7 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
 
 def set_aside_former(page: Page, claims: Claims) -> None:
     """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
-    for match in page.search(_FORMER):
+    for match in (*page.search(_FORMER), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
     for match in page.search(_ASIDE):
         cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
