@@ -58,7 +58,7 @@ WROTE = (
     r"\s(?:wrote|said|stated|gave|put|had\s(?:down\s)?(?=\d))(?![a-z])"
 )
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four";
-# "I wrote 200, it's 120".
+# "I wrote 200, it's 120"; "Tim guessed 200, then we counted and it's 120".
 _CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|(?P<since>no\slonger)|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
@@ -67,9 +67,9 @@ _CHANGED = Gated(
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?|"
-    rf"(?P<wrote>{WROTE}[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:but\s|and\s)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
+    rf"(?P<wrote>(?:{WROTE}|(?<=[a-z]\s)(?:said|guessed|estimated|claimed)(?![a-z]))[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:(?:but|and|then)\s(?:[^\d.,;:\n]{{1,50}}?\s)?)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
     rf"(?:now\s|only\s|really\s)?(?P<j>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))",
-    needs="not|longer|wrote|said|stated|gave|put|had|不是|并非|instead|rather|from|从|由",
+    needs="not|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
 )
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
