@@ -181,12 +181,13 @@ def _row(output: Output, client: Client, served: Served, assumptions: list[str])
     if model is None:
         raise output.refuse("it does not say which model it ran: --model")
     gpus = served.nodes * served.gpus_per_node
-    degrees = {name: _degree(output, name, getattr(served, name)) for name in _DEGREES}
-    if degrees["tp"] is None and gpus == 1:
-        degrees["tp"] = 1
-    if degrees["tp"] is None:
+    counts = {name: _degree(output, name, getattr(served, name)) for name in _DEGREES}
+    if counts["tp"] is None and gpus == 1:
+        counts["tp"] = 1
+    if counts["tp"] is None:
         raise output.refuse(f"it does not say how the model was cut over {gpus} GPUs: --tp (--pp, --ep, --dp)")
     engine = served.engine or _engine(output, client)
+    degrees = {name: None if count is None else Degree(count, count) for name, count in counts.items()}
     return MeasuredRow(
         line=1,
         id="own",
@@ -199,7 +200,10 @@ def _row(output: Output, client: Client, served: Served, assumptions: list[str])
         kv_cache=served.kv_cache or "",
         gpu=served.accelerator,
         gpus=gpus,
-        **{name: None if count is None else Degree(count, count) for name, count in degrees.items()},
+        tp=degrees["tp"],
+        pp=degrees["pp"],
+        ep=degrees["ep"],
+        dp=degrees["dp"],
         disaggregated=False,
         input_tokens=1,
         output_tokens=1,
