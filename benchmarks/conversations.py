@@ -20,7 +20,7 @@ from ..tools.fidelity.degrees import Refused
 from ..tools.fidelity.predict import Predictor
 from ..tools.fidelity.score import family_of, group_of
 from ..tools.fidelity.scores import error_pct
-from ..tools.fidelity.situation import situation_of
+from ..tools.fidelity.situation import Situation, situation_of
 from ..tools.fidelity.table import MeasuredRow, read_table_file
 from ..tools.performance.serving.load import TAIL, Lengths
 from ..tools.performance.serving_estimate import serve
@@ -28,33 +28,29 @@ from ..tools.performance.serving_estimate import serve
 Errors = dict[tuple[str, ...], float]
 
 
-def errors(rows: Iterable[MeasuredRow], *, by_means: bool = False) -> Errors:
+def errors(rows: Iterable[tuple[MeasuredRow, Situation]]) -> Errors:
     """Median of the absolute errors of a family and deployment, percent of what was measured."""
     model, found = Predictor(serve), defaultdict[tuple[str, ...], list[float]](list)
-    for row in rows:
-        situation, family = situation_of(row), family_of(row)
-        if family is None or isinstance(situation, Refused):
-            continue
-        if by_means:
-            longest = situation.lengths
-            means = (max(1, round(tokens / TAIL)) for tokens in (longest.input_tokens, longest.output_tokens))
-            situation = replace(situation, lengths=Lengths(next(means), next(means)))
-        predicted = model(situation)
-        if not isinstance(predicted, Refused):
+    for row, situation in rows:
+        family, predicted = family_of(row), model(situation)
+        if family is not None and not isinstance(predicted, Refused):
             deployment = (family, row.framework, row.framework_version, *group_of(row))
             found[deployment].append(abs(error_pct(predicted, row.value)))
     return {deployment: statistics.median(each) for deployment, each in found.items()}
 
 
+def by_means(lengths: Lengths) -> Lengths:
+    """Every request of conversations as long as the mean."""
+    return Lengths(max(1, round(lengths.input_tokens / TAIL)), max(1, round(lengths.output_tokens / TAIL)))
+
+
 def main(tables: Iterable[Path]) -> None:
     """Print the table."""
-    rows = [row for table in tables for row in read_table_file(table)]
-    spread, fixed = list[MeasuredRow](), list[MeasuredRow]()
-    for row in rows:
-        situation = situation_of(row)
-        if not isinstance(situation, Refused):
-            (spread if situation.lengths.tailed else fixed).append(row)
-    sets = errors(spread), errors(spread, by_means=True), errors(fixed)
+    found = ((row, situation_of(row)) for table in tables for row in read_table_file(table))
+    rows = [(row, situation) for row, situation in found if not isinstance(situation, Refused)]
+    spread = [(row, one) for row, one in rows if one.lengths.tailed]
+    means = [(row, replace(one, lengths=by_means(one.lengths))) for row, one in spread]
+    sets = errors(spread), errors(means), errors((row, one) for row, one in rows if not one.lengths.tailed)
     print("median error (%) over deployments:       count        spread     the means fixed lengths")
     for family in sorted({deployment[0] for deployment in sets[0]}):
         every = [one for one in sets[0] if one[0] == family]
@@ -62,7 +58,7 @@ def main(tables: Iterable[Path]) -> None:
         for name, chosen in (("all", every), ("with both kinds of rows", both)):
             if chosen:
                 known = sets if chosen is both else sets[:2]
-                shown = [f"{statistics.median(found[one] for one in chosen):13.1f}" for found in known]
+                shown = [f"{statistics.median(errors_of[one] for one in chosen):13.1f}" for errors_of in known]
                 print(f"{family:11} {name:24} {len(chosen):4}", *shown)
 
 

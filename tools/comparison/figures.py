@@ -36,8 +36,11 @@ def figures(first: Judged, second: Judged) -> Iterator[ComparedFigure]:
     for name, (title, unit, more_is_better) in _FIGURES.items():
         if a.get(name) is not None or b.get(name) is not None:
             yield _compared(name, title, unit, (a.get(name), b.get(name)), more_is_better=more_is_better)
-    yield from _billed(first, second)
     costs = [None if one.estimate is None else one.estimate.cost for one in (first, second)]
+    billed_a, billed_b = (None if cost is None else cost.billed_gpus for cost in costs)
+    # Shown where a cost counts GPUs that are not used.
+    if (billed_a or 0) > first.side.gpus or (billed_b or 0) > second.side.gpus:
+        yield _compared("billed_gpus", "GPUs billed", "GPUs", (billed_a, billed_b), more_is_better=False)
     units = {cost.unit for cost in costs if cost is not None}
     # Money and GPU-seconds are no figures of one kind.
     if len(units) == 1:
@@ -45,14 +48,6 @@ def figures(first: Judged, second: Judged) -> Iterator[ComparedFigure]:
         left, right = (None if cost is None else cost.per_million_output_tokens for cost in costs)
         title = "cost of a million output tokens"
         yield _compared("cost_per_million_output_tokens", title, unit, (left, right), more_is_better=False)
-
-
-def _billed(first: Judged, second: Judged) -> Iterator[ComparedFigure]:
-    """The GPUs that the cost of each counts, where it counts some that are not used."""
-    costs = [None if one.estimate is None else one.estimate.cost for one in (first, second)]
-    a, b = (None if cost is None else cost.billed_gpus for cost in costs)
-    if (a or 0) > first.side.gpus or (b or 0) > second.side.gpus:
-        yield _compared("billed_gpus", "GPUs billed", "GPUs", (a, b), more_is_better=False)
 
 
 def _named_figures(found: PerformanceEstimate | None) -> Iterator[tuple[str, float | None]]:

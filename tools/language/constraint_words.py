@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
-from .reserved_words import cues, read_reserved, settle_on_each_node
+from .reserved_words import cues, is_beyond, read_reserved, settle_on_each_node
 from .said import StatedStrategy
 from .standing import standing_of
 
@@ -110,23 +110,33 @@ def read_constraints(page: Page, claims: Claims) -> None:
 
 def rule_out(claims: Claims, words: Mapping[tuple[str, str], str]) -> None:
     """Claim that degrees, by phase ("both" or one) and name, stay 1, beside the constraints that were read."""
-    found = tuple(
+    found = (
         DegreeConstraint.model_validate(
             {"kind": "degree", "value": {"name": name, "relation": "forbidden"}, "words": said}
             | ({} if phase == "both" else {"phase": phase})
         )
         for (phase, name), said in words.items()
     )
-    kept = merged_constraints((*claims.values.get("constraints", ()), *found))
-    claims.replace("constraints", kept, "; ".join(one.words for one in kept))
+    add_constraints(claims, found)
+
+
+def add_constraints(claims: Claims, found: Iterable[Constraint]) -> None:
+    """Claim more constraints beside those that were claimed."""
+    if more := tuple(found):
+        kept = merged_constraints(claims.values.get("constraints", ()), more)
+        claims.replace("constraints", kept, "; ".join(one.words for one in kept))
 
 
 def settle_constraints(claims: Claims) -> None:
-    """Claim the constraints that need the nodes counted, beside those that were read."""
-    found = tuple(settle_on_each_node(claims))
-    if found:
-        kept = merged_constraints((*claims.values.get("constraints", ()), *found))
-        claims.replace("constraints", kept, "; ".join(one.words for one in kept))
+    """Settle the constraints that need the nodes counted: how many replicas on each, and which node is none of them."""
+    beyond = [one for one in claims.values.get("constraints", ()) if is_beyond(one, claims.values.get("nodes", 0))]
+    for one in beyond:
+        claims.reading(f"{one.words!r} is said of one more than the nodes that are counted")
+    if beyond:
+        left = [one for one in claims.values["constraints"] if one not in beyond]
+        claims.drop("constraints")
+        add_constraints(claims, left)
+    add_constraints(claims, settle_on_each_node(claims))
 
 
 # Asked for, or left to whoever plans: nothing is demanded.

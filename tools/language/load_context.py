@@ -34,8 +34,7 @@ _OF_PEOPLE = re.compile(
     re.IGNORECASE,
 )
 
-
-_OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")
+_OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,6 @@ _PART_OF_IT = Gated(
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{_NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
     needs="of|其中|hold|keep|set|put|leav|left|held|kept|must|sh|ha|need|stay|remain|are|is|were|will",
 )
-_NODES_BEFORE = re.compile(
-    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?x?\s?(?:[^\s,.;]{{1,12}}\s){{0,3}}(?:{_NODE}|{BOX}++s?)(?![a-z])",
-    re.IGNORECASE,
-)
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
 
@@ -238,6 +234,14 @@ def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
     yield ReplicasConstraint(kind="replicas", value=each * nodes, phase=None, words=words)
 
 
+def is_beyond(constraint: Constraint, nodes: int) -> bool:
+    """Whether what is kept back is the node after those that were counted: "two nodes (the third is on loan)"."""
+    if not isinstance(constraint, ReservedConstraint) or constraint.kind != "reserved_nodes":
+        return False
+    part = _PART_OF_IT.search(constraint.words)
+    return part is not None and part["o"] in _ORDINALS and 0 < nodes == _ORDINALS.index(part["o"])
+
+
 def _replicas(page: Page) -> Iterator[Constraint]:
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
         for match in _REPLICAS.finditer(sentence):
@@ -265,9 +269,6 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         found = _KEYED.search(sentence) or (None if is_bare else _counted_away(sentence))
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
-        elif found is None and bare is not None and _is_beyond(bare["o"], page.text[: start + bare.start()]):
-            words = page.take(start + bare.start(), start + bare.end())
-            claims.reading(f"{words!r} is one more than the nodes that are counted")
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
             yield part
         elif found is not None and not found["node"] and _OF_EACH_NODE.search(sentence):
@@ -280,12 +281,6 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
-
-
-def _is_beyond(ordinal: str | None, before: str) -> bool:
-    """Whether a node by its place is none of those counted before: "two nodes (the third one is on loan)"."""
-    counts = [read_whole(one["n"]) for one in _NODES_BEFORE.finditer(before)]
-    return ordinal in _ORDINALS and bool(counts) and counts[-1] == _ORDINALS.index(str(ordinal))
 
 
 def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:

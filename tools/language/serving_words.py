@@ -8,7 +8,7 @@ from ..engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
 from ..plan.constraints import BudgetConstraint, chosen_kinds
 from .alternatives import Named, settle
 from .claims import Claims
-from .constraint_words import merged_constraints
+from .constraint_words import add_constraints
 from .gated import Gated
 from .names import is_former
 from .page import Page
@@ -156,6 +156,4 @@ def read_price(page: Page, claims: Claims) -> None:
 
 
 def _claim_budget(claims: Claims, usd: float, words: str) -> None:
-    before = claims.values.get("constraints", ())
-    kept = merged_constraints(before, (BudgetConstraint(kind="usd_per_hour", value=usd, words=words),))
-    claims.replace("constraints", kept, "; ".join(one.words for one in kept))
+    add_constraints(claims, [BudgetConstraint(kind="usd_per_hour", value=usd, words=words)])
