@@ -77,14 +77,27 @@ def test_the_longest_turn_must_fit_and_the_mean_is_the_stated_one(layout_of: Lay
     assert (lengths.input_tokens, lengths.longest_input, lengths.longest_request) == (4000, 5800, 6100)
 
 
-def test_phases_apart_count_on_nothing_and_say_so(layout_of: LayoutOf) -> None:
+def apart(layout_of: LayoutOf, **fields: Any) -> LoadedLayout:
     side = {"tp": 1, "tp_ffn": 1, "replicas": 2}
-    apart = layout_of("llama-3.1-8b", side, decode=side, dp=2, input_tokens=4000, output_tokens=300, concurrency=16)
-    shared = loaded(apart, prefixes={"system_tokens": 1600})
-    assert planned_run(shared).times == planned_run(apart).times
-    found = estimate_layout(shared)
-    assert found.load.prefix_cache is None
-    assert any("nothing is counted on here: prefix caches are simulated where" in note for note in found.notes)
+    return layout_of("llama-3.1-8b", side, decode=side, dp=2, input_tokens=4000, output_tokens=300, **fields)
+
+
+def test_where_phases_are_apart_prompts_find_what_prefill_computed_and_answers_are_computed_again(
+    layout_of: LayoutOf,
+) -> None:
+    cold = apart(layout_of, request_rate=3.0)
+    shared, given = loaded(cold, prefixes={"system_tokens": 1600}), loaded(cold, prefix_cache_hit_rate=0.4)
+    assert hit_share(shared) == pytest.approx(0.4, abs=0.01)
+    assert planned_run(shared).times.ttft.mean == pytest.approx(planned_run(given).times.ttft.mean, rel=0.05)
+    sticky = loaded(cold, prefixes={**CHATS, "routing": "sticky"})
+    # Prompts of 2,200 to 5,800 tokens: each finds the one before it in whole blocks, the first the system prompt.
+    prompts = (2200, 3100, 4000, 4900, 5800)
+    found = 1600 + sum(tokens // 16 * 16 for tokens in prompts[:-1])
+    assert hit_share(sticky) == pytest.approx(found / sum(prompts), rel=0.01)
+    estimate = estimate_layout(sticky)
+    assert estimate.load.prefix_cache is not None
+    assert estimate.load.prefix_cache.source.endswith("; requests dealt sticky, as stated")
+    assert any("prefix caches are those of the prefill replicas" in note for note in estimate.notes)
 
 
 def test_more_users_than_are_simulated_wait_in_line_and_who_thinks_is_refused(layout_of: LayoutOf) -> None:

@@ -110,6 +110,16 @@ def cache_tokens(layout: LoadedLayout) -> int:
     return max(0, math.floor(least))
 
 
+def prefill_cache_tokens(layout: LoadedLayout) -> int:
+    """Tokens of prompts that one attention group's cache holds on replicas that only prefill."""
+    setting, least = layout.setting, _MOST_TOKENS
+    for replica, kinds in layout_terms(layout):
+        for terms in kinds if replica.prefill is not None else ():
+            if terms.prefill_request > 0.0:
+                least = min(least, float(room_bytes(setting, terms) * setting.prompt_tokens / terms.prefill_request))
+    return max(0, math.floor(least))
+
+
 def held_requests(layout: LoadedLayout) -> int | None:
     """Requests of the workload's mean length that the caches of all attention groups hold at once; `None`: any number.
 

@@ -125,8 +125,8 @@ def _load(layout: LoadedLayout) -> Iterator[str]:
         yield f"input and output exceed the model's {limit:,} positions: the estimate stops there"
     if workload.prefixes is not None and layout.is_disaggregated:
         yield (
-            "prompts share beginnings, of which nothing is counted on here: prefix caches are simulated where replicas "
-            "serve both phases, so phases apart would be quicker than said"
+            "prefix caches are those of the prefill replicas: a decode replica gets the whole cache of each prompt, "
+            "and what it adds to it is computed again where a later prompt repeats it"
         )
     replicas, replicas_in_all = len(layout.decode_replicas), len(layout.replicas)
     if workload.concurrency < replicas:

@@ -15,7 +15,6 @@ from ..errors import InputError
 from ..kept import Cache
 from ..plan.load import burstiness_of, think_seconds
 from ..plan.performance import PrefixCacheEstimate
-from ..plan.prefixes import SharedPrefixes
 from .layout import LoadedLayout
 from .schedule import prefill_loads
 from .serving.inputs import MOST_REQUESTS
@@ -82,15 +81,10 @@ def run_alone(layout: LoadedLayout) -> ServingTimes:
 def lengths_of(layout: LoadedLayout) -> Lengths:
     """The lengths of the requests of the plan, at most what the model can attend to."""
     setting = layout.setting
-    lengths = replace(_mean_lengths(layout), prefixes=prefixes_of(layout))
+    lengths = replace(_mean_lengths(layout), prefixes=layout.setting.workload.prefixes)
     if setting.spread is None:
         return lengths
     return replace(lengths, stated=setting.spread, most_tokens=setting.architecture.max_position_embeddings)
-
-
-def prefixes_of(layout: LoadedLayout) -> SharedPrefixes | None:
-    """What prompts share of which the run of `layout` computes what caches have: nothing where phases are apart."""
-    return None if layout.is_disaggregated else layout.setting.workload.prefixes
 
 
 def _mean_lengths(layout: LoadedLayout) -> Lengths:
@@ -100,11 +94,12 @@ def _mean_lengths(layout: LoadedLayout) -> Lengths:
 
 def prefix_cache_of(layout: LoadedLayout, times: ServingTimes) -> PrefixCacheEstimate | None:
     """What the run says of prefix caches, and by what; `None` where nothing is computed of them."""
-    prefixes, engine = prefixes_of(layout), layout.setting.engine.facts
+    prefixes, engine = layout.setting.workload.prefixes, layout.setting.engine.facts
     if prefixes is None or times.prefix_hit_share is None or times.cache_filled_share is None:
         return None
     whose = "as stated" if prefixes.routing is not None else "as a balancer by requests in flight does; none is stated"
-    dealt = "" if len(layout.decode_replicas) == 1 else f"; requests dealt {prefixes.router.replace('_', ' ')}, {whose}"
+    servers = len(layout.prefill_replicas if layout.is_disaggregated else layout.decode_replicas)
+    dealt = "" if servers == 1 else f"; requests dealt {prefixes.router.replace('_', ' ')}, {whose}"
     blocks = "tokens" if engine.cache_block_tokens == 1 else f"blocks of {engine.cache_block_tokens} tokens"
     return PrefixCacheEstimate(
         hit_share=times.prefix_hit_share,
@@ -133,7 +128,7 @@ def _users(layout: LoadedLayout) -> PlannedRun:
 
 def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     # Of replicas that are alike one is simulated; those of apart phases all are.
-    are_together = layout.is_disaggregated or prefixes_of(layout) is not None
+    are_together = layout.is_disaggregated or layout.setting.workload.prefixes is not None
     replicas = 1 if are_together else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
     each = whole.requests // users
@@ -147,7 +142,7 @@ def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
 
 def _turns(layout: LoadedLayout) -> int:
     """Turns of a conversation of the run; 1 where requests are none."""
-    prefixes = prefixes_of(layout)
+    prefixes = layout.setting.workload.prefixes
     return 1 if prefixes is None else prefixes.turns or 1
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..calibration.engine_profile import EngineConstants
 from ..kept import Cache
-from .capacity import cache_tokens
+from .capacity import cache_tokens, prefill_cache_tokens
 from .layout import LoadedLayout
 from .schedule import PhaseTimer, microbatches
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
@@ -174,7 +174,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
         policy,
         mode="whole",
         token_budget=budget,
-        kv_tokens=max(policy.kv_tokens, budget),
+        kv_tokens=max(prefill_cache_tokens(layout), budget),
     )
     second = replace(
         policy,
@@ -193,6 +193,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
             decode_servers=max(1, receivers // copies),
             **_moved(layout, lengths),
             copies=copies,
+            prefill_passes=len(prefill.stages),
         ),
         arrivals,
         lengths,

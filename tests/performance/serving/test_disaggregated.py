@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.errors import InputError
-from shardwright.tools.performance.serving.disaggregated import Disaggregated, simulate_disaggregated
+from shardwright.tools.performance.serving.disaggregated import ApartRun, Disaggregated, simulate_disaggregated
 from shardwright.tools.performance.serving.inputs import requests_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.policy import Policy
+from shardwright.tools.performance.serving.prefix_cache import PrefixCache
 from shardwright.tools.performance.serving.step_table import StepTable
+from shardwright.tools.plan.prefixes import Routing, SharedPrefixes
 
 from ...examples import examples
 from .disaggregated_one_by_one import serve
@@ -144,3 +146,49 @@ def test_a_request_that_no_decode_cache_holds_is_refused() -> None:
     small = replace(deployed(), decode_policy=replace(ROOMY, kv_tokens=1000))
     with pytest.raises(InputError, match="kv_tokens 1000 is less than a request of 1100"):
         simulate_disaggregated(small, Burst(2), Lengths(1000, 100))
+
+
+@pytest.mark.parametrize("arrivals", [ClosedLoop(30, 120), OpenLoop(5.0, 150, 1, 30, 0.3), Burst(30)], ids=str)
+def test_one_prefill_replica_that_finds_nothing_has_the_numbers_of_one_without_a_cache(arrivals: Arrivals) -> None:
+    policy = replace(ROOMY, jitter_s=0.01, prefix_block_tokens=10**9)
+    deployment = replace(deployed(decode_servers=2), prefill_policy=policy)
+    lengths = Lengths(300, 200, 0.4)
+    alone = simulate_disaggregated(deployment, arrivals, lengths)
+    times = simulate_disaggregated(deployment, arrivals, replace(lengths, prefixes=SharedPrefixes(system_tokens=100)))
+    assert times.prefix_hit_share == 0.0
+    assert replace(times, prefix_hit_share=None, cache_filled_share=None) == alone
+
+
+@examples(150)
+@given(
+    ARRIVALS,
+    st.sampled_from([*get_args(Routing)]),
+    st.sampled_from([{"system_tokens": 20}, {"turns": 3}, {"system_tokens": 9, "turns": 2}]),
+    st.integers(1, 4),
+    st.integers(1, 2),
+    st.sampled_from([130, 400, 100_000]),
+)
+def test_every_prompt_is_found_or_computed_once_and_leaves_a_whole_cache(
+    arrivals: Arrivals, routing: Routing, shared: dict[str, int], servers: int, passes: int, kv_tokens: int
+) -> None:
+    prefixes = SharedPrefixes(**shared, routing=routing)
+    turns = prefixes.turn_lengths(60, 10)
+    lengths = Lengths(60, 10, stated=turns, prefixes=prefixes)
+    policy = replace(ROOMY, token_budget=100, kv_tokens=kv_tokens, prefix_block_tokens=4)
+    deployment = replace(
+        deployed(prefill_servers=servers, prefill_passes=passes, decode_servers=2), prefill_policy=policy
+    )
+    run = ApartRun(deployment, arrivals, lengths)
+    run.serve()
+    assert run.arrived == run.callers.count
+    for arrived, first, done in zip(run.seen.arrived, run.seen.first, run.seen.done, strict=True):
+        assert 0.0 <= arrived < first <= done
+    inputs = run.requests.inputs
+    for found, prompt, before in zip(run.hits, inputs, run.callers.talks.leaves, strict=True):
+        assert 0 <= found < prompt and found % 4 == 0 and before >= 0
+    for target in run.targets:
+        cache = target.cache
+        assert isinstance(cache, PrefixCache)
+        assert target.scheduler.present == target.scheduler.cached == 0 == len(target.scheduler.waiting)
+        assert not cache.pins and set(cache.held) == set(cache.free)
+        assert cache.free_blocks == sum(cache.held.values()) <= kv_tokens // 4

@@ -77,7 +77,7 @@ def test_where_nothing_is_found_one_replica_has_the_numbers_of_one_by_itself(
 def test_what_is_found_is_not_computed_and_the_rest_is(prefixes: SharedPrefixes, mode: Mode) -> None:
     # The run again, one replica by itself, with the hits and the arrivals that came of it as given ones.
     policy = replace(ROOMY, mode=mode)
-    ran = TogetherRun(ENGINE, policy, ClosedLoop(12, 60), sharing(prefixes), prefixes, 1)
+    ran = TogetherRun(ENGINE, policy, ClosedLoop(12, 60), sharing(prefixes), 1)
     ran.serve()
     inputs, outputs = ran.talks.inputs, ran.talks.outputs
     assert sum(ran.hits) > 0.3 * sum(inputs)
@@ -110,7 +110,7 @@ def test_a_cache_without_an_end_finds_all_whole_blocks_that_came_before() -> Non
 def test_conversations_at_a_rate_are_in_all_their_turns_from_the_start() -> None:
     load = OpenLoop(8.0, 4000, warmup=800, think_s=20.0)
     sticky = CHATS.model_copy(update={"routing": "sticky"})
-    ran = TogetherRun(ENGINE, ROOMY, load, sharing(sticky), sticky, 4)
+    ran = TogetherRun(ENGINE, ROOMY, load, sharing(sticky), 4)
     ran.serve()
     for part in (ran.talks.inputs[:1000], ran.talks.inputs[-1000:]):
         assert sum(part) / 1000 == pytest.approx(4000, rel=0.05)
@@ -146,11 +146,11 @@ def test_routes_find_as_much_as_they_look_for() -> None:
 
 def test_in_turn_all_get_as_many_and_where_one_has_too_many_the_longest_match_gives_way() -> None:
     aware, turn = (SYSTEM.model_copy(update={"routing": routing}) for routing in ("prefix_aware", "round_robin"))
-    in_turn = TogetherRun(ENGINE, ROOMY, Burst(40), sharing(turn), turn, 4)
+    in_turn = TogetherRun(ENGINE, ROOMY, Burst(40), sharing(turn), 4)
     in_turn.serve()
     assert {server.replica.finished for server in in_turn.servers} == {10}
     # The first prompt makes its replica the only one with a match, which takes all until it has 64 more.
-    few, many = (TogetherRun(ENGINE, ROOMY, OpenLoop(rate, 400), sharing(aware), aware, 4) for rate in (0.5, 50.0))
+    few, many = (TogetherRun(ENGINE, ROOMY, OpenLoop(rate, 400), sharing(aware), 4) for rate in (0.5, 50.0))
     for run_ in (few, many):
         run_.serve()
     assert max(server.replica.finished for server in few.servers) == 400
@@ -162,7 +162,7 @@ def test_replayed_requests_find_what_the_recorded_ones_shared() -> None:
     pairs = ((640, 20), (960, 20), (320, 10), (1000, 20))
     replay = SharedPrefixes(replay=((0, 0), (0, 640), (0, 320), (1, 500)))
     lengths = Lengths(730, 18, stated=Joint(pairs), prefixes=replay)
-    ran = TogetherRun(ENGINE, ROOMY, ClosedLoop(1, 8), lengths, replay, 1)
+    ran = TogetherRun(ENGINE, ROOMY, ClosedLoop(1, 8), lengths, 1)
     ran.serve()
     # The third is all of the first's beginning, of which the last token's block is computed; 500 tokens are 31 blocks.
     # When the record is over it comes again, and shares nothing with the time before.
@@ -234,7 +234,7 @@ def test_requests_tokens_and_blocks_are_conserved(
     replicas: int,
 ) -> None:
     lengths = replace(sharing(prefixes, tokens, answer), most_tokens=600)
-    ran = TogetherRun(table, policy, load, lengths, prefixes, replicas)
+    ran = TogetherRun(table, policy, load, lengths, replicas)
     ran.serve()
     count = len(ran.talks.inputs)
     # Who came has gone, and each found whole blocks of less than its prompt.

@@ -1,31 +1,37 @@
 """Prefill and decode on replicas of their own, with the move of the cache between them: every request of a run.
 
-Prompts wait in one line for the next free prefill replica; a decode replica takes whoever its cache has room for. Where
-the prefill side cannot hold what the decode side does not take, reality stops earlier than this.
+Prompts wait in one line for the next free prefill replica; where they are routed by what caches have, or in turn, each
+is dealt to one of them as it comes. A decode replica takes whoever its cache has room for. Where the prefill side
+cannot hold what the decode side does not take, reality stops earlier than this.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
-from .costs import StepColumns, chunk_time, columns_of, pass_time
+from ...plan.prefixes import DEFAULT_ROUTING
+from .callers import Callers, whole_conversations
+from .costs import columns_of
 from .decode_server import DecodeServer, Rates
 from .inputs import check_budget, check_cache, client_seconds, longest_of, request_count, requests_of
-from .load import Arrivals, Lengths, ServingTimes, StaticBatch
+from .load import Arrivals, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .policy import Policy
+from .prefill_server import Pass, PassTimes, PrefillLine, PrefillServer
+from .prefix_cache import PrefixCache
 from .records import Requests, Seen
 from .replicas import shares_of
-from .simulate import warmup_of, without_line
+from .routing import Router, Target
+from .simulate import late_without_line, warmup_of
+from .state import GivenPrefixes
 from .step_table import StepTable
 from .summary import Outcome, times_of
 
-_ARRIVED, _PREFILLED, _RECEIVED, _DECODED = 0, 1, 2, 3
+# What happens at the same time happens in this order: those who come together may share a pass.
+_ARRIVED, _BEGINS, _PREFILLED, _RECEIVED, _DECODED = 0, 1, 2, 3, 4
 MOST_SERVERS = 512
 
 
@@ -34,9 +40,10 @@ class Disaggregated:
     """`prefill_servers` and `decode_servers` replicas, each kind with its own steps and scheduler.
 
     Of the prefill policy count the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client
-    and jitter; of the decode policy slots, cache (prompt and whole output are reserved) and response interval. A cache
-    is moved in `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies`
-    such deployments share the load.
+    and jitter; of the decode policy slots, cache (prompt and whole output are reserved) and response interval. Every
+    `prefill_passes` of the prefill servers are the passes of one pipeline, with one cache. A cache is moved whole in
+    `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such
+    deployments share the load.
 
     Raises InputError, which names the field, for a figure out of range.
     """
@@ -50,10 +57,11 @@ class Disaggregated:
     transfer_s: float = 0.0
     transfer_s_per_token: float = 0.0
     copies: int = 1
+    prefill_passes: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what is no deployment."""
-        for name in ("prefill_servers", "decode_servers"):
+        for name in ("prefill_servers", "decode_servers", "prefill_passes"):
             if not 1 <= getattr(self, name) <= MOST_SERVERS:
                 raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be from 1 to {MOST_SERVERS}")
         for name in ("transfer_s", "transfer_s_per_token"):
@@ -78,95 +86,110 @@ def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, length
 
 
 def _outcome(deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> Outcome:
-    request_count(arrivals)
-    requests = requests_of(deployment.prefill_policy, arrivals, lengths)
-    check_cache(deployment.prefill_policy, max(requests.inputs))
-    check_budget(deployment.prefill_policy, requests)
-    check_cache(deployment.decode_policy, longest_of(requests))
-    run = _Run(deployment, requests, warmup_of(arrivals))
+    run = ApartRun(deployment, arrivals, lengths)
     run.serve()
     return run.outcome()
 
 
-class _Run:
-    """The clock: what happens where, in order of time."""
+class ApartRun:
+    """The clock: what happens where, in order of time. `hits`: tokens of each request that a prefill cache had."""
 
-    def __init__(self, deployment: Disaggregated, requests: Requests, warmup: int) -> None:
-        self.warmup = warmup
-        count = len(requests.inputs)
-        self.deployment = deployment
-        self.requests = requests
+    def __init__(self, deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> None:
+        """No request has come yet."""
+        arrivals = whole_conversations(arrivals, lengths)
+        self.warmup, self.is_open = warmup_of(arrivals), isinstance(arrivals, OpenLoop)
+        request_count(arrivals)
+        drawn = requests_of(deployment.prefill_policy, arrivals, lengths)
+        check_cache(deployment.prefill_policy, max(drawn.inputs))
+        check_budget(deployment.prefill_policy, drawn)
+        check_cache(deployment.decode_policy, max(longest_of(drawn), lengths.longest_request))
+        callers = Callers(arrivals, lengths, drawn, deployment.prefill_policy.prefix_block_tokens)
+        self.deployment, self.callers, self.shares = deployment, callers, lengths.prefixes is not None
+        count = callers.count
+        self.requests = Requests(callers.talks.inputs, callers.talks.outputs, drawn.cached, (), ())
         self.seen = Seen.blank(count)
-        # Of each request: those who waited for the cache of a decode server when it came there.
-        self.ahead_of_decode = [0.0] * count
-        self.prefill_step = columns_of(deployment.prefill_table)
+        # Of each request: those who waited for the cache of a decode server when it came there; tokens that a cache
+        # had; how much that one had filled.
+        self.ahead_of_decode, self.filled = [0.0] * count, [0.0] * count
+        self.hits = [-1] * count
+        self.targets = self._targets()
+        self.router = Router(callers.routing, self.targets)
         decode_step = columns_of(deployment.decode_table)
         rates: Rates = {}
         self.servers = [
-            DecodeServer(decode_step, deployment.decode_policy, requests, rates)
+            DecodeServer(decode_step, deployment.decode_policy, self.requests, rates)
             for _ in range(deployment.decode_servers)
         ]
-        # Seconds of a batch of prompts, each (cached, to compute).
-        self.prefill_s: dict[tuple[tuple[int, int], ...], float] = {}
         # Loads that servers have or had; the first of the least loaded is on top, below what is out of date.
         self.by_load = [(0, number) for number in range(len(self.servers))]
-        self.free = deployment.prefill_servers
-        self.line: deque[int] = deque()
-        # Events: time, kind, then a request, a number of a batch of prompts, or a server with what it was then due.
-        self.events: list[tuple[float, int, int]] = [(time, _ARRIVED, 0) for time in requests.arrivals]
-        self.batches: list[list[int]] = []
+        # Events: time, kind, then what an arrival follows, a line, a pass by number, a request,
+        # or a decode server for which that is due.
+        self.events: list[tuple[float, int, int]] = [(time, _ARRIVED, before) for time, before in callers.first()]
+        heapify(self.events)
+        # By number: the line that a pass is of, and what it has.
+        self.passes: list[tuple[int, Pass]] = []
         self.arrived = 0
-        self.launched = len(requests.arrivals)
         self.prefill_busy_s = 0.0
 
+    def _targets(self) -> list[Target[PrefillLine]]:
+        """The lines for prefill: one for all replicas, unless routing is by what their caches have or in turn."""
+        deployment, policy, talks = self.deployment, self.deployment.prefill_policy, self.callers.talks
+        passes = min(deployment.prefill_servers, deployment.prefill_passes if self.shares else MOST_SERVERS)
+        step, took, servers = columns_of(deployment.prefill_table), PassTimes(), list[PrefillServer]()
+        for _ in range(deployment.prefill_servers // passes):
+            cache = GivenPrefixes(self.requests.cached)
+            if self.shares:
+                cache = PrefixCache(talks.tree, policy.kv_tokens, talks.leaves, self.hits, [])
+            servers.append(PrefillServer(step, policy.token_budget, self.requests, cache, passes, took))
+        if self.callers.routing == DEFAULT_ROUTING:
+            return [Target(0, PrefillLine(servers), servers[0].cache)]
+        return [Target(place, PrefillLine([server]), server.cache) for place, server in enumerate(servers)]
+
     def serve(self) -> None:
-        events, line, servers = self.events, self.line, self.servers
+        """Serve every request of the run."""
+        events, servers = self.events, self.servers
         while events:
             checkpoint()
             now, kind, number = heappop(events)
             if kind == _ARRIVED:
-                self.seen.arrived[self.arrived] = now
-                self.seen.ahead[self.arrived] = len(line)
-                line.append(self.arrived)
-                self.arrived += 1
-                # Those who come at the same time may share a pass.
-                if self.free and (not events or events[0][:2] != (now, _ARRIVED)):
-                    self._prefill(now)
+                if self.arrived < self.callers.count:
+                    self._arrive(number, now)
+            elif kind == _BEGINS:
+                self._prefill(number, now)
             elif kind == _PREFILLED:
-                self.free += 1
-                for request in self.batches[number]:
+                line, done = self.passes[number]
+                self.targets[line].scheduler.end(done)
+                for request in done.batch:
                     moved = self.deployment.transfer_s
                     moved += self.deployment.transfer_s_per_token * self.requests.inputs[request]
                     heappush(self.events, (now + moved, _RECEIVED, request))
-                if line:
-                    self._prefill(now)
+                self._prefill(line, now)
             elif kind == _RECEIVED:
                 self._receive(number, now)
             elif servers[number].due_s <= now:
                 servers[number].advance()
                 self._after(number)
 
-    def _prefill(self, now: float) -> None:
-        budget = self.deployment.prefill_policy.token_budget
-        while self.free and self.line:
-            batch: list[int] = []
-            room = budget
-            # Idle replicas share what waits: none takes into its pass what another could begin at once.
-            share = -(-len(self.line) // self.free)
-            while self.line and len(batch) < share and (not batch or self._to_compute(self.line[0]) <= room):
-                room -= self._to_compute(self.line[0])
-                batch.append(self.line.popleft())
-            prompts = tuple((self.requests.cached[request], self._to_compute(request)) for request in batch)
-            took = self.prefill_s.get(prompts)
-            if took is None:
-                took = self.prefill_s[prompts] = _prefill_time(self.prefill_step, prompts, budget)
-            self.free -= 1
-            self.prefill_busy_s += took
-            heappush(self.events, (now + took, _PREFILLED, len(self.batches)))
-            self.batches.append(batch)
+    def _arrive(self, before: int, now: float) -> None:
+        """A request takes its place in a line."""
+        request = self.arrived
+        self.arrived += 1
+        self.callers.talks.arrive(request, before)
+        target = self.router.choose(request, before, self.requests.inputs[request])
+        self.seen.arrived[request] = now
+        self.seen.ahead[request] = len(target.scheduler.waiting)
+        target.scheduler.receive(request)
+        if target.scheduler.free:
+            heappush(self.events, (now, _BEGINS, target.replica))
 
-    def _to_compute(self, request: int) -> int:
-        return self.requests.inputs[request] - self.requests.cached[request]
+    def _prefill(self, line: int, now: float) -> None:
+        """Begin the passes that can begin of a line."""
+        while (begun := self.targets[line].scheduler.begin()) is not None:
+            for request in begun.batch:
+                self.filled[request] = begun.server.cache.filled(begun.server.cached)
+            self.prefill_busy_s += begun.seconds
+            heappush(self.events, (now + begun.seconds, _PREFILLED, len(self.passes)))
+            self.passes.append((line, begun))
 
     def _receive(self, request: int, now: float) -> None:
         self.seen.first[request] = now
@@ -193,15 +216,16 @@ class _Run:
 
     def _finish(self, request: int, now: float) -> None:
         self.seen.done[request] = now
-        if self.launched < len(self.requests.inputs):
-            heappush(self.events, (now + self.requests.pauses[request], _ARRIVED, 0))
-            self.launched += 1
+        coming = self.callers.after(request, now)
+        if coming is not None:
+            heappush(self.events, (coming[0], _ARRIVED, coming[1]))
 
     def outcome(self) -> Outcome:
+        """What users saw, request by request, and what was found in caches of the requests that count."""
         for server in self.servers:
             for request, shown in server.shown.items():
                 self.seen.first[request] = shown
-        arrived, first, done, ahead = self.seen
+        arrived, first, done, _ = self.seen
         inputs, outputs = self.requests.inputs, self.requests.outputs
         client_s = client_seconds(self.deployment.prefill_policy, inputs)
         kept = range(self.warmup, len(inputs))
@@ -216,25 +240,12 @@ class _Run:
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
-            without_line=min(without_line(self.requests, line) for line in (ahead, self.ahead_of_decode)),
+            without_line=self._without_line(),
+            cache_use=self.callers.talks.cache_use(self.hits, self.filled, kept) if self.shares else None,
         )
 
-
-def _prefill_time(step: StepColumns, prompts: Sequence[tuple[int, int]], budget: int) -> float:
-    """Seconds in which prompts, each (cached, to compute), go through passes of `budget` tokens, in order."""
-    seconds = 0.0
-    room, chunks, rows, tokens = budget, 0, 0, 0
-    for cached, compute in prompts:
-        prefix, left = cached, compute
-        while left:
-            take = min(left, room)
-            seconds += chunk_time(step, prefix, take)
-            prefix, left = prefix + take, left - take
-            room, chunks, tokens = room - take, chunks + 1, tokens + take
-            rows += left == 0
-            if not room:
-                seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill
-                room, chunks, rows, tokens = budget, 0, 0, 0
-    if chunks:
-        seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill
-    return seconds
+    def _without_line(self) -> float:
+        """That of `ServingTimes`: of the two lines the one in which fewer found nobody before them."""
+        if not self.is_open:
+            return 1.0
+        return min(late_without_line(line) for line in (self.seen.ahead, self.ahead_of_decode))

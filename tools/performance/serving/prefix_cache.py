@@ -137,11 +137,6 @@ class PrefixCache(GivenPrefixes):
                 del self.held[node]
         return size - kept * self._block
 
-    @property
-    def block_tokens(self) -> int:
-        """Tokens of a block."""
-        return self._block
-
     def filled(self, used: int) -> float:
         """The share of the cache that holds something where running requests use so many tokens."""
         return min(1.0, (used + self.free_blocks * self._block) / self._kv_tokens)
@@ -152,7 +147,7 @@ class PrefixCache(GivenPrefixes):
         self._ended.append(request)
 
     def match(self, request: int, used: int) -> int:
-        """Blocks of a request, wherever it goes, that are here."""
+        """Tokens of whole blocks of a request, wherever it goes, that are here."""
         self.give_way(used)
         starts, ends, held = self._tree.starts, self._tree.ends, self.held
         blocks = 0
@@ -161,11 +156,11 @@ class PrefixCache(GivenPrefixes):
             blocks += here
             if here < ends[node] - starts[node]:
                 break
-        return blocks
+        return blocks * self._block
 
     def give_way(self, used: int) -> None:
         """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""
-        room = (self._kv_tokens - used) // self._block
+        room = max(0, self._kv_tokens - used) // self._block
         while self.free_blocks > room:
             node = next(iter(self.free))
             blocks = self.held[node]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from ...plan.prefixes import Routing
-from .prefix_cache import PrefixCache
-from .state import Group
+from .state import GivenPrefixes
 
 # SGLang's router (`--policy cache_aware`; the guide to load balancing in lightseekorg/smg): by the longest match where
 # it is at least this share of the prompt; by load where it is not, or where the busiest has so many requests more than
@@ -15,24 +15,34 @@ from .state import Group
 _LEAST_MATCH, _MOST_AHEAD, _MOST_TIMES = 0.3, 64, 1.5
 
 
+class Scheduler(Protocol):
+    """Whoever takes requests: so many are `present`, waiting or not, and use `cached` tokens of its cache."""
+
+    present: int
+    cached: int
+
+
+S = TypeVar("S", bound=Scheduler)
+
+
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A scheduler that requests can go to: its replica by number, its group, and that one's cache."""
+class Target(Generic[S]):
+    """A scheduler that requests can go to: its replica by number, itself, and its cache."""
 
     replica: int
-    group: Group
-    cache: PrefixCache
+    scheduler: S
+    cache: GivenPrefixes
 
 
-class Router:
+class Router(Generic[S]):
     """Deals requests to `targets` as `routing` says; of targets that are alike, to the next one in turn."""
 
-    def __init__(self, routing: Routing, targets: Sequence[Target]) -> None:
+    def __init__(self, routing: Routing, targets: Sequence[Target[S]]) -> None:
         """Nothing is dealt yet."""
         self._routing, self._targets, self._last = routing, targets, -1
         self._went_to: dict[int, int] = {}
 
-    def choose(self, request: int, before: int, tokens: int) -> Target:
+    def choose(self, request: int, before: int, tokens: int) -> Target[S]:
         """The target of a request with a prompt of `tokens`, the turn after `before` (below 0: of a new one)."""
         place = self._place(request, before, tokens)
         if self._routing == "sticky":
@@ -54,21 +64,21 @@ class Router:
     def _least_loaded(self) -> int:
         targets, count = self._targets, len(self._targets)
         best = place = (self._last + 1) % count
-        fewest = targets[place].group.present
+        fewest = targets[place].scheduler.present
         for step in range(2, count + 1):
             place = (self._last + step) % count
-            present = targets[place].group.present
+            present = targets[place].scheduler.present
             if present < fewest:
                 best, fewest = place, present
         return best
 
     def _of_longest_match(self, request: int, tokens: int) -> int:
-        present = [target.group.present for target in self._targets]
+        present = [target.scheduler.present for target in self._targets]
         least, most = min(present), max(present)
         if most - least <= _MOST_AHEAD or most <= _MOST_TIMES * least:
-            found = [target.cache.match(request, target.group.cached) for target in self._targets]
+            found = [target.cache.match(request, target.scheduler.cached) for target in self._targets]
             longest = max(found)
-            if longest * self._targets[0].cache.block_tokens >= _LEAST_MATCH * tokens:
-                alike = [place for place, blocks in enumerate(found) if blocks == longest]
+            if longest >= _LEAST_MATCH * tokens:
+                alike = [place for place, there in enumerate(found) if there == longest]
                 return min(alike, key=lambda place: (present[place], (place - self._last - 1) % len(present)))
         return self._least_loaded()

@@ -91,6 +91,14 @@ class GivenPrefixes:
     def forget(self, request: int) -> None:
         """A request that was let go is done for good."""
 
+    def filled(self, used: int) -> float:
+        """The share of the cache that holds something where requests use so many tokens: not known."""
+        return 0.0
+
+    def match(self, request: int, used: int) -> int:
+        """Tokens of whole blocks of a request, wherever it goes, that are here: not known."""
+        return 0
+
 
 class Group:
     """An attention group: its scheduler, its cache, and the prompt it is in the middle of.

@@ -16,12 +16,24 @@ _SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
+class CacheUse:
+    """What requests that share beginnings found: of so many prompt tokens so many, and what part was `filled` by each.
+
+    `filled`, by request: the share of its scheduler's cache that held something when it came.
+    """
+
+    prompt_tokens: int
+    found_tokens: int
+    filled: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """A run of one replica. Seconds by request; `tpot_s` only of answers longer than one token.
 
     `prefill_s` is the time with prompts in the step, `decoding_s` the sum over decoding requests of the time that each
     spent, `gap_s` with `gap_tokens` the gaps between tokens and how many tokens came after each; `without_line` is that
-    of `ServingTimes`.
+    of `ServingTimes`; `cache_use` is `None` where nothing is known of what prompts share.
     """
 
     ttft_s: Sequence[float]
@@ -35,6 +47,7 @@ class Outcome:
     decoding_s: float
     preemptions: int
     without_line: float
+    cache_use: CacheUse | None = None
 
 
 def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
@@ -57,7 +70,19 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
         inter_token_p99_s=percentile(gaps, 0.99),
         preemptions=sum(outcome.preemptions * count for outcome, count in replicas),
         without_line=min(outcome.without_line for outcome, _ in replicas),
+        **_found([(outcome.cache_use, count) for outcome, count in replicas if outcome.cache_use is not None]),
     )
+
+
+def _found(uses: Sequence[tuple[CacheUse, int]]) -> dict[str, float]:
+    """The fields of `ServingTimes` that say what caches had; none where nothing is known of it."""
+    if not uses:
+        return {}
+    prompts = sum(use.prompt_tokens * count for use, count in uses)
+    found = sum(use.found_tokens * count for use, count in uses)
+    filled = sum(math.fsum(use.filled) * count for use, count in uses)
+    requests = sum(len(use.filled) * count for use, count in uses)
+    return {"prefix_hit_share": found / prompts if prompts else 0.0, "cache_filled_share": filled / requests}
 
 
 def _pooled(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from ...plan.prefixes import SharedPrefixes
@@ -17,23 +17,30 @@ from .draws import EARLIER_STREAM, SYSTEM_STREAM, uniforms
 from .load import Lengths
 from .prefix_cache import PrefixTree
 from .records import Requests
+from .summary import CacheUse
 
 
 class Talks:
-    """Requests of `prefixes`: `inputs`, `outputs` and `leaves` in `tree`, by request.
+    """Requests of a load of `lengths`: `inputs`, `outputs` and `leaves` in `tree`, by request.
 
-    `drawn` are requests of the lengths that the load states; turns and replayed requests have their own.
+    `drawn` are requests of the lengths that the load states; turns and replayed requests have their own. Those that
+    share nothing are in no tree.
     `begun`: whether all that a request's prompt repeats was asked for in this run.
     """
 
-    def __init__(self, prefixes: SharedPrefixes, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
+    def __init__(self, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
         """No request has come yet."""
         self.inputs, self.outputs = list(drawn.inputs), list(drawn.outputs)
         count = len(self.inputs)
         self.tree = PrefixTree(block_tokens)
         self.leaves, self.begun, self._turn_of = [-1] * count, [True] * count, [0] * count
         self._turns: tuple[tuple[int, int], ...] = ()
-        self._system_tokens, self._systems, self._system_ends = prefixes.system_tokens or 0, [-1], [1.0]
+        self._system_tokens, self._systems, self._system_ends = 0, [-1], [1.0]
+        if lengths.prefixes is not None:
+            self._share(lengths.prefixes, lengths)
+
+    def _share(self, prefixes: SharedPrefixes, lengths: Lengths) -> None:
+        self._system_tokens = prefixes.system_tokens or 0
         if self._system_tokens > 0:
             self._prepare_systems(prefixes)
         if prefixes.replay is not None:
@@ -86,6 +93,11 @@ class Talks:
         for turn in range(1, self.turns):
             for _ in range(each):
                 yield -think_s * math.log1p(-next(draws) * within), turn
+
+    def cache_use(self, hits: Sequence[int], filled: Sequence[float], kept: Sequence[int]) -> CacheUse:
+        """What the requests `kept` found: `hits` are tokens that caches had, `filled` as `CacheUse` has it."""
+        begun = [i for i in kept if self.begun[i]]
+        return CacheUse(sum(self.inputs[i] for i in begun), sum(hits[i] for i in begun), [filled[i] for i in kept])
 
     def _prepare_systems(self, prefixes: SharedPrefixes) -> None:
         count, skew = prefixes.system_prompts or 1, prefixes.system_skew or 0.0

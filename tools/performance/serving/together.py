@@ -7,36 +7,31 @@ that is dealt to it while it decodes cuts the stretch that is under way, as it w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
-from ...plan.prefixes import SharedPrefixes
+from .callers import Callers, whole_conversations
 from .core import begin_step, end_steps
 from .costs import columns_of
-from .draws import arrivals_at, thinking
 from .inputs import MOST_EVENTS, check_cache, client_seconds, run_of
-from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
+from .load import Arrivals, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .pace import may_join, steps_to_reach
 from .policy import Policy
 from .prefix_cache import PrefixCache
 from .records import Requests, Seen
 from .routing import Router, Target
 from .simulate import late_without_line, warmup_of
-from .state import Replica
+from .state import Group, Replica
 from .step_table import StepTable
 from .summary import Outcome, times_of
-from .talks import Talks
 
 # Schedulers that are simulated; of more, so many with their part of the load stand for all.
 MOST_SCHEDULERS = 64
 # What happens at the same time happens in this order: steps end, requests come, steps begin.
 _ENDS, _COMES, _BEGINS = 0, 1, 2
 _BETWEEN_CHECKPOINTS = 256
-# More conversations than begin on average, so that they do not run out before the run is over.
-_SPARE_SHARE, _SPARE = 1.2, 10
 
 
 def simulate_together(
@@ -49,7 +44,7 @@ def simulate_together(
     if isinstance(arrivals, StaticBatch) or lengths.prefixes is None:
         raise InputError("prefixes: they are of requests that come one after the other, not of a static batch")
     used = min(replicas, max(1, MOST_SCHEDULERS // policy.groups))
-    run = TogetherRun(table, policy, _part(arrivals, used / replicas), lengths, lengths.prefixes, used)
+    run = TogetherRun(table, policy, _part(arrivals, used / replicas), lengths, used)
     run.serve()
     times, scale = run.times(), replicas / used
     return replace(
@@ -93,25 +88,15 @@ class TogetherRun:
     By request: `talks` has its lengths, `seen` its times, `hits` the tokens that a cache had.
     """
 
-    def __init__(
-        self,
-        table: StepTable,
-        policy: Policy,
-        arrivals: Arrivals,
-        lengths: Lengths,
-        prefixes: SharedPrefixes,
-        replicas: int,
-    ) -> None:
+    def __init__(self, table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int) -> None:
         """No request has come yet."""
-        turns = prefixes.turns or 1
-        if isinstance(arrivals, ClosedLoop | Burst):
-            arrivals = replace(arrivals, requests=-(-arrivals.requests // turns) * turns)
+        arrivals = whole_conversations(arrivals, lengths)
         self.warmup, self.policy, self.arrivals = warmup_of(arrivals), policy, arrivals
         rules, drawn = run_of(policy, arrivals, lengths)
         check_cache(policy, lengths.longest_request)
-        self.talks = Talks(prefixes, lengths, drawn, policy.prefix_block_tokens)
-        self.count, self.arrived, self.turns_taken = len(drawn.inputs), 0, 0
-        self.pauses = _pauses(arrivals, drawn, turns)
+        self.callers = Callers(arrivals, lengths, drawn, policy.prefix_block_tokens)
+        self.talks, self.count = self.callers.talks, self.callers.count
+        self.arrived = self.turns_taken = 0
         self.hits = [-1] * self.count
         self.seen = Seen.blank(self.count)
         self.filled = [0.0] * self.count
@@ -119,16 +104,16 @@ class TogetherRun:
         step = columns_of(table)
         self.servers = [_Server(Replica(step, rules, load, self.seen)) for _ in range(replicas)]
         self.targets = self._targets()
-        self.router = Router(prefixes.router, self.targets)
+        self.router = Router(self.callers.routing, self.targets)
         # Events: time, kind, order, then a server by number, or what a request follows (`Talks.arrive`).
         self.events: list[tuple[float, int, int, int]] = []
         self.ordered = 0
-        self.conversations_left = 0
-        self._send_first(drawn.arrivals, turns)
+        for time, before in self.callers.first():
+            self._push(time, _COMES, before)
 
-    def _targets(self) -> list[Target]:
+    def _targets(self) -> list[Target[Group]]:
         """The schedulers of all replicas, one of each replica before the second of any."""
-        targets: list[Target] = []
+        targets: list[Target[Group]] = []
         for number, server in enumerate(self.servers):
             replica = server.replica
             # Who comes next is known here alone.
@@ -141,23 +126,6 @@ class TogetherRun:
                 targets.append(Target(number, group, cache))
         groups = self.policy.groups
         return [targets[number * groups + group] for group in range(groups) for number in range(len(self.servers))]
-
-    def _send_first(self, arrivals: Sequence[float], turns: int) -> None:
-        if isinstance(self.arrivals, OpenLoop) and turns > 1:
-            self._send_conversations(self.arrivals, turns)
-            return
-        self.conversations_left = self.count // turns - len(arrivals)
-        for time in arrivals[: self.count // turns]:
-            self._push(time, _COMES, -1)
-
-    def _send_conversations(self, load: OpenLoop, turns: int) -> None:
-        """Begin conversations at the rate that makes the stated one of turns, and go on with those under way."""
-        rate_per_s, span_s = load.rate_per_s / turns, self.count / load.rate_per_s
-        starts = math.ceil(_SPARE_SHARE * self.count / turns) + _SPARE
-        for time in arrivals_at(rate_per_s, starts, burstiness=load.burstiness):
-            self._push(time, _COMES, -1)
-        for time, turn in self.talks.earlier(rate_per_s, load.think_s, span_s):
-            self._push(time, _COMES, -1 - turn)
 
     def _push(self, time: float, kind: int, what: int) -> None:
         self.ordered += 1
@@ -202,7 +170,7 @@ class TogetherRun:
         self.arrived += 1
         self.talks.arrive(request, before)
         target = self.router.choose(request, before, self.talks.inputs[request])
-        group, server = target.group, self.servers[target.replica]
+        group, server = target.scheduler, self.servers[target.replica]
         replica = server.replica
         self.seen.arrived[request] = now
         self.seen.ahead[request] = len(group.line) - group.admitted
@@ -220,14 +188,11 @@ class TogetherRun:
                 self._push(server.due_s, _ENDS, target.replica)
 
     def _follow(self, server: _Server) -> None:
-        """What follows requests that are done: the next turn, or where users wait for answers the next conversation."""
+        """Let those come that follow requests which are done."""
         for request in server.ended:
-            time = self.seen.done[request] + self.pauses[request]
-            if self.talks.goes_on(request):
-                self._push(time, _COMES, request)
-            elif self.conversations_left > 0:
-                self.conversations_left -= 1
-                self._push(time, _COMES, -1)
+            coming = self.callers.after(request, self.seen.done[request])
+            if coming is not None:
+                self._push(coming[0], _COMES, coming[1])
         server.ended.clear()
 
     def times(self) -> ServingTimes:
@@ -237,7 +202,6 @@ class TogetherRun:
         client_s = client_seconds(self.policy, inputs)
         kept = range(self.warmup, self.count)
         replicas = [server.replica for server in self.servers]
-        found = [i for i in kept if self.talks.begun[i]]
         outcome = Outcome(
             ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
             tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
@@ -250,18 +214,6 @@ class TogetherRun:
             decoding_s=sum(replica.decoding_s for replica in replicas),
             preemptions=sum(replica.preemptions for replica in replicas),
             without_line=late_without_line(ahead) if isinstance(self.arrivals, OpenLoop) else 1.0,
+            cache_use=self.talks.cache_use(self.hits, self.filled, kept),
         )
-        prompts = sum(inputs[i] for i in found)
-        return replace(
-            times_of([(outcome, 1)]),
-            prefix_hit_share=sum(self.hits[i] for i in found) / prompts if prompts else 0.0,
-            cache_filled_share=sum(self.filled[i] for i in kept) / len(kept),
-        )
-
-
-def _pauses(arrivals: Arrivals, drawn: Requests, turns: int) -> Sequence[float]:
-    """Of each request: the time from its end to the next one of the same user."""
-    if isinstance(arrivals, OpenLoop) and turns > 1 and arrivals.think_s > 0.0:
-        thought = thinking(arrivals.think_s, len(drawn.inputs))
-        return [pause + more for pause, more in zip(drawn.pauses, thought, strict=True)]
-    return drawn.pauses
+        return times_of([(outcome, 1)])

@@ -1,0 +1,136 @@
+"""Replicas that only prefill: prompts in line for them, the passes that can begin, and what caches have of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .costs import StepColumns, chunk_time, pass_time
+from .records import Requests
+from .state import GivenPrefixes
+
+# Seconds of prompts, each (cached, to compute), that go through passes together.
+PassTimes = dict[tuple[tuple[int, int], ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Prompts that go through a prefill replica together, and what that takes (s)."""
+
+    server: PrefillServer
+    batch: list[int]
+    seconds: float
+
+
+class PrefillServer:
+    """A replica with passes of up to `budget` tokens, of which `free` more can begin, and its cache.
+
+    `cached`: tokens of the cache that prompts in a pass use. Servers that are alike share `took`, empty at first.
+    """
+
+    def __init__(
+        self,
+        step: StepColumns,
+        budget: int,
+        requests: Requests,
+        cache: GivenPrefixes,
+        passes: int,
+        took: PassTimes,
+    ) -> None:
+        """Nobody is there."""
+        self._step, self._budget, self._requests, self._took = step, budget, requests, took
+        self.cache, self.free, self.cached = cache, passes, 0
+
+    def begin(self, line: deque[int], most: int) -> Pass:
+        """Let at most so many prompts of `line`, as far as the budget goes, be in the next pass."""
+        batch: list[int] = []
+        prompts: list[tuple[int, int]] = []
+        room = self._budget
+        while line and len(batch) < most:
+            request = line[0]
+            tokens = self._requests.inputs[request]
+            found = self.cache.found(request, tokens, self.cached)
+            if batch and tokens - found > room:
+                break
+            room -= tokens - found
+            batch.append(line.popleft())
+            prompts.append((found, tokens - found))
+            self.cached += tokens - self.cache.in_use(request, tokens)
+            self.cache.take(request, tokens)
+        self.free -= 1
+        key = tuple(prompts)
+        took = self._took.get(key)
+        if took is None:
+            took = self._took[key] = _seconds(self._step, prompts, self._budget)
+        return Pass(self, batch, took)
+
+    def end(self, batch: Sequence[int]) -> None:
+        """A pass is over: its prompts go, and what was computed of them stays for others."""
+        self.free += 1
+        for request in batch:
+            tokens = self._requests.inputs[request]
+            self.cached -= self.cache.give_back(request, tokens, tokens, self.cached)
+            self.cache.forget(request)
+
+
+class PrefillLine:
+    """Prompts that wait for whichever of `servers` can begin a pass next; of those that can, for the next in turn.
+
+    `present`: requests that wait or are in a pass; `cached`: tokens that the latter use of all caches.
+    """
+
+    def __init__(self, servers: Sequence[PrefillServer]) -> None:
+        """Nobody waits."""
+        self._servers, self._next = servers, 0
+        self.waiting: deque[int] = deque()
+        self.free = sum(server.free for server in servers)
+        self.present = self.cached = 0
+
+    def receive(self, request: int) -> None:
+        """A request takes its place."""
+        self.waiting.append(request)
+        self.present += 1
+
+    def begin(self) -> Pass | None:
+        """The next pass; `None` where nobody waits or no pass can begin."""
+        if not self.free or not self.waiting:
+            return None
+        while not self._servers[self._next].free:
+            self._next = (self._next + 1) % len(self._servers)
+        # Passes that can begin share what waits: none takes what another could begin at once.
+        server = self._servers[self._next]
+        self.cached -= server.cached
+        begun = server.begin(self.waiting, -(-len(self.waiting) // self.free))
+        self.cached += server.cached
+        self._next = (self._next + 1) % len(self._servers)
+        self.free -= 1
+        return begun
+
+    def end(self, done: Pass) -> None:
+        """A pass of one of the servers is over."""
+        self.cached -= done.server.cached
+        done.server.end(done.batch)
+        self.cached += done.server.cached
+        self.free += 1
+        self.present -= len(done.batch)
+
+
+def _seconds(step: StepColumns, prompts: Sequence[tuple[int, int]], budget: int) -> float:
+    """Seconds in which prompts, each (cached, to compute), go through passes of `budget` tokens, in order."""
+    seconds = 0.0
+    room, chunks, rows, tokens = budget, 0, 0, 0
+    for cached, compute in prompts:
+        prefix, left = cached, compute
+        while left:
+            take = min(left, room)
+            seconds += chunk_time(step, prefix, take)
+            prefix, left = prefix + take, left - take
+            room, chunks, tokens = room - take, chunks + 1, tokens + take
+            rows += left == 0
+            if not room:
+                seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill
+                room, chunks, rows, tokens = budget, 0, 0, 0
+    if chunks:
+        seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill
+    return seconds
