@@ -14,7 +14,7 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import if_time, left_out
-from ..tools.errors import InputError
+from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.describe import precision_name
@@ -132,8 +132,16 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
         request, result = searched(sized.request, sized.result)
         best = result.best or sized.result.best
         return Examined(request, result, best, (_sized_assumption(sized), *_placement(request, result)))
-    request, result = searched(request)
+    stays = not request.facts.crosses_nodes and not request.disaggregated
+    request, result = searched(replace(request, stays_in_nodes=stays))
     if result.best is None:
+        if stays:
+            raise MissingFieldError(
+                "inter_node_bw_gb_s",
+                f"hardware ({request.facts.accelerator.id})",
+                "no layout whose replicas stay in a node does, and traffic between nodes needs it; say it (100 Gbit/s "
+                "between the nodes)",
+            )
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     looks = with_fewer_too or request.is_paid_by_hour
     found = if_time("fewer of the accelerators", lambda: with_fewer(request, result)) if looks else None

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
+from ...tools.catalog.cluster import facts_of
 from ...tools.catalog.hardware import find_accelerator, variant_taken
 from ...tools.catalog.models import ModelEntry, is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
@@ -214,6 +215,13 @@ def _accelerator(said: Said, notes: _Notes) -> Accelerator | None:
 
 def _hardware(said: Said, accelerator: Accelerator, notes: _Notes) -> HardwareChoice:
     nodes, per_node = _counts(said, accelerator, notes)
+    links = said.intra_node_bw_gb_s, said.inter_node_bw_gb_s
+    if nodes is not None and not facts_of(accelerator, nodes, per_node, *links).crosses_nodes:
+        reason = (
+            f"how fast nodes of {accelerator.id} send to each other is not known: only replicas that stay in a node "
+            "were looked at; say it (100 Gbit/s between the nodes) to have all"
+        )
+        notes.assume("hardware.inter_node_bw_gb_s", None, reason)
     return HardwareChoice(
         accelerator=accelerator if said.accelerator_object is not None else accelerator.id,
         nodes=nodes,

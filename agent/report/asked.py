@@ -91,9 +91,9 @@ def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
 
 
 def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
-    """That a model's name was mended or completed, as one of the first lines of a report."""
+    """What a model's name was read as, and what of the hardware is not known, as one of the first lines of a report."""
     for one in assumptions:
-        if one.field == "model" and one.value is not None:
+        if (one.field == "model" and one.value is not None) or one.field == "hardware.inter_node_bw_gb_s":
             yield say("Assumed: {reason}", reason=one.reason)
 
 

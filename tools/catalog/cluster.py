@@ -93,6 +93,11 @@ class HardwareFacts:
             return 1
         return max(1, size // self.gpus_per_node)
 
+    @property
+    def crosses_nodes(self) -> bool:
+        """Whether it is known how fast all nodes send to each other."""
+        return self.nodes <= self.nodes_per_domain or self.stated_inter_bw_bytes_s is not None
+
     def peak_flops(self, dtype: DType) -> float:
         """Dense peak of one accelerator for matmuls in `dtype`, in FLOP/s.
 

@@ -44,7 +44,7 @@ def read_links(page: Page, claims: Claims) -> None:
         page.take(*match.span())
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
     for quantity in find_quantities(page.text):
-        bare_g = quantity.unit == "bytes" and quantity.spelled.lower() in ("g", "gb")
+        bare_g = quantity.unit == "bytes" and quantity.spelled.lower() in ("g", "gig", "gb")
         called = quantity.unit == "count" and _CALLED_BANDWIDTH.search(page.text[: quantity.start][-24:])
         if quantity.unit != "GB/s" and not bare_g and not called:
             continue
@@ -53,7 +53,7 @@ def read_links(page: Page, claims: Claims) -> None:
             (max(s - quantity.end, quantity.start - e), kind) for kind, s, e in mentions if left <= s and e <= right
         ]
         kind = min(near)[1] if near else None
-        if kind not in ("intra", "inter") or (bare_g and (kind != "inter" or quantity.spelled.lower() != "g")):
+        if kind not in ("intra", "inter") or (bare_g and (kind != "inter" or quantity.spelled.lower() == "gb")):
             continue
         _claim_link(page, claims, quantity, kind, (left, right))
 

@@ -42,6 +42,8 @@ class SearchRequest:
     assumed_engine: EngineName | None = None
     concurrency_open: bool = False
     disaggregated: bool | None = None
+    # Whether nothing may be sent from node to node, since nobody knows how fast that is.
+    stays_in_nodes: bool = False
     # A user's own calibration: it changes times, never which strategies are legal.
     calibration: CustomCalibration | None = None
     # Number formats that were left open: each is searched in place of `precision`.
@@ -88,7 +90,9 @@ class SearchRequest:
     @property
     def looks_apart(self) -> bool:
         """Whether strategies with phases apart are searched; they take two devices at least."""
-        return bool(self.disaggregated) or (self.disaggregated is None and 2 <= self.facts.gpus <= self.most_apart)
+        if self.disaggregated is not None:
+            return self.disaggregated
+        return 2 <= self.facts.gpus <= self.most_apart and not self.stays_in_nodes
 
     @property
     def fills_upwards(self) -> bool:
@@ -131,6 +135,7 @@ class SearchRequest:
             engine=self.named_engine or self.assumed_engine,
             engine_version=None if self.serving is None else self.serving.engine_version,
             weights=self.precision.weights,
+            stays_in_nodes=self.stays_in_nodes,
             # An engine that is only assumed is not held to what it can overlap.
             overlaps=self.named_engine is not None and self.serving is not None and self.serving.overlap in TWO_BATCH,
         )

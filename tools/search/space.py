@@ -57,6 +57,8 @@ class SpaceRequest:
     weights: DType | None = None
     # Whether two halves of a batch overlap.
     overlaps: bool = False
+    # Whether nothing may be sent from node to node: replicas then fill nodes in equal parts.
+    stays_in_nodes: bool = False
     # Rules whose warnings are put up with.
     accepted: frozenset[str] = frozenset()
 
@@ -112,7 +114,9 @@ class SpaceRequest:
         return self._is_kept(next(map(_words, broken_by_stage(self.constraints, stage, degrees)), None))
 
     def keeps_pipeline(self, phase: Phase, gpus: int, stages: int) -> bool:
-        """Whether `stages` stages of `gpus` devices keep the constraints."""
+        """Whether `stages` stages of `gpus` devices keep the constraints, and send no further than they may."""
+        if self.stays_in_nodes and self.gpus_per_node % (gpus * stages):
+            return self._is_kept("inter_node_bw_gb_s")
         stage = Stage(phase, gpus, self.gpus_per_node)
         return self._is_kept(next(map(_words, broken_by_pipeline(self.constraints, stage, stages)), None))
 

@@ -1,0 +1,31 @@
+"""Nodes of which nobody knows how fast they send to each other: what is planned for them, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardwright.agent.pipeline import plan
+from shardwright.agent.report.plan import render_plan
+from shardwright.tools.errors import MissingFieldError
+from shardwright.tools.plan.placement import is_disaggregated, stage_width
+
+
+def test_replicas_stay_in_a_node_and_the_first_lines_say_what_is_not_known() -> None:
+    result = plan("Llama-3.1-8B on 2 nodes of 6 L40S, 8 requests/s, 1000 in 200 out")
+    assert result.plan is not None and result.report is not None
+    strategy = result.plan.strategy
+    assert not is_disaggregated(strategy)
+    assert 6 % (stage_width(strategy.decode) * strategy.decode.pp) == 0
+    assert "how fast nodes of l40s send to each other is not known" in render_plan(result, width=2000).split("\n\n")[0]
+
+
+def test_what_no_node_holds_is_an_error_that_names_the_field_and_how_to_say_it() -> None:
+    request = "Llama-3.1-405B in bf16 on 4 nodes of 8 L40S"
+    with pytest.raises(MissingFieldError, match=r"'inter_node_bw_gb_s' is missing.*say it \(100 Gbit/s between"):
+        plan(request)
+    assert plan(f"{request}, 100 gig ethernet between them").plan is not None
+
+
+def test_what_is_said_to_lie_apart_needs_the_network() -> None:
+    with pytest.raises(MissingFieldError, match="inter_node_bw_gb_s"):
+        plan("Llama-3.1-8B on 2 nodes of 4 L40S, prefill and decode disaggregated, 1000 in 200 out")
