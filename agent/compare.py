@@ -52,6 +52,7 @@ def compare(
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
+    usd_per_gpu_hour_b: float | None = None,
     **stated: Unpack[Arguments],
 ) -> Comparison:
     """Set two deployments side by side.
@@ -67,6 +68,7 @@ def compare(
         model: As `import_plan`, where commands name none.
         hardware: As `import_plan`, where neither says it.
         workload: The load of both, in place of what plans and commands say.
+        usd_per_gpu_hour_b: The price of the GPUs of `b`, where it is another one than `usd_per_gpu_hour`.
         **stated: As `import_plan`; fields of the load are for both sides, the others for commands.
 
     Raises:
@@ -79,7 +81,7 @@ def compare(
         True
     """
     said = said_of_arguments(model, hardware, workload, stated)
-    return compared(a, b, said, titles=titles, calibration=calibration)
+    return compared(a, b, said, titles=titles, calibration=calibration, usd_per_gpu_hour_b=usd_per_gpu_hour_b)
 
 
 def compared(
@@ -89,6 +91,7 @@ def compared(
     *,
     titles: tuple[str, str] | None = None,
     calibration: CustomCalibration | str | Path | None = None,
+    usd_per_gpu_hour_b: float | None = None,
 ) -> Comparison:
     """`compare` under what was `said` already.
 
@@ -99,7 +102,8 @@ def compared(
     shown = titles or (_title(a, "A"), _title(b, "B"))
     first, second = _resolved((_given(a), _given(b)), said, shown)
     plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
-    found = compare_plans(*plans, titles=shown, calibration=own, usd_per_gpu_hour=said.usd_per_gpu_hour)
+    prices = {"usd_per_gpu_hour": said.usd_per_gpu_hour, "usd_per_gpu_hour_b": usd_per_gpu_hour_b}
+    found = compare_plans(*plans, titles=shown, calibration=own, **prices)
     launched = {name: one for name, one in (("a", first), ("b", second)) if isinstance(one, Imported)}
     if not launched:
         return found

@@ -189,10 +189,13 @@ def _placement(request: SearchRequest, result: SearchResult) -> Iterator[Assumpt
     if request.disaggregated is not None or best is None or not is_disaggregated(best.strategy):
         return
     together = next((one for one in result.candidates if not is_disaggregated(one.strategy)), None)
-    reason = "whether they share replicas was left open, and no such strategy fits into memory"
+    reason = "whether prefill and decode share replicas was left open, and no such strategy fits into memory"
     if together is not None:
         stands = figures(together) if together.feasible else "; ".join(together.why_not)
-        reason = f"whether they share replicas was left open; {named(together)}, the best where they do: {stands}"
+        reason = (
+            f"whether prefill and decode share replicas was left open; {named(together)}, the best where they do: "
+            f"{stands} (say 'no disaggregation' for it)"
+        )
     yield Assumption(field="disaggregated", value=True, reason=reason)
 
 

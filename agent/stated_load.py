@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from ..tools.comparison.side import Document
 from ..tools.language.said import Said
-from ..tools.plan.document import WorkloadBlock
+from ..tools.plan.document import Plan, WorkloadBlock
 from ..tools.plan.reader import read_document
 from .intent.complete import complete
 from .stated_arguments import Arguments, said_of_arguments
@@ -12,7 +14,10 @@ from .stated_arguments import Arguments, said_of_arguments
 _LOAD = (*WorkloadBlock.model_fields, "trace")
 
 
-def under_load(document: Document, said: Said) -> Document:
+D = TypeVar("D", bound=Document)
+
+
+def under_load(document: D, said: Said) -> D | Plan:
     """The plan of `document` under what is `said` of load and limits; itself where nothing is, or it is no plan.
 
     A stated number of requests at once takes the place of the plan's rate.

@@ -54,16 +54,20 @@ _FIELDS = {
     "reserve_replicas": "reserve_replicas",
     "headroom": "headroom",
 }
+# What is served.
+_LOAD = (
+    click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
+    click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
+    click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
+    *LOAD,
+)
 # What a deployment is of, on which hardware, for which load and limits, in which formats.
 _SETTING = (
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
     click.option(
         "--hardware", type=SAID_HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm, or 16xH100."
     ),
-    click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
-    click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
-    click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
-    *LOAD,
+    *_LOAD,
     click.option("--ttft-ms", type=LATENCY, help="Time to first token at most."),
     click.option("--tpot-ms", type=LATENCY, help="Time per output token at most."),
     click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
@@ -131,15 +135,15 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def says_setting(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what is deployed, not how it is split, as parameters of `command`."""
-    return _with(command, *_SETTING, *_FIGURES)
+    return _with(command, *_SETTING, *_TRACE, *_FIGURES)
 
 
 def takes_load(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that state another load or name a trace, as parameters of `command`.
 
-    `under_load` and `trace_of` read them.
+    `said_of_options` and `trace_of` read them.
     """
-    return _with(command, *LOAD, *_TRACE)
+    return _with(command, *_LOAD, *_TRACE)
 
 
 def trace_of(path: Path, options: dict[str, Any]) -> Trace:

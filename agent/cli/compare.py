@@ -10,7 +10,7 @@ import click
 from ..report.text import value_text
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text, title_of, typed_text
-from .flags import TEXT, output_format, take_stdin
+from .flags import PRICE, TEXT, output_format, take_stdin
 from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -25,8 +25,16 @@ _MOST_TITLE = 60
 @click.argument("first", metavar="FILE|COMMAND", type=TEXT)
 @click.argument("second", metavar="FILE|COMMAND|STRATEGY", type=TEXT)
 @says_setting
+@click.option("--usd-per-gpu-hour-b", type=PRICE, help="Price of B's GPUs, where it is another one.")
 @output_format
-def compare_command(first: str, second: str, calibration: Path | None, output_format: str, **options: Any) -> int:
+def compare_command(
+    first: str,
+    second: str,
+    calibration: Path | None,
+    usd_per_gpu_hour_b: float | None,
+    output_format: str,
+    **options: Any,
+) -> int:
     """Set one deployment (A) beside another (B): plan documents, launch commands, or one of them a strategy in words.
 
     What words and commands leave open is as in the other side; a plan that names no engine is judged on that of the
@@ -37,6 +45,7 @@ def compare_command(first: str, second: str, calibration: Path | None, output_fo
       shardwright compare today.json plan.json
       shardwright compare plan.json "DP2 of TP4"
       shardwright compare plan.json "vllm serve Qwen/Qwen3-32B -tp 8"
+      shardwright compare h100.json h200.json --usd-per-gpu-hour 2.5 --usd-per-gpu-hour-b 3.4
       shardwright compare old.sh new.sh --hardware 1x8:h100-sxm --concurrency 64
     """
     for name, text in (("A", first), ("B", second)):
@@ -46,7 +55,12 @@ def compare_command(first: str, second: str, calibration: Path | None, output_fo
 
     said = said_of_options(options)
     found = compared(
-        _side(first), _side(second), said, titles=(_titled(first), _titled(second)), calibration=calibration
+        _side(first),
+        _side(second),
+        said,
+        titles=(_titled(first), _titled(second)),
+        calibration=calibration,
+        usd_per_gpu_hour_b=usd_per_gpu_hour_b,
     )
     if output_format == "json":
         write_json(found)

@@ -12,9 +12,9 @@ import click
 from ...tools.errors import InputError
 from ...tools.files import is_there
 from ..report.safe import one_line
-from .asking import takes_load, trace_of
+from .asking import said_of_options, takes_load, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
-from .load_flags import under_load
+from .load_flags import refuse_beside_trace
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -165,8 +165,11 @@ def estimate_command(
 
     Where the plan breaks rules the figures are of it as it stands, and a line on standard error names them.
     """
+    refuse_beside_trace(options)
     read = read_plan(document)
-    plan = under_load(_typed(read, document), options)
+    from ..stated_load import under_load
+
+    plan = under_load(_typed(read, document), said_of_options({**options, "trace": None}))
     if broken := _broken_rules(read):
         click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
     from ...tools.performance.estimate import estimate

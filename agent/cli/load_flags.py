@@ -11,11 +11,11 @@ from ...tools.errors import InputError
 from .flags import LimitType
 
 if TYPE_CHECKING:
-    from ...tools.plan.document import Plan
     from ...tools.plan.lengths import Percentiles, RequestLengths
     from ...tools.plan.prefixes import SharedPrefixes
 
 _SIDES = ("input", "output")
+_OWN = {"request_rate": "rate", "concurrency": "rate"}
 
 
 class PercentilesType(click.ParamType):
@@ -118,25 +118,17 @@ def prefixes_of(options: dict[str, Any]) -> SharedPrefixes | None:
     return SharedPrefixes(**stated)
 
 
-def under_load(plan: Plan, options: dict[str, Any]) -> Plan:
-    """The plan under the rate, the spreads and the shared prefixes that the options state, in place of its own.
+def refuse_beside_trace(options: dict[str, Any]) -> None:
+    """See that a trace takes the place of the whole load.
 
     Raises:
-        UsageError: a trace states them too.
-        InputError: prompts of the plan's lengths cannot share what is stated.
+        UsageError: a part of it is stated too.
     """
-    from ...tools.plan.document import WorkloadBlock
-    from ...tools.plan.load import with_lengths
-    from ..stated_arguments import checked
-
-    workload, lengths, rate = plan.workload, lengths_of(options), options.get("request_rate")
-    if lengths is not None:
-        workload = with_lengths(workload, lengths)
-    if (prefixes := prefixes_of(options)) is not None:
-        own = workload.model_dump(exclude_none=True) | {"prefix_cache_hit_rate": None, "prefixes": prefixes}
-        workload = checked(WorkloadBlock, own, "workload")
-    if rate is not None:
-        if options.get("trace") is not None:
-            raise click.UsageError("--trace has its own rate; leave out --request-rate")
-        workload = workload.model_copy(update={"request_rate": rate, "arrivals": None})
-    return plan if workload is plan.workload else plan.model_copy(update={"workload": workload})
+    if options["trace"] is None:
+        return
+    lengths_of(options)
+    prefixes_of(options)
+    for name in ("request_rate", "concurrency", "input_tokens", "output_tokens"):
+        if options[name] is not None:
+            flag = name.replace("_", "-")
+            raise click.UsageError(f"--trace has its own {_OWN.get(name, 'lengths')}; leave out --{flag}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...tools.catalog.config_fields import MAX_POSITIONS
 from ..citations import public_sources
 from .edits import edit_text
 from .text import (
@@ -66,7 +67,7 @@ def render_model(model: ModelFacts, *, width: int, bold: bool = False) -> str:
         ("layers", str(model.layers)),
         ("hidden size", f"{model.hidden_size:,}"),
         ("vocabulary", f"{model.vocab_size:,}"),
-        ("longest sequence", count_text(model.max_position_embeddings, "token")),
+        ("longest sequence", _longest(model.max_position_embeddings)),
         ("stored in", model.native_precision),
         ("KV cache in bf16", f"{model.kv_cache_bytes_per_token_bf16:,} bytes per token, before any window"),
     ]
@@ -98,6 +99,10 @@ def params_text(count: int) -> str:
         if count >= limit:
             return f"{figure(count / limit)}{unit}"
     return str(count)
+
+
+def _longest(positions: int) -> str:
+    return "no limit stated" if positions >= MAX_POSITIONS else count_text(positions, "token")
 
 
 def render_accelerators(accelerators: Sequence[Accelerator], *, width: int, bold: bool = False) -> str:

@@ -213,3 +213,14 @@ def test_any_object_is_an_architecture_or_an_input_error(entry: Any, changes: di
     else:
         assert architecture.total_params > 0
         assert 1 <= architecture.num_layers <= 10_000
+
+
+@pytest.mark.parametrize("key", ["num_key_value_head", "num_key_values_heads", "num_keyvalue_heads"])
+def test_a_misspelt_field_is_named_with_the_one_that_is_meant(key: str) -> None:
+    config = {
+        "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "intermediate_size": 1024,
+        "vocab_size": 1000, key: 2,
+    }  # fmt: skip
+    with pytest.raises(InputError, match=f"unknown field '{key}'; did you mean 'num_key_value_heads'"):
+        read_architecture(config)
+    assert read_architecture({**config, "num_key_value_heads": 2}).num_layers == 4

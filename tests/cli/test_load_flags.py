@@ -39,6 +39,7 @@ def test_a_search_is_too(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("--request-rate", "9"), "open loop, 9 requests/s"),
         (("--output-percentiles", "p50=100,p99=2k"), "open loop, 3 requests/s"),
+        (("--concurrency", "7"), "closed loop, 7 users"),
         (("--request-rate", "0.5", "--input-percentiles", "p0=10,p100=20"), "open loop, 0.5 requests/s"),
     ],
 )

@@ -160,6 +160,27 @@ def test_a_card_without_a_price_is_neither_cheaper_nor_dearer() -> None:
     assert any("Only A has a known price" in said for said in found.verdict)
 
 
+def test_each_side_has_its_own_price_and_the_verdict_says_both() -> None:
+    here = dense(objective="cost")
+    there = here.model_copy(update={"hardware": here.hardware.model_copy(update={"accelerator": "h20"})})
+    found = shardwright.compare(here, there, usd_per_gpu_hour=2.5, usd_per_gpu_hour_b=3.4)
+    costs = [shardwright.estimate(one, usd_per_gpu_hour=price).cost for one, price in ((here, 2.5), (there, 3.4))]
+    figure = found.figure("cost_per_million_output_tokens")
+    assert figure is not None
+    assert [figure.a, figure.b] == [one and one.per_million_output_tokens for one in costs]
+    said = next(one for one in found.verdict if one.startswith("Costs: "))
+    assert "A at the stated price (2.5 USD" in said and "B at the stated price (3.4 USD" in said
+
+
+def test_where_each_serves_requests_of_its_own_none_is_called_better() -> None:
+    short = dense("TP4 DP1")
+    longer = short.model_copy(update={"workload": short.workload.model_copy(update={"input_tokens": 4000})})
+    found = compare(short, longer)
+    assert found.better is None
+    assert any("Each serves requests of its own" in said for said in found.verdict)
+    assert compare(short, dense("TP2 DP2")).better is not None
+
+
 def test_a_missed_limit_loses_to_one_that_is_held() -> None:
     tpot = [one.latency.tpot_ms for one in map(shardwright.estimate, (dense("TP1 DP1"), dense("TP4 DP1")))]
     limit = sum(tpot) / 2

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import shardwright
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.estimate import estimate_layout
@@ -323,3 +324,16 @@ def test_what_is_assumed_of_a_card_is_said(layout_of: Any) -> None:
     known, unknown = (estimate_layout(layout_of("Llama-3.2-1B", accelerator=name)).notes for name in ("l4", "a10g"))
     assert any("a10g states no multiprocessors: 132 assumed" in note for note in unknown)
     assert not any("multiprocessors" in note for note in known)
+
+
+def test_a_stated_load_takes_the_place_of_the_plan_s_and_what_cannot_be_is_named() -> None:
+    plan = shardwright.plan("Llama-3.2-1B on one L4, 512 in / 32 out, 2 requests/s").plan
+    assert plan is not None
+    found = [shardwright.estimate(plan, workload={"concurrency": users}) for users in (1, 16)]
+    assert [one.load.load for one in found] == ["closed loop, 1 user", "closed loop, 16 users"]
+    assert found[0].latency.tpot_ms < found[1].latency.tpot_ms
+    whole = plan.workload.model_copy(update={"request_rate": None, "concurrency": 16})
+    assert shardwright.estimate(plan, workload=whole).latency == found[1].latency
+    for stated, says in (({"concurrency": 0}, r"workload\.concurrency"), ({"users": 3}, r"workload\.users")):
+        with pytest.raises(InputError, match=says):
+            shardwright.estimate(plan, workload=stated)

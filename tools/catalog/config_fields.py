@@ -6,6 +6,7 @@ hostile: a wrong type, a sign or a size that no model has is an `InputError` tha
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -45,6 +46,10 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "torch_dtype": ("dtype",),
 }  # fmt: skip
 
+_KNOWN = frozenset((*_SPELLINGS, *(name for names in _SPELLINGS.values() for name in names)))
+# A field that is written with a letter or two more, fewer or others is misspelt.
+_MISSPELT, _ALIKE = 2, 0.92
+
 # Several lengths of one config may differ (trained, served); the position table's is the model's.
 _FIRST_COUNTS = frozenset(["max_position_embeddings"])
 
@@ -70,7 +75,15 @@ class ConfigFields:
         return MissingFieldError(field, self.where, why)
 
     def assume(self, note: str) -> None:
-        """Note an assumption once."""
+        """Note an assumption once, which begins with the field that is not stated.
+
+        Raises:
+            InputError: a field of nearly that name is stated.
+        """
+        field = note.partition(" ")[0].rstrip(":")
+        unknown = [key for key in self.values if key not in _KNOWN and abs(len(key) - len(field)) <= _MISSPELT]
+        for key in difflib.get_close_matches(field, unknown, 1, _ALIKE):
+            raise self.refuse(f"unknown field {key!r}; did you mean {field!r}?")
         if note not in self.assumptions:
             self.assumptions.append(note)
 

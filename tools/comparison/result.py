@@ -102,6 +102,7 @@ class Side(Sparse):
     calibration: Calibration | None = None
     saturated: bool | None = None
     cost_unit: CostUnit | None = None
+    price_source: str | None = None
     not_estimated: str | None = None
     refused: bool | None = None
     caveats: tuple[str, ...] = ()

@@ -74,6 +74,7 @@ def judged_read(
         figures = estimate_view(read.view, usd_per_gpu_hour, calibration)
     except InputError as error:
         why = str(error)
+    cost = None if figures is None else figures.cost
     hardware, serving = plan.hardware, plan.serving or ServingBlock()
     side = Side(
         title=title,
@@ -101,7 +102,8 @@ def judged_read(
         binds=tuple(_binds(figures)),
         calibration=None if figures is None else figures.calibration,
         saturated=None if figures is None else figures.load.saturated,
-        cost_unit=None if figures is None or figures.cost is None else figures.cost.unit,
+        cost_unit=None if cost is None else cost.unit,
+        price_source=None if cost is None else cost.price_source,
         not_estimated=why,
     )
     return Judged(side, figures)

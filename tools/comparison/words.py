@@ -23,6 +23,10 @@ _BY_OBJECTIVE = {
 }
 # Differences that make figures those of two deployments; how many GPUs there are is part of the answer.
 _ASKED = ("model", "accelerator", "workload", "precision")
+# Other requests: what is quicker under one load need not be under the other. How many there are may be decided.
+_OTHER_REQUESTS = frozenset(
+    f"workload {name}" for name in ("input_tokens", "output_tokens", "lengths", "prefixes", "arrivals")
+)
 
 
 def concluded(found: Comparison) -> Comparison:
@@ -33,7 +37,7 @@ def concluded(found: Comparison) -> Comparison:
 
 def better_of(found: Comparison) -> Better | None:
     """Which of the two is better for what both were made for; one that is not valid or misses a limit never is."""
-    if found.objective is None:
+    if found.objective is None or _serve_other_requests(found):
         return None
     fit_a, fit_b = _is_fit(found.a), _is_fit(found.b)
     if fit_a != fit_b:
@@ -44,6 +48,11 @@ def better_of(found: Comparison) -> Better | None:
         return None
     named = (found.figure(name) for name in _BY_OBJECTIVE[found.objective])
     return next((figure.better for figure in named if figure is not None and figure.better is not None), None)
+
+
+def _serve_other_requests(found: Comparison) -> bool:
+    """Whether the two were asked to serve requests of other lengths, or that share or come otherwise."""
+    return any(change.what in _OTHER_REQUESTS for change in found.question)
 
 
 def _one_is_priced(found: Comparison) -> bool:
@@ -58,7 +67,7 @@ def _is_fit(side: Side) -> bool:
 
 def verdict_of(found: Comparison) -> Iterator[str]:
     """The comparison in sentences, what matters most first."""
-    for name, side in (("A", found.a), ("B", found.b)):
+    for name, side in _sides(found):
         yield from _flaws(name, side)
     yield from _engines(found)
     if not found.changes and not found.question:
@@ -75,7 +84,7 @@ def verdict_of(found: Comparison) -> Iterator[str]:
 
 def _engines(found: Comparison) -> Iterator[str]:
     """Which engine a side is judged on that names none, and that nothing but the engine differs, where that is so."""
-    pair = ("A", found.a), ("B", found.b)
+    pair = _sides(found)
     for (name, side), (other, _) in (pair, pair[::-1]):
         if side.takes_engine:
             yield (
@@ -213,8 +222,24 @@ def _billed(found: Comparison) -> Iterator[str]:
             yield f"{name} uses {_count(used, 'GPU')}; {billed_text(int(paid))}."
 
 
+def _prices(found: Comparison) -> Iterator[str]:
+    """What an hour of a GPU is taken to cost."""
+    prices = dict.fromkeys(price for price in (found.a.price_source, found.b.price_source) if price is not None)
+    if len(prices) == 1 and found.a.price_source == found.b.price_source:
+        yield f"Costs: both at the {found.a.price_source}."
+    elif prices:
+        named = (f"{name} at the {side.price_source}" for name, side in _sides(found) if side.price_source)
+        yield f"Costs: {', '.join(named)}."
+
+
+def _sides(found: Comparison) -> tuple[tuple[str, Side], ...]:
+    return ("A", found.a), ("B", found.b)
+
+
 def _cautions(found: Comparison) -> Iterator[str]:
     yield from _billed(found)
+    if found.changes or found.question:
+        yield from _prices(found)
     if _one_is_priced(found):
         priced = "A" if found.a.cost_unit == "usd" else "B"
         yield f"Only {priced} has a known price: which of the two costs less is not known."
@@ -222,7 +247,9 @@ def _cautions(found: Comparison) -> Iterator[str]:
     if asked:
         differ = f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'}"
         yield f"The {differ} not the same: figures compare deployments, not layouts."
-    busy = [name for name, side in (("A", found.a), ("B", found.b)) if side.saturated]
+    if _serve_other_requests(found):
+        yield "Each serves requests of its own: state one load, or a trace, for both to see which is better."
+    busy = [name for name, side in _sides(found) if side.saturated]
     if busy:
         yield f"Under its load {' and '.join(busy)} saturates: requests queue, and percentiles grow with the run."
     yield from _error_band(found)

@@ -37,8 +37,8 @@ _ELSE = re.compile(
 )
 _JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
 _EITHER = re.compile(
-    r"(?<![a-z])(?:either|whichever|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compare\sprices?)(?![a-z])|"
-    r"任选|任一|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
+    r"(?<![a-z])(?:either|whichever|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|vs|versus)(?![a-z])|"
+    r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
     re.IGNORECASE,
 )
 # How far two names of one choice stand apart: each may have a price or a count of its own.

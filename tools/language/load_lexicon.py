@@ -138,6 +138,8 @@ _NEEDS = {
     "tpot": "tpot|itl|time",
 }
 ROLE = Branches({name: Gated("|".join(parts), needs=_NEEDS.get(name, "")) for name, parts in _ROLES.items()})
+# How an engine is told the longest sequence.
+MOST_OF_ENGINE = re.compile(r"max[\s_\-]?model[\s_\-]?len", re.IGNORECASE)
 FOLLOWS = re.compile(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])", re.IGNORECASE)
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.

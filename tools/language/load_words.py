@@ -369,8 +369,8 @@ def _claim_concurrency(claims: Claims, quantity: Quantity, words: str) -> None:
 def _claim_context(claims: Claims, statement: Statement) -> None:
     """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
     words = statement.words
-    if claims.has("input_tokens") or claims.has("input_tokens_range"):
-        claims.reading(f"{words!r} read as the longest sequence that must be possible; the lengths were stated apart")
+    if claims.has("input_tokens") or claims.has("input_tokens_range") or lex.MOST_OF_ENGINE.search(words):
+        claims.reading(f"{words!r} read as the longest sequence that must be possible, not as the length of the input")
         return
     _claim_length(claims, "input", statement.quantity, words)
     claims.reading(f"{words!r} read as the length of the input")

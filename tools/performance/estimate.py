@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from ..arguments import checks_arguments
 from ..bounds import USD
 from ..calibration.custom import CustomCalibration, own_calibration
 from ..engines.load import LoadToSend
 from ..errors import InputError
-from ..plan.document import Plan
+from ..plan.document import Plan, WorkloadBlock
 from ..plan.peak import beside_peak
 from ..plan.performance import (
     Benchmark,
@@ -167,6 +169,7 @@ def estimate(
     usd_per_gpu_hour: float | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     trace: Trace | str | Path | None = None,
+    workload: WorkloadBlock | Mapping[str, object] | None = None,
 ) -> PerformanceEstimate:
     """The estimate of a plan as its graph shows it, which need not be valid.
 
@@ -175,12 +178,13 @@ def estimate(
         usd_per_gpu_hour: US dollars for an hour of one GPU; the catalogue's price where it is `None`.
         calibration: Times of your own, or the path of their file.
         trace: The path of a file of requests, or what `read_trace` made of one, in place of the plan's own load.
+        workload: Fields of the load in place of the plan's, such as `{"concurrency": 64}`, which drops a rate.
 
     Returns:
         Latency in milliseconds, tokens per second, bytes on each device, the critical path, and the cost.
 
     Raises:
-        InputError: The plan cannot be read, or a fact that the arithmetic needs is not known.
+        InputError: The plan or the load cannot be read, or a fact that the arithmetic needs is not known.
 
     Example:
         >>> import shardwright
@@ -190,7 +194,7 @@ def estimate(
     """
     view = _view(document)
     try:
-        return estimate_view(view, usd_per_gpu_hour, calibration, trace)
+        return estimate_view(view, usd_per_gpu_hour, calibration, trace, workload)
     finally:
         view.release()
 
@@ -200,6 +204,7 @@ def estimate_view(
     usd_per_gpu_hour: float | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     trace: Trace | str | Path | None = None,
+    workload: WorkloadBlock | Mapping[str, object] | None = None,
 ) -> PerformanceEstimate:
     """`estimate` of a document that was read already.
 
@@ -214,6 +219,8 @@ def estimate_view(
         if not USD.hold(usd_per_gpu_hour):
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
+    if workload is not None:
+        layout = layout.with_setting(layout.setting.with_workload(_stated(layout.setting.workload, workload)))
     described: str | None = None
     if trace is not None:
         read = trace if isinstance(trace, Trace) else read_trace(Path(trace))
@@ -223,6 +230,20 @@ def estimate_view(
     found = estimate_layout(layout).model_copy(update={"trace": described})
     name = as_str(view.model.get("name"))
     return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
+
+
+def _stated(own: WorkloadBlock, stated: WorkloadBlock | Mapping[str, object]) -> WorkloadBlock:
+    """The load of a plan with what is stated in its place; a stated number of requests at once drops a rate."""
+    if isinstance(stated, WorkloadBlock):
+        return stated
+    kept = own.model_dump(exclude_none=True)
+    if "concurrency" in stated and "request_rate" not in stated:
+        kept = {name: value for name, value in kept.items() if name not in ("request_rate", "arrivals")}
+    try:
+        return WorkloadBlock.model_validate({**kept, **stated})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{'.'.join(map(str, ('workload', *first['loc'])))}: {first['msg']}") from None
 
 
 def _view(document: Plan | Mapping[str, object] | str | Path) -> PlanView:
