@@ -167,3 +167,11 @@ def test_words_follow_the_burstiness(burstiness: float, words: str) -> None:
     load = {"input_tokens": 500, "output_tokens": 50, "request_rate": 2.0, "arrivals": {"burstiness": burstiness}}
     assert arrival_words(burstiness) == words
     assert f"2 requests/s {words}, 1 request at once" in workload_text(WorkloadBlock.model_validate(load))
+
+
+def test_the_busiest_stretch_is_planned_for_with_its_own_bursts_not_with_the_step_up_to_it() -> None:
+    trace = trace_of_text(mooncake(arrivals(lambda at: 60.0 if 600 < at < 660 else 1.0, 60.0, 1200.0)))
+    assert trace.is_of_peak and trace.burstiness is not None and trace.burstiness < 0.8
+    assert trace.arrivals is not None and trace.arrivals.burstiness == 1.0
+    bursty = trace_of_text(mooncake(arrivals(lambda at: 60.0 if 600 < at < 660 else 1.0, 60.0, 1200.0, 0.1)))
+    assert bursty.arrivals is not None and bursty.arrivals.burstiness is not None and bursty.arrivals.burstiness < 0.5

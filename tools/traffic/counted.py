@@ -140,8 +140,10 @@ class Windows:
                 rates[hour % 24] = max(rates.get(hour % 24, 0.0), counts[hour] / seen_s)
         return tuple(rates[hour] for hour in range(24)) if len(rates) == 24 else None
 
-    def burstiness(self) -> float | None:
+    def burstiness(self, stretch: Stretch | None = None) -> float | None:
         """The shape of gamma-distributed gaps with as much unevenness; `None` where too few came to tell.
+
+        Of all that came, or of what came in a `stretch`.
 
         Over windows of some requests the variance of their number over its mean is the squared variation of gaps.
         Differences of neighbours tell it apart from how the rate goes up and down over the day. Half their mean square
@@ -149,6 +151,9 @@ class Windows:
         `_DOUBT` such errors of 1 is 1.
         """
         counts = self._counts
+        if stretch is not None:
+            first = round(stretch.start_s / self._width_s)
+            counts = counts[first : first + round(stretch.width_s / self._width_s)]
         while len(counts) >= _FEWEST_WINDOWS and sum(counts) < _OF_WINDOW * len(counts):
             counts = _in_twos(counts)
         # The last window is not over.

@@ -41,7 +41,7 @@ class Trace:
     """What is kept of a trace. `pairs`: a sample of its lengths; rates and a burstiness only where it has times.
 
     `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` what
-    a plan is for: the one or the other by the `window`. `hours_per_s`: rates of the 24 hours of a day (of several days
+    a plan is for: the one or the other by the `window`, as `burstiness` and `planned_burstiness`. `hours_per_s`: rates of the 24 hours of a day (of several days
     the highest of each), by the clock where times are dates, else from the start. `is_of_peak`: the sample is of that
     stretch alone. `longest`: prompt and answer of the longest request. `replay`: what the requests of the sample, then
     successive ones, share (`SharedPrefixes`). `left_out`: lines that are no requests, by what is wrong: how many, and
@@ -64,6 +64,7 @@ class Trace:
     is_of_peak: bool = False
     replay: tuple[tuple[int, int], ...] | None = None
     left_out: tuple[tuple[str, int, str], ...] = ()
+    planned_burstiness: float | None = None
 
     @property
     def planned_rate_per_s(self) -> float | None:
@@ -84,7 +85,8 @@ class Trace:
     @property
     def arrivals(self) -> Arrivals | None:
         """How its requests come, where that is known."""
-        return None if self.burstiness is None else Arrivals(burstiness=round(self.burstiness, 3))
+        planned = self.planned_burstiness
+        return None if planned is None else Arrivals(burstiness=round(planned, 3))
 
     def describe(self) -> str:
         """The trace in a line, without anything of its content but numbers."""
@@ -244,6 +246,8 @@ class _Sum:
         if busiest is not None and self.window == "busiest":
             places = self.kept.within(busiest, windows.origin_s)
         pairs, replay = self._sample(places)
+        burstiness = windows.burstiness() if rate is not None else None
+        inside = windows.burstiness(busiest) if busiest is not None and self.window == "busiest" else None
         first, second = ((side.percentile(0.5), side.percentile(0.95), side.percentile(0.99)) for side in self.sides)
         return Trace(
             kind=kind,
@@ -251,7 +255,8 @@ class _Sum:
             span_s=windows.span_s if is_timed else None,
             percentiles=(first, second),
             rate_per_s=rate,
-            burstiness=windows.burstiness() if rate is not None else None,
+            burstiness=burstiness,
+            planned_burstiness=burstiness if inside is None else inside,
             shared_share=self.prefixes.share(),
             pairs=pairs,
             replay=replay,
