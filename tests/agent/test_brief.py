@@ -220,6 +220,7 @@ def test_any_json_value_gives_what_was_said_or_a_refusal(value: object, name: st
     _reads_or_refuses(name, json.dumps(value))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "piece", ["1 ", "8 x ", "512-", "8 of ", "(", "p99 ", "TP 8 ", "kv heads ", "单卡 ", "每台 8 卡", "- ", "|"]
 )

@@ -136,6 +136,7 @@ def test_a_plan_that_breaks_a_constraint_is_mended_to_one_that_keeps_it() -> Non
     assert fixed.plan.model_dump(mode="json")["policy"]["constraints"] == [bound]
 
 
+@pytest.mark.thorough
 def test_another_card_than_those_to_choose_from_is_reported_and_not_mended() -> None:
     document = base_plan("dense-tp2")
     document["policy"]["constraints"] = [{"kind": "accelerators", "value": ["l40s", "l4"], "words": "L40S or L4"}]

@@ -81,6 +81,7 @@ def proposed(words: str) -> dict[str, Any]:
     return result.plan.model_dump(mode="json")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [planned, searched, fixed, chatted, proposed], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("words", DEMANDS)
 def test_a_demand_holds_on_every_way_to_a_plan(words: str, way: Callable[[str], dict[str, Any]]) -> None:

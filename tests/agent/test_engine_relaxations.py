@@ -19,6 +19,8 @@ from shardwright.tools.plan.document import ServingBlock
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("engine", [one.title for one in JUDGED.values()])
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from shardwright.agent.proposer import Examined, examine
 from shardwright.agent.report.plan import render_plan
 from shardwright.tools.checkpoint import best_so_far
 
+pytestmark = pytest.mark.thorough
+
 
 def report_of(words: str) -> str:
     return " ".join(render_plan(shardwright.plan(words), width=100).split())

@@ -9,6 +9,8 @@ import pytest
 
 from shardwright.tools.kept import Kept
 
+pytestmark = pytest.mark.thorough
+
 # Every call has a load, links and names of its own, so that nothing that is remembered serves twice.
 CALLS = """
 import resource

@@ -13,6 +13,8 @@ from shardwright.tools.language.errors import RequestError
 from shardwright.tools.language.request import read_words
 from shardwright.tools.language.said import Said
 
+pytestmark = pytest.mark.thorough
+
 CASES = Path(__file__).parent.parent / "cases"
 FILES = (
     "requests", "paraphrases", "unseen_paraphrases", "unseen_paraphrases_2", "unseen_paraphrases_3", "styles",

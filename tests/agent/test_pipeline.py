@@ -19,6 +19,8 @@ from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.screen import Screen
 from shardwright.tools.validate import validate
 
+pytestmark = pytest.mark.thorough
+
 CASES = Path(__file__).parent.parent / "cases"
 REQUESTS: list[dict[str, Any]] = json.loads((CASES / "requests.json").read_text(encoding="utf-8"))
 # Their searches take many seconds each: they are read field by field in other tests, and not planned here.

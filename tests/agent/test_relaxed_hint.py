@@ -8,6 +8,8 @@ import pytest
 
 from shardwright.agent.pipeline import plan
 
+pytestmark = pytest.mark.thorough
+
 FEWER = "Qwen3-235B-A22B on 8 H100, 2k in / 256 out, 32 concurrent"
 DENSE = "Llama-3.1-70B on 8 H100, 2k in / 256 out, 4 concurrent"
 MIXTRAL = "Mixtral-8x7B on 4 A100, 1k in / 128 out, 16 concurrent"

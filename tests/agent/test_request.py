@@ -147,6 +147,7 @@ def test_any_mix_of_known_words_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
     ["9", "8 ", "4k ", " ", "8x", "1,", "the ", "of the ", "-", "(", "一", "latency ", "tp8 ", "ignore the ", "8 H100 ",

@@ -20,6 +20,8 @@ from shardwright.tools.plan.document import HardwareBlock, PrecisionBlock, Workl
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.candidate import Candidate, SearchResult
 
+pytestmark = pytest.mark.thorough
+
 MODEL = "llama-3.1-8b"
 HARDWARE = "1x4:h100-sxm"
 LOAD = {"input_tokens": 2048, "output_tokens": 256}

@@ -12,6 +12,8 @@ from shardwright.agent.pipeline import plan
 from shardwright.agent.reasons import MAX_ALTERNATIVES
 from shardwright.agent.results import Alternative, PlanReport
 
+pytestmark = pytest.mark.thorough
+
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "cases" / "too_wide.json").read_text(encoding="utf-8")
 )

@@ -17,6 +17,8 @@ from shardwright.tools.language.said import Said
 from shardwright.tools.plan.lengths import RequestLengths
 from shardwright.tools.validate import validate
 
+pytestmark = pytest.mark.thorough
+
 TAIL: dict[str, Any] = {"input": {"percentiles": [[50, 1000], [95, 8000]]}}
 SMALL: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm"}
 

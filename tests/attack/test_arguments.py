@@ -17,6 +17,8 @@ from shardwright.tools.autofix.foreign.claims import MOST_PLACES
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.rules.examples import base_plan
 
+pytestmark = pytest.mark.thorough
+
 _LOOP: list[Any] = []
 _LOOP.append(_LOOP)
 _NO_DOCUMENT = (

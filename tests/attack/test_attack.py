@@ -22,6 +22,8 @@ from .seeds import seed_plan
 from .sentences import request_case
 from .watched import Bounds, Check, attacked
 
+pytestmark = pytest.mark.thorough
+
 _SEED = 15
 _SMALL = ("dense-1", "dense-tp2", "moe-ep2", "disaggregated-tp2", "dense-tp2+full")
 _NUMBERS = number_bounds()

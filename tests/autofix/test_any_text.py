@@ -103,6 +103,7 @@ def _results() -> list[FixResult]:
     return [result for result in (autofix(text, request=ASKED) for text in texts) if result.document is not None]
 
 
+@pytest.mark.thorough
 def test_a_fresh_process_says_of_validity_what_autofix_says(tmp_path: Path) -> None:
     results = _results()
     paths: list[str] = []

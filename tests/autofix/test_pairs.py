@@ -12,6 +12,8 @@ from shardwright.tools.autofix.autofix import autofix
 
 from .pairs import Pair, agree, broken_by_both, conflicts, in_both_orders, pairs
 
+pytestmark = pytest.mark.thorough
+
 # All of them take minutes: `benchmarks/repair.py --pairs` looks at every one.
 SOME = Random(11).sample([pair for pair in pairs() if pair not in conflicts()], 80)
 PARTS = 4

@@ -97,6 +97,7 @@ def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
     assert again.replanning.after.model_dump() == found.replanning.after.model_dump()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "row", [row for row in REPLANNED if row.rule in _MAY_HAVE_NONE and row.name not in _ALIKE], ids=str
 )
@@ -185,6 +186,7 @@ def test_the_nearest_that_keeps_a_constraint_is_found(constraint: dict[str, Any]
     assert {"dp": strategy.dp, "pp": strategy.prefill.pp, "tp": strategy.prefill.tp}.items() >= after.items()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "constraints",
     [
@@ -280,6 +282,7 @@ _TOO_MUCH = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("asked", "offered"), _TOO_MUCH, ids=str)
 def test_the_closest_plans_ask_for_less_of_one_thing(asked: dict[str, Any], offered: tuple[str, ...]) -> None:
     document = only_strategy("dense-tp2")

@@ -62,6 +62,7 @@ def usual(name: str, base: Path) -> Ended:
     return ended(BY_NAME[name], base)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "trouble"), PAIRS, ids=[" × ".join(pair) for pair in PAIRS])
 def test_a_process_in_trouble_says_so_in_one_line_or_does_its_work(
     name: str, trouble: str, base: Path, folder: Path

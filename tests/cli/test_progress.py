@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = Path(sys.executable).parent / "shardwright"
 SEARCH = ["search", "--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm"]
 TURNS = b"Llama-3.1-8B on 2 H100, 2k in / 256 out\nwhat if 1 GPU\n"

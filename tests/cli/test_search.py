@@ -13,6 +13,8 @@ import pytest
 from shardwright.agent.cli.app import run
 from shardwright.agent.search_api import search
 
+pytestmark = pytest.mark.thorough
+
 WORDS = "Llama-3.1-8B on 2 H100, 2k in / 256 out, best throughput, TPOT under 20 ms"
 IMPOSSIBLE = ["--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm", "--tpot-ms", "0.5"]
 

@@ -44,6 +44,7 @@ READ = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "said", "status", "shown"), READ.values(), ids=READ.keys())
 def test_standard_input_is_read_where_a_file_is_named(command: list[str], said: str, status: int, shown: str) -> None:
     program = Path(sys.executable).parent / "shardwright"

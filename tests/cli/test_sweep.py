@@ -19,6 +19,8 @@ from shardwright.agent.cli.app import run
 
 from ..sweep.samples import TINY
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = Path(sys.executable).parent / "shardwright"
 
 

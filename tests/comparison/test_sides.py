@@ -25,6 +25,7 @@ def is_same(found: Comparison) -> bool:
     return "A and B are the same deployment." in found.verdict
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_a_plan_and_its_export_are_the_same_deployment_with_the_same_figures(name: str, target: str) -> None:
     text = exported(name, target).text

@@ -12,6 +12,8 @@ from jsonschema import Draft202012Validator
 
 from ..plan_files import good_and_broken
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SARIF = json.loads((ROOT / "tests" / "cases" / "sarif_essentials.schema.json").read_text(encoding="utf-8"))

@@ -19,6 +19,8 @@ import shardwright
 from shardwright.agent.cli.app import cli
 from shardwright.docs.make.site import on_page_markdown
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 # What a browser fetches by itself; a link that a reader follows is none of it.
 FETCHED = {

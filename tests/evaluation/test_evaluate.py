@@ -23,6 +23,8 @@ from shardwright.tools.rules.base import Edit
 
 from .running import Failing, broken_plans, own_calibration
 
+pytestmark = pytest.mark.thorough
+
 # Two where links decide between few wide replicas and many narrow ones, and two where they do not.
 LINKS_DECIDE = ("llama-70b-fp8-h100-256-users", "llama-8b-l40s-batch")
 THEY_DO_NOT = ("llama-8b-two-a10-one-user", "qwen2.5-72b-two-h100-any-format")

@@ -39,6 +39,7 @@ def gains(solver: str) -> dict[str, Gain | None]:
     return {one.id: one.gain for one in evaluated(solver).results}
 
 
+@pytest.mark.thorough
 def test_who_finds_what_the_search_left_out_gains_and_who_does_not_is_never_behind() -> None:
     found = gains("opener")
     beaten, kept = found["beaten"], found["kept"]

@@ -25,6 +25,8 @@ from shardwright.tools.rules.registry import all_rules
 
 from .report.samples import HEADER, kept_cases
 
+pytestmark = pytest.mark.thorough
+
 BASES = ("dense-dp2-pp2", "dense-tp2", "moe-ep2")
 
 

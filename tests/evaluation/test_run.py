@@ -17,6 +17,8 @@ from shardwright.agent.evaluation.run import RunOptions, group_of, run_dataset
 from shardwright.tests.evaluation.running import BUILTIN, Failing, broken_plans
 from shardwright.tools.errors import InputError
 
+pytestmark = pytest.mark.thorough
+
 SMALL = broken_plans(6)
 HERE = RunOptions(jobs=1)
 

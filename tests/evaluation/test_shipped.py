@@ -104,6 +104,7 @@ def test_most_of_it_was_not_decided_by_the_planner_that_is_judged_by_it() -> Non
     assert sum(case.by_builder for case in shipped().cases) <= len(shipped().cases) / 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", range(SAMPLED))
 def test_each_golden_of_a_sample_of_requests_is_a_valid_plan(place: int) -> None:
     small = [case for case in tagged("dense", "one-node") if case.request and case.goldens and case.expect == "plan"]

@@ -28,6 +28,8 @@ from ..plan.test_layout_law import documents
 from .plans import plan_named
 from .trace_reader import COLL, COMP, RECV, SEND, Run, read_run, read_trace, replay
 
+pytestmark = pytest.mark.thorough
+
 PHASES = ("prefill", "decode")
 # One of each kind of plan that has another kind of communication.
 NAMES = ("one card", "replicas on a node", "uneven stages", "attention groups", "cache cut", "sequence cut",

@@ -79,6 +79,7 @@ def test_figures_of_a_plan_at_a_rate_that_its_tool_does_not_print_are_told_apart
     assert found.text is not None and found.benchmark.note in found.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["vllm", "sglang"])
 @pytest.mark.parametrize(
     ("degrees", "sends", "places"),

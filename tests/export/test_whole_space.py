@@ -33,6 +33,8 @@ from ..spaces import each_replica
 from .placements import stages, world
 from .plans import ENGINES
 
+pytestmark = pytest.mark.thorough
+
 # Prompts that are worth a split along the sequence; clusters over which few numbers of stages or groups lie evenly.
 _LONG_PROMPT_TOKENS = 65_536
 _CLUSTERS = ((2, 4), (3, 4), (2, 6))

@@ -28,6 +28,8 @@ from ..calibration.measure.truths import TRUTHS
 from .rows import row_of
 from .rows import table_text as serving_table
 
+pytestmark = pytest.mark.thorough
+
 TODAY = date(2026, 11, 21)
 MODEL = "meta-llama/Llama-3.1-8B"
 H100 = find_accelerator("h100-sxm")

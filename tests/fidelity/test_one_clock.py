@@ -34,6 +34,7 @@ def predicted(row: dict[str, str], metric: str) -> float:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", range(4))
 def test_the_figures_of_a_plan_are_those_that_fidelity_scores(part: int) -> None:
     seen = 0

@@ -119,6 +119,7 @@ def test_two_gpus_stream_half_the_weights_each_and_reduce() -> None:
     assert one / 2 - LAUNCHES_S <= two < one
 
 
+@pytest.mark.thorough
 def test_every_row_of_the_own_table_has_a_yardstick() -> None:
     predict = Predictor(serve_at_datasheet_rates)
     for row in measured_rows():

@@ -17,6 +17,8 @@ from shardwright.tools.performance.serving_estimate import serve
 
 from .rows import measured_rows, row_of, table_text
 
+pytestmark = pytest.mark.thorough
+
 CHANGES = ({}, {"id": "OWN-2", "model": "acme/None-1B"}, {"id": "OWN-2", "metric": "ttft_ms", "value": "31.25"})
 MIXED = read_table(table_text(*CHANGES), "table")
 

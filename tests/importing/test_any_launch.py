@@ -12,6 +12,8 @@ from shardwright.tools.importing.launch import is_launch, read_launch
 
 from ..export.plans import exported
 
+pytestmark = pytest.mark.thorough
+
 _TARGETS = ("vllm", "sglang", "kubernetes")
 _PIECES = st.sampled_from([
     "$", "${", "}", "'", '"', "\\\n", "<<EOF\n", "\nEOF\n", "```\n", "#", ";", "&&", "(", ")", "<", ">", "{{", "}}",

@@ -17,6 +17,8 @@ from shardwright.agent.mcp.wire import MOST_MESSAGE_BYTES
 from ..agent.operations.asked import long_question
 from .talk import INITIALIZE, PROGRAM, Line, line
 
+pytestmark = pytest.mark.thorough
+
 CALL = {"name": "rules", "arguments": {"id": "PP003"}}
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("tools", "agent", "knowledge", "docs/make", "tests/cases/rules", "schema", "check", "__init__.py")
 

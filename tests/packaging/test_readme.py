@@ -49,6 +49,7 @@ def test_the_tour_shows_the_output_of(tool: str) -> None:
     assert all(len(block.strip().split("\n")) > 1 for block in shown)
 
 
+@pytest.mark.thorough
 def test_the_example_in_python_runs_as_it_stands(tmp_path: Path) -> None:
     (example,) = blocks("python")
     program = Path(sys.executable).parent / "shardwright"

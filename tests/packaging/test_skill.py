@@ -16,6 +16,8 @@ from shardwright.agent.results import PlanReport, PlanResult
 from shardwright.tools.autofix.result import FixResult
 from shardwright.tools.plan.performance import PerformanceEstimate
 
+pytestmark = pytest.mark.thorough
+
 SKILL = Path(__file__).resolve().parents[2] / "skills" / "shardwright" / "SKILL.md"
 TEXT = SKILL.read_text(encoding="utf-8")
 LINE = re.compile(r"(?P<command>.+?)(?:\s+# status (?P<status>\d))?")

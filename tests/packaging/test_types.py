@@ -16,6 +16,8 @@ import pytest
 
 from .test_package import built_wheel
 
+pytestmark = pytest.mark.thorough
+
 SCRIPT = (Path(__file__).parent / "user_script.txt").read_text(encoding="utf-8")
 REFUSED = {number for number, line in enumerate(SCRIPT.splitlines(), 1) if line.endswith("# refused")}
 

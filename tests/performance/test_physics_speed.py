@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from shardwright.tools.plan.performance import LatencyEstimate
 from ..examples import examples
 from .physics_space import Deployment, deployments, faster_part, has_nic
 from .seen import Seen, seen
+
+pytestmark = pytest.mark.thorough
 
 ROUNDING = 1e-9
 # By how much a run may be longer by chance.

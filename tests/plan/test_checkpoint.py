@@ -15,6 +15,8 @@ import shardwright
 from shardwright.tools.checkpoint import StoppedError, checked, checkpoint, stoppable, until
 from shardwright.tools.errors import ShardwrightError
 
+pytestmark = pytest.mark.thorough
+
 REQUEST = "Serve Qwen3-30B-A3B on 8 H100, 1k in / 100 out, best throughput"
 
 

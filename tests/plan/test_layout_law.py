@@ -90,6 +90,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return build_plan(request).model_dump(mode="json")
 
 
+@pytest.mark.thorough
 @examples(300)
 @given(documents())
 def test_what_is_read_of_what_was_written_is_what_was_placed(document: dict[str, Any]) -> None:

@@ -60,6 +60,7 @@ PARTIAL = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variant", PARTIAL, ids=lambda variant: variant.__name__)
 def test_what_some_plans_can_be_written_as(variant: Variant) -> None:
     assert len([base for base in base_names() if is_rewritten(variant, base)]) >= MIN_BASES

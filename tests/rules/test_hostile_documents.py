@@ -321,6 +321,7 @@ def test_ranges_of_experts_are_not_held_written_out() -> None:
     assert int(done.stdout) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
 def test_documents_of_50_megabytes_are_answered_in_bounded_memory() -> None:
     done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=300)

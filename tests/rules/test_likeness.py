@@ -176,6 +176,7 @@ def _spoiled(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 # A plan written out layer by layer takes long to check: every third of its faults.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "step"), [("replicas", 1), ("apart", 1), ("sequence shards", 1), ("stages, unrolled", 3)]
 )

@@ -28,6 +28,8 @@ from shardwright.tools.search.sizing import facts_of
 
 from .enumeration import Enumeration, Point, best_of, front_of
 
+pytestmark = pytest.mark.thorough
+
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "cases" / "search_settings.json").read_text("utf-8"))
 SETTINGS: list[dict[str, Any]] = CASES["settings"]
 # Figures of a graph and of columns are sums of the same terms in another order.

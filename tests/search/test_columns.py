@@ -31,6 +31,8 @@ from .enumeration import Point, best_of, compositions, front_of
 from .questions import Question, drawn_questions, question
 from .test_brute_force import assert_covers
 
+pytestmark = pytest.mark.thorough
+
 # Figures of a graph and of columns are sums of the same terms in another order.
 SHARE = 1e-9
 # A cut must be faster than the even one by this share to be chosen.

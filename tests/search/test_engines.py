@@ -28,6 +28,8 @@ from shardwright.tools.search.space import SpaceRequest
 from ..plan.tiny import DENSE, MLA, MOE
 from ..spaces import strategies
 
+pytestmark = pytest.mark.thorough
+
 SHARED = {**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}
 ODD = {**MOE, "num_experts": 18, "num_attention_heads": 12, "num_key_value_heads": 12, "vocab_size": 1000}
 CONFIGS = {"dense": DENSE, "moe": MOE, "mla": MLA, "shared": SHARED, "odd": ODD}

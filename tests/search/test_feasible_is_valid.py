@@ -16,6 +16,8 @@ from shardwright.tools.validate import validate
 
 from .questions import Question, drawn_questions, question
 
+pytestmark = pytest.mark.thorough
+
 PARTS = 4
 QUESTIONS = list(islice(drawn_questions(seed=71, most_gpus=8), 28))
 OF_EACH = 8

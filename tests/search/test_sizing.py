@@ -17,6 +17,8 @@ from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized, with
 
 from .requests import search_request
 
+pytestmark = pytest.mark.thorough
+
 CASES = [
     ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "tpot_ms_max": 4.5}),
     ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "request_rate": 25.0, "tpot_ms_max": 25.0}),

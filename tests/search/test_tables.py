@@ -22,6 +22,8 @@ from ..spaces import strategies
 from .questions import drawn_questions
 from .requests import search_request
 
+pytestmark = pytest.mark.thorough
+
 SHARE = 1e-9
 FIGURES = ("ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s")
 

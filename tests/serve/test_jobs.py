@@ -13,6 +13,8 @@ import pytest
 from ..agent.operations.asked import REQUEST, long_question
 from .served import Server, as_process, events_of, in_thread, until
 
+pytestmark = pytest.mark.thorough
+
 EVENTS = {"Accept": "text/event-stream"}
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from shardwright.benchmarks.serve_load import load
 
 from .served import as_process
+
+pytestmark = pytest.mark.thorough
 
 MIB = 1 << 20
 

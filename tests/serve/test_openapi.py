@@ -16,6 +16,8 @@ from shardwright.agent.operations.all_operations import OPERATIONS
 from ..agent.operations.asked import REQUEST, SMALL
 from .served import Server, in_thread
 
+pytestmark = pytest.mark.thorough
+
 FEW = settings(
     max_examples=8,
     deadline=None,

@@ -18,6 +18,8 @@ from shardwright.agent.cli.app import run
 from ..agent.operations.asked import REQUEST, long_question
 from .served import as_process
 
+pytestmark = pytest.mark.thorough
+
 TOKEN = "correct-horse-battery-staple"
 
 

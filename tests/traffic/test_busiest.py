@@ -22,6 +22,8 @@ from shardwright.tools.traffic.counted import Kept, Stretch, Windows
 from shardwright.tools.traffic.rows import Row
 from shardwright.tools.traffic.trace import trace_of_text
 
+pytestmark = pytest.mark.thorough
+
 SMALL: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm"}
 DAY_S = 86_400.0
 

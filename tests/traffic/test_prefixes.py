@@ -18,6 +18,8 @@ from shardwright.tools.traffic.trace import trace_of_text
 
 from ..examples import examples
 
+pytestmark = pytest.mark.thorough
+
 SMALL: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm"}
 BLOCK = 512
 

@@ -159,6 +159,7 @@ def test_any_text_is_a_trace_or_a_line(text: str) -> None:
         assert isinstance(trace, Trace)
 
 
+@pytest.mark.thorough
 def test_a_hundred_thousand_lines_are_read_in_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     with path.open("w", encoding="utf-8") as file:

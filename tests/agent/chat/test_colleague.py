@@ -89,6 +89,7 @@ def number_of(words: str) -> int:
     return next(at for at, (said, _) in enumerate(TALK, start=1) if said == words)
 
 
+@pytest.mark.thorough
 def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end(tmp_path: Path) -> None:
     path, shown, gpus, ttft = tmp_path / "chat.json", dict[int, str](), dict[int, int](), dict[int, float | None]()
 

@@ -24,6 +24,8 @@ from shardwright.agent.cli.app import run
 from ..model.fault_server import FaultServer, hangs, refuses
 from .processes import COMMAND, PATIENCE_S, chat, environment
 
+pytestmark = pytest.mark.thorough
+
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 
 

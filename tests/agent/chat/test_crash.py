@@ -11,6 +11,8 @@ import pytest
 
 from .processes import COMMAND, chat, environment
 
+pytestmark = pytest.mark.thorough
+
 TURNS = ("Llama-3.1-8B on 2 H100, 2k in / 256 out\n", "1 GPU\n", "why?\n", "use fp8\n", "undo\n", "what if 4 GPUs\n")
 
 

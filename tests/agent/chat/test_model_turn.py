@@ -20,6 +20,8 @@ from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 from shardwright.knowledge.tokens import estimate_tokens
 from shardwright.tools.validate import validate
 
+pytestmark = pytest.mark.thorough
+
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 PROPOSAL = calls(("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}))
 

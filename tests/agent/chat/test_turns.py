@@ -189,6 +189,7 @@ def test_what_is_risky_is_told_by_ranges_memory_and_the_loss_of_a_replica(reques
         assert has in " ".join(chat.say("is this risky?").text.split())
 
 
+@pytest.mark.thorough
 def test_what_flips_the_choice_is_what_a_what_if_then_chooses() -> None:
     with Chat() as chat:
         chat.say("Llama-3.1-70B on 16 H100, 2k in / 256 out, concurrency 32, TPOT under 30 ms, TTFT under 1 s")

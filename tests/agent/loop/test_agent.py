@@ -32,6 +32,8 @@ from ...examples import examples
 from .questions import OPEN, SMALL
 from .scripts import AMBIGUOUS, SCRIPTS, TOOLS, recorded
 
+pytestmark = pytest.mark.thorough
+
 RIGHT_IN_WORDS = says('{"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}')
 SECRET = "sk-canary-1234567"
 

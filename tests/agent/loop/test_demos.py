@@ -28,6 +28,7 @@ def test_three_engineers_answer_three_requests() -> None:
     assert len(DEMOS) == 9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DEMOS)
 def test_a_demonstration_replays_to_the_same_end(name: str) -> None:
     found = replay(demo(name))

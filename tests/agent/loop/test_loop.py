@@ -100,6 +100,7 @@ _SPLITS = st.builds(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("request_text", [SMALL, OPEN, MOE])
 @examples(8)
 @given(steps=st.lists(_SPLITS, min_size=1, max_size=4))

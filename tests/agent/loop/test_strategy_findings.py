@@ -22,6 +22,7 @@ CASES: dict[str, dict[str, Any]] = json.loads(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_every_fault_of_a_strategy_is_named_by_its_field(name: str) -> None:
     case = CASES[name]

@@ -26,6 +26,8 @@ from ..model.fault_server import FaultServer, answer, call, sends
 from .questions import SMALL, question, reference_document
 from .scripts import TOOLS, recorded
 
+pytestmark = pytest.mark.thorough
+
 
 @dataclass(frozen=True)
 class Counted(Deadline):

@@ -18,6 +18,8 @@ from shardwright.tools.rules.examples import apply
 
 from ...examples import examples
 
+pytestmark = pytest.mark.thorough
+
 _FAMILIES = ("ST", "CO", "DP", "PP", "TP", "EP", "SP", "PH", "DE", "GP", "ME", "PE", "EN")
 _KEYS = st.sampled_from(
     ["model", "tp", "pp", "prefill", "decode", "stages", "nodes", "edges", "children", "gpus", "devices", "layers",

@@ -79,6 +79,7 @@ def test_the_stubborn_one_says_the_same_whatever_it_is_told() -> None:
     assert len(set(proposals(Stubborn(), [told_of(rules=["TP005"]), told_of(repaired_as="d2"), "x"]))) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("request_text", [MOE_16, DENSE_8])
 @pytest.mark.parametrize("slip", obedient.SLIPS)
 def test_whoever_does_what_the_feedback_says_has_a_plan_in_one_further_turn(slip: str, request_text: str) -> None:
@@ -98,6 +99,7 @@ def test_what_a_slip_is_told_is_mended_without_a_repair_too() -> None:
     assert planner.run_question(asked, DENSE_8).ending.status == "accepted"
 
 
+@pytest.mark.thorough
 def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_tenth() -> None:
     text = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
     asked = question(text)

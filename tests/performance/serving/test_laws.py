@@ -21,6 +21,8 @@ from shardwright.tools.plan.quantiles import Independent, Joint, Quantiles, betw
 from .engines import ENGINE, MEETING, ROOMY, WINDOWED, simulate
 from .one_by_one import cost
 
+pytestmark = pytest.mark.thorough
+
 # One prompt in a step, none cut, and its answer is one token: a server with one place.
 ONE_PLACE = replace(ROOMY, mode="whole", max_sequences=1)
 MOST = 100_000
