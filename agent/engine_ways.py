@@ -59,8 +59,8 @@ def with_engine(request: SearchRequest, usual_node: int, at_most: int) -> str | 
 
 
 def fewer_with_engine(request: SearchRequest, usual_node: int) -> str | None:
-    """The fewest GPUs that would do with what the engine does by itself, where `request` has the fewest without."""
-    return _on_another_number(request, (_own(request),), usual_node, 0, request.facts.gpus - 1)
+    """The fewest GPUs that would do with the engine's own ways, or attention DP, where `request` has those without."""
+    return _on_another_number(request, (_own(request), _groups(request)), usual_node, 0, request.facts.gpus - 1)
 
 
 def _on_another_number(

@@ -22,6 +22,17 @@ def day_section(day: OverDay) -> Section:
     return section("Over the day", f"Rate curve, {day.curve}", _what_holds(day), _table(day), told)
 
 
+def peak_lines(day: OverDay | None, gpus: int) -> list[str]:
+    """That a day with its headroom and reserve takes more GPUs than the plan of its peak."""
+    most = None if day is None else max(day.steps, key=lambda one: one.gpus)
+    if most is None or most.gpus <= gpus:
+        return []
+    replicas = str(most.replicas) if most.prefill_replicas is None else f"{most.prefill_replicas}+{most.replicas}"
+    return [
+        f"With headroom and reserve the peak of the day takes {most.gpus} GPUs ({replicas} replicas), as told below"
+    ]
+
+
 def _what_holds(day: OverDay) -> str:
     limits = "the rate (no TTFT or TPOT is limited)"
     if day.limits:

@@ -120,6 +120,11 @@ def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
     found = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 12 + [20.0] * 12, "headroom": 0.0}))
     assert found.over_day is not None and found.over_day.headroom_share == 0.0
     assert "Over the day" in PLAN.text(found)
+    reserved = PLAN.answer(PLAN.question({**asked, "hardware": "1x8:h100-sxm", "rate_curve": [2.0] * 12 + [90.0] * 12}))
+    assert reserved.over_day is not None and reserved.plan is not None
+    most = max(step.gpus for step in reserved.over_day.steps)
+    assert most > reserved.plan.strategy.gpu_count
+    assert f"With headroom and reserve the peak of the day takes {most} GPUs" in PLAN.text(reserved)
     hurried = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 24, "time_limit_s": 0.0}))
     assert hurried.over_day is None and hurried.report is not None
     assert "the hours of the day" in hurried.report.left_out

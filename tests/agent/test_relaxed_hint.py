@@ -48,3 +48,16 @@ def test_a_named_engine_has_its_relaxations_and_needs_no_hint(engine: str) -> No
 def test_one_gpu_has_nothing_to_relax() -> None:
     report = plan("Qwen3-8B on 1 H100, 1k in / 128 out").report
     assert report is not None and report.hint is None
+
+
+def test_fewer_gpus_by_attention_dp_are_said_where_their_number_was_left_open() -> None:
+    words = "How many H100 do I need for DeepSeek-R1 at 6 requests/s, 4k in, 1k out, TTFT p99 under 3 s?"
+    result = plan(words)
+    assert result.plan is not None and result.report is not None
+    gpus = result.plan.strategy.gpu_count
+    said = re.match(
+        r"(\d+) GPUs would do with attention DP allowed \(--relax attention_dp\)", result.report.on_fewer or ""
+    )
+    assert said is not None and int(said[1]) < gpus
+    with_it = plan(f"{words} Attention DP is allowed.")
+    assert with_it.plan is not None and with_it.plan.strategy.gpu_count == int(said[1])

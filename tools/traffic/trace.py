@@ -40,12 +40,12 @@ TraceWindow = Literal["busiest", "whole"]
 class Trace:
     """What is kept of a trace. `pairs`: a sample of its lengths; rates and a burstiness only where it has times.
 
-    `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` what
-    a plan is for: the one or the other by the `window`, as `burstiness` and `planned_burstiness`. `hours_per_s`: rates of the 24 hours of a day (of several days
-    the highest of each), by the clock where times are dates, else from the start. `is_of_peak`: the sample is of that
-    stretch alone. `longest`: prompt and answer of the longest request. `replay`: what the requests of the sample, then
-    successive ones, share (`SharedPrefixes`). `left_out`: lines that are no requests, by what is wrong: how many, and
-    where the first is.
+    `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` with
+    `planned_burstiness` what a plan is for: the one or the other by the `window`. `hours_per_s`: rates of the 24 hours
+    of a day (of several days the highest of each), by the clock where times are dates, else from the start.
+    `is_of_peak`: the sample is of that stretch alone. `longest`: prompt and answer of the longest request. `replay`:
+    what the requests of the sample, then successive ones, share (`SharedPrefixes`). `left_out`: lines that are no
+    requests, by what is wrong: how many, and where the first is.
     """
 
     kind: str
