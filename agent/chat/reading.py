@@ -19,7 +19,7 @@ from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
 from .turns.explain import explain_words
 from .turns.flips import FLIPS
-from .turns.launch import asks_to_launch, launch, launch_text
+from .turns.launch import asks_to_launch, beside_launch, launch, launch_text
 from .turns.risk import asks_for_risk
 from .turns.show import show_estimate, show_validation
 from .turns.what_if import what_if
@@ -165,7 +165,7 @@ def _question(work: Work, plain: str) -> Outcome | None:
     if asked_why is not None:
         return _why(work, plain, asked_why["rest"].strip(_ENDS))
     if asks_to_launch(plain):
-        return launch(work, plain)
+        return _changed_and_launched(work, plain) or launch(work, plain)
     if FLIPS.search(plain) or asks_for_risk(plain):
         return why_not_words(work, plain)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
@@ -181,6 +181,16 @@ def _question(work: Work, plain: str) -> Outcome | None:
     if _RULE.search(plain) or _EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain):
         return explain_words(work, _explained(plain))
     return _suppose(work, plain, plain) if _QUESTION.search(plain) else None
+
+
+def _changed_and_launched(work: Work, plain: str) -> Outcome | None:
+    """The change that stands beside the wish for a command, with the command of the plan that it makes."""
+    beside = beside_launch(plain)
+    changed = change(work, beside) if beside else None
+    plan = None if changed is None or changed.planned is None else changed.planned.result.plan
+    if changed is None or plan is None:
+        return changed
+    return replace(changed, text=f"{changed.text}\n{launch_text(plan, plain, work.width)}")
 
 
 def _why(work: Work, plain: str, rest: str) -> Outcome:

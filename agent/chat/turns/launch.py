@@ -63,6 +63,17 @@ def asks_to_launch(text: str) -> bool:
     return _LAUNCH.search(text) is not None and _MEANT.search(text) is None
 
 
+# What joins two wishes of one turn.
+_JOINS = re.compile(r"\s?[;.。;]\s?|\s?[,,]\s?(?:and|then|also|plus|并|再)?\s?|\s(?:and|then|plus)\s|然后|并且?|再")
+
+
+def beside_launch(text: str) -> str:
+    """What a text that asks for a launch says besides ("no PP, and give me the vLLM command"), empty where nothing."""
+    parts = [part for part in _JOINS.split(text) if part.strip()]
+    asking = [place for place, part in enumerate(parts) if asks_to_launch(part)]
+    return ", ".join(part for place, part in enumerate(parts) if place not in asking) if asking else ""
+
+
 def launch(work: Work, text: str) -> Outcome:
     """The launch script of the plan for the engine that `text` names, the plan's own, or else the usual one.
 

@@ -141,6 +141,22 @@ def test_a_command_asked_for_at_once_is_planned_for_where_it_says_enough(say: st
     assert answer.error is None and ("vllm serve" if is_planned else "There is no plan yet") in answer.text
 
 
+@pytest.mark.parametrize(
+    ("say", "holds"),
+    [
+        ("no pipeline and TP1, then give me the vllm command", "vllm serve"),
+        ("use TP1 and show me the sglang flags", "sglang.launch_server"),
+        ("用TP1,然后给我vllm启动命令", "vllm serve"),
+    ],
+)
+def test_a_change_beside_the_wish_for_a_command_is_made_and_the_command_is_that_of_the_new_plan(
+    chat: Chat, say: str, holds: str
+) -> None:
+    answer = chat.say(say)
+    assert answer.kind == "plan" and holds in answer.text
+    assert chat.plan is not None and chat.plan.strategy.decode.tp == 1
+
+
 def test_a_file_that_is_named_is_compared(chat: Chat, tmp_path: Path) -> None:
     target = tmp_path / "plan.json"
     chat.say(f"/export {target}")
