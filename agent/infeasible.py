@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..tools.checkpoint import if_time, left_out
+from ..tools.performance.memory import max_concurrency
 from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
 from ..tools.rules.registry import all_rules
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
-from ..tools.search.search import search
+from ..tools.search.search import base_setting, search
+from ..tools.search.simulated import layout_at
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
 from .engine_ways import with_engine
 from .other_ways import other_ways
@@ -104,7 +106,7 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
         tokens = workload.input_tokens + workload.output_tokens
         reason = (
             f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
-            f"{_kind(request)} beside {need / 1e9:.1f} GB of {weights}; at most {fewer.concurrency:,} do"
+            f"{_kind(request)} beside {need / 1e9:.1f} GB of {weights}; at most {_most_that_fit(request, fewer)}"
         )
     if lacking is not None and fewer is None:
         reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
@@ -123,6 +125,19 @@ def _constraints_bind(request: SearchRequest, binding: _Binding) -> _Binding | N
     words = ", ".join(f"“{one.words}”" for one in constraints)
     without = f"without it there is one: {named(found.best)} with {figures(found.best)}"
     return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {binding.reason}; {without}")
+
+
+def _most_that_fit(request: SearchRequest, held: Candidate) -> str:
+    """How many requests fit into memory, and about how many of them hold the limits on latency (`held` does)."""
+    load = request.workload
+    limits = [name for name, most in (("TTFT", load.ttft_ms_max), ("TPOT", load.tpot_ms_max)) if most is not None]
+    free = replace(request, workload=load.model_copy(update={"ttft_ms_max": None, "tpot_ms_max": None}))
+    fitting = (_most_requests(free) if limits else held) or held
+    own = free.settled(fitting)
+    most = max(fitting.concurrency, max_concurrency(layout_at(own, base_setting(own), fitting.strategy, 1)))
+    if fitting.concurrency <= held.concurrency:
+        return f"{most:,} do"
+    return f"{most:,} do, and about {held.concurrency:,} with {' and '.join(limits)} as limited"
 
 
 def _most_requests(request: SearchRequest) -> Candidate | None:

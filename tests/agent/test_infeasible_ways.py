@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from shardwright.agent.pipeline import plan
@@ -25,3 +27,19 @@ def test_a_way_that_is_named_has_a_plan(changed: str) -> None:
 def test_nothing_is_named_where_nothing_would_do() -> None:
     answer = plan("Serve Llama-3.1-70B on 4 A100, 2k in, 256 out, 16 users, TPOT under 0.1 ms")
     assert answer.infeasible is not None and answer.infeasible.other_ways == ()
+
+
+def test_what_memory_holds_and_what_a_limit_allows_are_told_apart() -> None:
+    words = "Llama-3.1-8B on one L4, 2k in, 200 out, {} users"
+    limited = plan(words.format(400) + ", TPOT under 80 ms").infeasible
+    assert limited is not None
+    said = re.search(r"at most ([\d,]+) do, and about ([\d,]+) with TPOT as limited", limited.reason)
+    assert said is not None
+    most, held = int(said[1]), int(said[2])
+    assert held < most < 400
+    assert (
+        plan(words.format(most)).plan is not None and plan(words.format(held) + ", TPOT under 80 ms").plan is not None
+    )
+    assert plan(words.format(most + 1)).plan is None
+    free = plan(words.format(400)).infeasible
+    assert free is not None and f"at most {most} do" in free.reason and "limited" not in free.reason
