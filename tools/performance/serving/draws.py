@@ -7,6 +7,7 @@ purpose, so that a change of one draw never shifts another. Not for secrets.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...kept import Kept
 from ...plan.quantiles import Spread
@@ -50,7 +51,7 @@ def tailed_lengths(nominal: int, stream: int, count: int) -> list[int]:
     return [max(1, min(nominal, round(-scale * math.log1p(-u * reach)))) for u in uniforms(stream, count)]
 
 
-def request_lengths(lengths: Lengths, count: int) -> tuple[list[int], list[int]]:
+def request_lengths(lengths: Lengths, count: int) -> tuple[Sequence[int], Sequence[int]]:
     """Input and output tokens of `count` requests."""
     if lengths.stated is not None:
         return _stated_lengths(lengths.stated, lengths.most_tokens, count)
@@ -65,15 +66,24 @@ def request_lengths(lengths: Lengths, count: int) -> tuple[list[int], list[int]]
     )
 
 
-def _stated_lengths(spread: Spread, most: int, count: int) -> tuple[list[int], list[int]]:
+# Of a spread, the most that a request may have, and a number of requests: prompts and answers.
+_Drawn = tuple[tuple[int, ...], tuple[int, ...]]
+_STATED = Kept[tuple[Spread, int, int], _Drawn](4 << 20, lambda _, drawn: 64 * len(drawn[0]))
+
+
+def _stated_lengths(spread: Spread, most: int, count: int) -> _Drawn:
     """Tokens of requests of which none has more than `most`: the end of a prompt or of an answer is cut off."""
+    key = spread, most, count
+    kept = _STATED.get(key)
+    if kept is not None:
+        return kept
     inputs: list[int] = []
     outputs: list[int] = []
     for first, second in zip(uniforms(INPUT_STREAM, count), uniforms(OUTPUT_STREAM, count), strict=True):
         tokens, more = spread.drawn(first, second)
         inputs.append(max(1, min(tokens, most - 1)))
         outputs.append(max(1, min(more, most - inputs[-1])))
-    return inputs, outputs
+    return _STATED.keep(key, (tuple(inputs), tuple(outputs)))
 
 
 def thinking(mean_s: float, count: int) -> list[float]:
