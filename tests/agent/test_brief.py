@@ -238,3 +238,37 @@ def _reads_or_refuses(name: str, text: str) -> None:
         assert "\n" not in str(error)
     else:
         assert isinstance(said, Said)
+
+
+OWN_MODEL = """# Osprey-30B for the archive
+
+Osprey-30B is ours, Llama-style, and on no hub. Mind the 48 heads: they do not divide by 32.
+
+| property | value |
+|---|---|
+| layers | 48 |
+| hidden size | 6 144 |
+| attention heads | 48 |
+| KV heads | 8 |
+| FFN size | 20 480 |
+| vocabulary | 100 352 |
+
+Two H100 SXM in one server, 2k in, 300 out, FP8 weights.
+
+## Alternatives considered
+
+*Rent A100s by the hour.* Rejected.
+"""
+
+
+def test_a_model_that_is_described_is_planned_under_its_name_whatever_else_is_named() -> None:
+    said = text_of(brief_md=OWN_MODEL)
+    config = said.model_config_object
+    assert config is not None and said.model is None
+    assert config["_name_or_path"] == "Osprey-30B"
+    assert (config["num_attention_heads"], config["hidden_size"], config["vocab_size"]) == (48, 6144, 100352)
+    assert (said.accelerator, said.gpus_per_node or said.gpus) == ("h100-sxm", 2)
+    assert any("is not the num_attention_heads of the table" in note for note in said.unread)
+    assert any("Alternatives considered" in note for note in said.readings)
+    with pytest.raises(BriefError, match="unknown model"):
+        text_of(brief_md=OWN_MODEL.replace("layers", "floors").replace("hidden size", "colour"))

@@ -27,7 +27,7 @@ from .brief_document import Document, of_prefix
 from .brief_facts import Fact
 from .brief_layout import plain_text
 from .brief_markdown import read_markdown
-from .brief_model import read_model
+from .brief_model import DESCRIBES, read_model
 from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
 from .claims import Claims
@@ -35,7 +35,7 @@ from .errors import BriefError, RequestError
 from .launched import claim_started, leave_unplanned
 from .merge import merge_said
 from .model_files import claim_model_file, take_model_file
-from .names import read_accelerator
+from .names import own_name, read_accelerator
 from .names import read_model as read_model_name
 from .page import Page
 from .quoted import quoted_apart
@@ -160,8 +160,10 @@ def _looks_like_yaml(text: str) -> bool:
 
 
 def _said(source: Source, folder: Path, written: str) -> Said:
-    document = Document.of(source.statements, has_config=any(item.kind == "config" for item in source.objects))
-    claims = Claims(text=document.page.original)
+    has_config = any(item.kind == "config" for item in source.objects)
+    document = Document.of(source.statements, has_config=has_config)
+    described = has_config or any(document.facts.of(f"model.{name}") for name in DESCRIBES)
+    claims = Claims(text=document.page.original, describes_model=described)
     leave_unplanned(written, claims)
     file = take_model_file(document.page, folder)
     try:
@@ -209,7 +211,8 @@ def _read_headings(source: Source, claims: Claims) -> None:
 
 def _named_models(document: Document, said: Said, file: str | None) -> list[Fact]:
     if said.model is None:
-        return list(document.models)
+        name = own_name(document.page) if not document.models else None
+        return [*document.models, *([] if name is None else [Fact("name", name, name, document.place(name), name)])]
     words = said.words["model"]
     if said.model == file:
         return [Fact("name", file, words, document.place(words), words)]

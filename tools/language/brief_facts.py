@@ -20,7 +20,7 @@ class Fact:
     """One thing stated.
 
     `context` is the clause with its keys and headings, `near` the words beside the figure, both in lower case;
-    `quantity` is the figure itself where it is one.
+    `quantity` is the figure itself where it is one. `keyed`: it stands under a key or in a table, not in a sentence.
     """
 
     field: str
@@ -30,6 +30,7 @@ class Fact:
     context: str = ""
     near: str = ""
     quantity: Quantity | None = None
+    keyed: bool = False
 
 
 def statement_words(statement: Statement, words: str = "") -> str:
@@ -65,12 +66,17 @@ class Facts:
         return [fact for fact in self.items if fact.field == name]
 
     def one(self, name: str) -> Fact | None:
-        """The fact about a field, or `None`.
+        """The fact about a field, or `None`; what a table states of it goes before what a sentence seems to.
 
         Raises:
             BriefError: two places state different values.
         """
-        return only(name, self.of(name))
+        found = self.of(name)
+        keyed = [fact for fact in found if fact.keyed]
+        for fact in found if keyed else ():
+            if not fact.keyed and not same(fact.value, keyed[0].value):
+                self.leave_unread(f"{show(fact.value)} in {fact.words} is not the {name.split('.')[-1]} of the table")
+        return only(name, keyed or found)
 
 
 def only(label: str, facts: list[Fact]) -> Fact | None:

@@ -208,6 +208,8 @@ def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact
                 context=figure.context,
                 near=figure.levels[0],
                 quantity=quantity,
+                # "Mind the 56 heads: they do not divide by 16" is a sentence.
+                keyed=statement.keyed and not any(sign.isdigit() for sign in statement.path[-1]),
             )
         )
         page.take(quantity.start, quantity.end)

@@ -62,8 +62,11 @@ _UNIT_IN_KEY = re.compile(
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = re.compile(
     rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"
-    rf"|beyond)(?: the)? scope|non ?goals?|"
-    r"不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
+    r"|beyond)(?: the)? scope|non ?goals?|not part of .{1,30}|"
+    r"(?:(?:other |rejected |discarded )?alternatives|(?:other|rejected|discarded) (?:options|ideas)"
+    r"|options(?= considered| rejected))"
+    r"(?: (?:that )?(?:we |were )?(?:considered|rejected|discarded|dropped|looked at))?(?: and (?:rejected|dropped))?|"
+    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
 )
 _BACKGROUND = re.compile(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"

@@ -46,7 +46,7 @@ _TRAITS: tuple[tuple[re.Pattern[str], str, Any], ...] = (
 _MULTI_HEAD = re.compile(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力", re.IGNORECASE)
 _LATENT = re.compile(r"latent|\bMLA\b|潜在", re.IGNORECASE)
 # One of these says that a model is described, not merely mentioned.
-_DESCRIBES = ("num_hidden_layers", "hidden_size")
+DESCRIBES = ("num_hidden_layers", "hidden_size")
 # Spellings of one dimension in configs, for comparing with what the words say.
 _SPELLINGS = {
     "num_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
@@ -108,7 +108,7 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
     if entry_fact is not None:
         return _own_dimensions(facts, entry_fact, dimensions)
     described = {key: fact.value for key, fact in dimensions.items()}
-    if any(key in described for key in _DESCRIBES):
+    if any(key in described for key in DESCRIBES):
         words = "; ".join(dict.fromkeys(fact.words for fact in dimensions.values() if fact.quantity))
         return StatedModel(config=_named(described, str(label.value) if label else None), words=words[:400])
     for fact in facts.items:

@@ -60,6 +60,7 @@ class Claims:
     # What is read, where a later statement may correct an earlier one.
     text: str = ""
     conditional: tuple[tuple[int, int], ...] = ()  # where it speaks of conditions
+    describes_model: bool = False  # a config or dimensions beside it: a name that no catalogue has may be that model's
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
     assumed: dict[str, str] = field(default_factory=dict[str, str])

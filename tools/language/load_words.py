@@ -46,6 +46,8 @@ _NEAR = 2.0  # less between two words of one meaning than that they speak of two
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
+# "One request is 3k in": what any of them is, not how many there are at once.
+_OF_ANY_ONE = re.compile(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -260,7 +262,7 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     if own:
         return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
     role = _role_in_pair(load, quantity)
-    if role is None and quantity.unit == "requests" and not quantity.words.lower().startswith("single"):
+    if role is None and quantity.unit == "requests" and not _OF_ANY_ONE.match(quantity.words):
         role = "concurrency"
     return [] if role is None else [Statement(role, quantity, quantity.words)]
 

@@ -143,7 +143,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             return NamedModel(entry[1], mention.weights)
         is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
         is_family = not any(letter.isdigit() for letter in mention.words)  # "gemma lost the eval"
-        if not known or (models.has_family(mention.words) and not is_aside and not is_family):
+        is_own = claims.describes_model and not known
+        if not is_own and (not known or (models.has_family(mention.words) and not is_aside and not is_family)):
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
@@ -207,15 +208,23 @@ def _claim_model(claims: Claims, entry: models.ModelEntry, words: str) -> None:
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:
-    """Where no model was found: refuse a word that looks like one by its size ("Foo-13B"), by its name.
+    """Where no model was found or described: refuse a word that looks like one by its size ("Foo-13B"), by its name.
 
     Raises:
         RequestError: there is such a word; the message has the nearest known names.
     """
+    if claims.describes_model:
+        return
     if not claims.has("model") and (match := _MODEL_LIKE.search(page.text)):
         raise claims.refusal(_unknown_model(match.group()))
     if not claims.has("model") and (slip := _slip_of_family(page)) is not None:
         raise claims.refusal(_unknown_model(slip[0].replace(slip[1], slip[2], 1), slip[0]))
+
+
+def own_name(page: Page) -> str | None:
+    """The first word that looks like a model by its size, where the model is described and not in a catalogue."""
+    match = _MODEL_LIKE.search(page.text)
+    return None if match is None else match.group()
 
 
 def _slip_of_family(page: Page) -> tuple[str, str, str] | None:

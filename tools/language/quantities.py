@@ -128,6 +128,10 @@ _PAIRED_LENGTHS = re.compile(
     re.IGNORECASE,
 )
 # "4k1k": input and output.
+# "3000 tokens of log and rules in and 400 tokens of JSON out": what they are tokens of says nothing of their number.
+_LENGTH_OF = re.compile(
+    r"(?<=tokens) of (?:[a-z&]{1,16}\s){1,4}(?=(?:in|out)(?![a-z\-])\s?(?:[,.;)/]|and(?![a-z])|$))", re.IGNORECASE
+)
 _GLUED_LENGTHS = re.compile(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
@@ -179,6 +183,7 @@ def normalise(text: str) -> str:
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
+    text = _LENGTH_OF.sub(" ", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)

@@ -28,9 +28,11 @@ _TERM = re.compile("|".join(_TERMS))
 _DECIMAL_COMMA = re.compile(
     r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))", re.IGNORECASE
 )
+_COUNTED = r"(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/])"
 _THOUSANDS_POINT = re.compile(
-    r"(?<![\d.,A-Za-z])([1-9]\d{0,2})\.(\d{3})(?=\s?(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/]))",
-    re.IGNORECASE,
+    rf"(?<![\d.,A-Za-z])([1-9]\d{{0,2}})[. ](\d{{3}})(?=\s?{_COUNTED})"  # "2.000 tokens", "2 000 tokens"
+    r"|(?:(?<=: )|^)([1-9]\d{0,2}) (\d{3})(?=\s?$)",  # "hidden size: 7 168"
+    re.IGNORECASE | re.MULTILINE,
 )
 _QUOTED = re.compile(r'"([\w .\-/]{1,60})"')
 _ABOUT = re.compile(r"(?<=\d)[ \-]?ish(?![A-Za-z])", re.IGNORECASE)
@@ -71,7 +73,11 @@ def simplified(text: str) -> str:
 def plain_figures(text: str) -> str:
     """Plain figures and keys: "1,5 s" with a point, "2.000 tokens" without, "100ish" as 100, `"gpus": 4` unquoted."""
     text = _QUOTED.sub(r"\1", _ABOUT.sub("", text))
-    return _THOUSANDS_POINT.sub(r"\1\2", _DECIMAL_COMMA.sub(r"\1.\2", text))
+    return _THOUSANDS_POINT.sub(_without_gap, _DECIMAL_COMMA.sub(r"\1.\2", text))
+
+
+def _without_gap(match: re.Match[str]) -> str:
+    return "".join(part for part in match.groups() if part)
 
 
 def corrected(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
