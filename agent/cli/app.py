@@ -7,9 +7,11 @@ failed; 130 interrupted. An error that is none of ours is a bug and keeps its tr
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 
 import click
 
@@ -47,6 +49,9 @@ _DOES = {
     "compare": "comparing", "export": "exporting", "import": "importing", "fidelity": "predicting rows",
     "measure": "timing kernels", "calibrate": "fitting", "replay": "replaying", "doctor": "asking the endpoint",
 }  # fmt: skip
+# What begins with a dash and is words: an item of a list, or a rule above the front matter of a page.
+_DASHED_WORDS = re.compile(r"-(?:-*\s|[^\s-][^=]*\s)")
+
 
 
 class OrderedGroup(click.Group):
@@ -154,10 +159,24 @@ def _run(arguments: list[str]) -> int:
     try:
         words = _DOES.get(arguments[0]) if arguments else None
         line = nullcontext() if words is None else shown_work(words)
-        with online(), cli.make_context(PROGRAM, arguments) as context, line:
+        with online(), cli.make_context(PROGRAM, _with_words_apart(arguments)) as context, line:
             return cli.invoke(context)
     except click.exceptions.Exit as shown:  # help, or the version
         return shown.exit_code
+
+
+def _with_words_apart(arguments: list[str]) -> list[str]:
+    """The arguments with a blank before words that begin with a dash, which no option has: "- Qwen3-32B on 4 H100"."""
+    command = cli.commands.get(arguments[0]) if arguments else None
+    if command is None:
+        return arguments
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    names = {name for one in options for name in (*one.opts, "-h")}
+    valued = {name for one in options if not one.is_flag for name in one.opts}
+    return [
+        f" {one}" if _DASHED_WORDS.match(one) and one[:2] not in names and before not in valued else one
+        for before, one in pairwise(["", *arguments])
+    ]
 
 
 def _refuse(where: str, message: str, status: int) -> int:

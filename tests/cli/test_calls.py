@@ -34,6 +34,8 @@ PROGRAM = Path(sys.executable).parent / "shardwright"
         (["plan", "x", "--precision", "fp7"], "bf16"),
         (["plan", "x", "--relax", "memory"], "attention_dp"),
         (["plan", "x", "--objective", "beauty"], "throughput"),
+        (["plan", "--objective latency"], "No such option"),
+        (["validate", "- no such file.json"], "no such file.json"),
         (["plan", "--model", "{not json"], "--model"),
         (["plan", "x", "--proposer", "llm"], "OPENAI_BASE_URL"),
         (["plan", "x", "--format", "yaml"], "--format"),

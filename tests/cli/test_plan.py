@@ -30,6 +30,13 @@ def planned(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[st
     return json.loads(out)
 
 
+@pytest.mark.parametrize(
+    "text", [f"- {REQUEST}", "- Llama-3.1-8B\n- 2 H100", "---\nLlama-3.1-8B on 2 H100", f"-{REQUEST}"]
+)
+def test_words_may_begin_with_a_dash(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned([text], capsys)["plan"]["hardware"]["gpus_per_node"] == 2
+
+
 def test_a_plan_is_written_whole_and_validate_accepts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plan.json"
     assert run(["plan", REQUEST, "-o", str(path)]) == 0
