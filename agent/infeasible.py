@@ -108,6 +108,8 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
             f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
             f"{_kind(request)} beside {need / 1e9:.1f} GB of {weights}; at most {_most_that_fit(request, fewer)}"
         )
+        why = f"ME001: it has room for {fewer.concurrency:,} requests at once"
+        fewer = fewer.model_copy(update={"why_not": (why,)})
     if lacking is not None and fewer is None:
         reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
     return _Binding("ME001", reason, shortfall, fewer or closest)

@@ -63,7 +63,7 @@ def infeasible_section(infeasible: Infeasible) -> Section:
 
 def _closest_text(closest: Candidate) -> str:
     """The strategy, what stands against it, and its figures where it fits into memory."""
-    text = f"{strategy_text(closest)}, why not: {'; '.join(closest.why_not)}"
+    text = ", why not: ".join(filter(None, (strategy_text(closest), "; ".join(closest.why_not))))
     if closest.ttft_ms is None:
         return text
     figures = figures_line(closest)

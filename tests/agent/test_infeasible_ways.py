@@ -43,3 +43,9 @@ def test_what_memory_holds_and_what_a_limit_allows_are_told_apart() -> None:
     assert plan(words.format(most + 1)).plan is None
     free = plan(words.format(400)).infeasible
     assert free is not None and f"at most {most} do" in free.reason and "limited" not in free.reason
+
+
+def test_a_closest_plan_for_fewer_requests_says_for_how_many() -> None:
+    answer = plan("Serve Llama-3.1-8B on 1 L40S, 20k in, 500 out, 300 users")
+    assert answer.infeasible is not None and answer.infeasible.closest is not None
+    assert f"room for {answer.infeasible.closest.concurrency} requests at once" in answer.infeasible.closest.why_not[0]
