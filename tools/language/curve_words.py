@@ -26,13 +26,14 @@ _DAY = Gated(
     needs="hour|day|daily|diurnal|autoscal|时间|一天|全天",
 )
 _MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
-_TIMES = Gated(
+TIMES = Gated(
     r"(?<![a-z])(?:(?:a\s)?peaks?(?:\s(?:is|are|at|of|to|load|rate|traffic|hours?))*|peaking\sat)\s?:?\s?(?:about\s|some\s)?"
     rf"(?P<after>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)(?:\s?{_MEAN})?(?![a-z])|"
     rf"(?<![\d.])(?P<before>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
     r"峰值(?:是|为)?(?:平均值?|均值)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?)\s?倍",
     needs="peak|x|×|times|峰值",
 )
+"""How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
 _FROM_TO = re.compile(
     rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])", re.IGNORECASE
@@ -44,6 +45,7 @@ _ELSE = re.compile(
 )
 _RESERVE = re.compile(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])", re.IGNORECASE)
 _BEFORE, _AFTER = 24, 24
+_PER_HOUR = 1 / 3600
 _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 
 
@@ -96,6 +98,8 @@ def _steps(page: Page) -> tuple[RateCurve, str] | None:
     others: list[Quantity] = []
     taken: list[tuple[int, int]] = []
     for rate in _rates_in(page):
+        if rate.factor < _PER_HOUR:
+            continue  # "40,000 a day from 9 to 17" is an amount, and no rate of those hours
         window, rest = _FROM_TO.match(page.text, rate.end), _ELSE.match(page.text, rate.end)
         if window is not None:
             spans.append(Span(hours_of(window[1]), hours_of(window[2]), rate.decimal_value))
@@ -137,7 +141,7 @@ def _gaps(spans: list[Span], rate_per_s: float) -> list[Span]:
 
 def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
     """The shape of a peak and a mean, of which one may be said as so many times the other."""
-    days, times = list(page.search(_DAY)), list(page.search(_TIMES))
+    days, times = list(page.search(_DAY)), list(page.search(TIMES))
     if needs_day and not days:
         return None
     rates = _marked(page, times, is_alone=not needs_day)

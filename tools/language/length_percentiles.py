@@ -9,11 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..plan.lengths import RequestLengths
+from .choices import chosen
 from .claims import Claims
 from .load_context import Statement
 from .page import Page
 
-_PERCENTILE = re.compile(
+PERCENTILE = re.compile(
     r"(?<![A-Za-z0-9])p\s?-?(?P<p>\d{1,2}(?:\.\d{1,3})?)(?![\d.]*\d)|(?P<nth>\d{1,2})\s?th(?:\spercentile)?(?![a-z])"
     r"|(?P<cn>\d{1,2})\s?百?分位(?:数|值)?|(?P<median>(?<![a-z])median(?![a-z])|中位(?:数|值)?)",
     re.IGNORECASE,
@@ -24,10 +25,21 @@ _MOST_BETWEEN = 30
 
 
 def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequence[Statement]) -> bool:
-    """Claim `statements` of the lengths of a side as percentiles, where each is of another one; whether they were."""
+    """Claim `statements` of the lengths of a side as percentiles, where each is of another one; whether they were.
+
+    Where words choose one of them to plan with, every request has that length.
+    """
     points = {_percent(page, statements, one): int(one.quantity.value) for one in statements}
     if None in points or len(points) < 2 or len(points) < len({one.quantity for one in statements}):
         return False
+    choice = chosen(page)
+    if (tokens := points.get(choice if isinstance(choice, float) else None)) is not None:
+        words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
+        claims.claim(f"{side}_tokens", tokens, words)
+        claims.reading(f"{words!r}: every {side} is planned for as the p{choice:g} of {tokens:,} tokens, as was chosen")
+        return True
+    if isinstance(choice, float):
+        claims.leave_unread(f"p{choice:g} is chosen to plan with, and no p{choice:g} of the {side} is stated")
     known: RequestLengths | None = claims.values.get("lengths")
     rising = sorted((percent, tokens) for percent, tokens in points.items() if percent is not None)
     stated: dict[str, Any] = {} if known is None else known.model_dump(exclude_none=True)
@@ -51,7 +63,7 @@ def _percent(page: Page, statements: Sequence[Statement], one: Statement) -> flo
     )
     ahead = _ENDS.split(page.original[max(before, start - _MOST_BETWEEN) : start])[-1]
     behind = _ENDS.split(page.original[end : min(after, end + _MOST_BETWEEN)])[0]
-    named = list(_PERCENTILE.finditer(ahead))[-1:] or list(_PERCENTILE.finditer(behind))[:1]
+    named = list(PERCENTILE.finditer(ahead))[-1:] or list(PERCENTILE.finditer(behind))[:1]
     if not named:
         return None
     return 50.0 if named[0]["median"] else float(named[0]["p"] or named[0]["nth"] or named[0]["cn"])

@@ -170,6 +170,42 @@ LOWEST = re.compile(
     r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
 )
 OF_SPREAD = re.compile(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}", re.IGNORECASE)
+AT_PEAK = re.compile(
+    r"\s(?:at|in|during)\s(?:the\s)?peaks?(?:[\s\-](?:times?|hours?|load|traffic))?(?![a-z])", re.IGNORECASE
+)
+_WHEN = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:day|end)s?|nights?|overnight|day(?:time)?s?|(?:after)?noons?|mornings?|"
+    r"evenings?|lunch(?:time)?|(?:office|business|working|rush|peak|quiet)\shours|holidays?|otherwise|off[\s\-]peak|bus(?:y|iest)|"
+    r"quiet(?:est|er)?|slow(?:est|er)?|calm|(?:summer|winter|high|low)\sseason"
+)
+_HOUR_CHINESE = "白天|夜[里间晚]|晚上|早上|上午|下午|中午|高峰期?|闲时|忙时"
+_WHEN_CHINESE = rf"{_HOUR_CHINESE}|周[末一二三四五六日]|工作日|节假日|其余|其[它他]|淡季|旺季"
+WHEN = re.compile(rf"(?<![a-z])(?:{_WHEN})(?![a-z])|{_WHEN_CHINESE}", re.IGNORECASE)
+"""When something comes."""
+OF_TIME = re.compile(
+    rf"(?<![a-z])(?:{_WHEN}|hours?|times?|periods?|outside|during|ordinary|regular|usual|rest|other|else|when|then|but|and|so|over|"
+    rf"across|down|drops?|falls?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_WHEN_CHINESE}|时段?|个?请求",
+    re.IGNORECASE,
+)
+"""Words of when something comes, and those of no weight beside them."""
+AGREED = re.compile(
+    r"(?<![a-z])(?:(?:settl(?:ed|ing)|agreed|decided|landed|compromis(?:ed|ing)|ended\sup|signed\soff|converged)\s(?:up)?(?:on|at|with|for)\s"
+    r"(?:(?:an?|the|about|some|figure|number|value|of|planning|sizing|peak)\s){0,4}|"
+    r"(?:agreed|final|binding|planning|sizing|design|contractual)\s(?:figure|number|value|target|load)\s?(?:is|was|:|of)\s?)$"
+    r"|(?:商定|说定|敲定|最后定|最终定|定)(?:为|在|了|成|的是)?\s?$",
+    re.IGNORECASE,
+)
+"""Before a number of the load: it was agreed on, whatever others are named."""
+SIZED_FOR = re.compile(
+    r"(?<![a-z])(?:plan|siz(?:e|ing)|dimension|design|provision)(?:\sit|\sthis)?\s(?:for|with|on)\s(?:(?:the|about|some)\s)?$|按(?:照)?\s?$",
+    re.IGNORECASE,
+)
+"""Before a bare number of the load: it is the one to plan for."""
+ENDS_FIGURE = re.compile(
+    r"\s?(?:[,.;:!?)\n]|$|(?:to\s(?:plan|size|start|begin)|for\s(?:the\s)?(?:plan|sizing|now|this|planning)|as\s(?:the|a|our)|and|but|instead|then)(?![a-z])|吧|来|为准|规划)",
+    re.IGNORECASE,
+)
+"""Behind a bare number that counts nothing of its own."""
 # A number of people or requests that nobody can plan for.
 VAGUE = re.compile(
     r"(?<![a-z])(?:(?:tens|dozens|scores|hundreds|thousands|lots)\sof|several(?:\s(?:dozen|hundred|thousand))?|many|a\s(?:few|lot\sof)"

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from . import load_lexicon as lex
 from .claims import Claims
-from .length_percentiles import claim_percentiles
 from .load_context import (
     Statement,
     counts_calls,
@@ -21,15 +20,13 @@ from .load_context import (
     is_about_reading,
     is_listed,
     is_logged,
-    is_of_tokens,
-    with_shares_of_people,
-    without_populations,
 )
+from .load_rivals import LOADS, is_marked, settled
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
+from .rate_words import read_rates
 
-_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 _OF_EACH = re.compile(
     r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
     re.IGNORECASE,
@@ -89,14 +86,15 @@ def read_load(page: Page, claims: Claims) -> None:
         claims.leave_unread(
             f"{page.take(*match.span())!r} is a spread of lengths; say the mean, or give a file of them"
         )
-    statements: list[Statement] = []
-    for quantity in find_quantities(page.text):
-        if quantity.unit == "requests/s" and not is_of_tokens(page, quantity):
-            statements.append(Statement("rate", quantity, page.take(quantity.start, quantity.end)))
+    statements = read_rates(page, claims)
     load = _pair_up(page)
     for quantity in load.quantities:
-        statements.extend(_statements(page, load, quantity) or _continued(page, statements, quantity))
-    statements = _settled(page, claims, statements)
+        statements.extend(
+            _statements(page, load, quantity)
+            or _agreed_on(page, load, statements, quantity)
+            or _continued(page, statements, quantity)
+        )
+    statements = settled(page, claims, statements)
     for statement in statements:
         page.take(statement.quantity.start, statement.quantity.end)
         if statement.role != "context":
@@ -110,60 +108,6 @@ def read_load(page: Page, claims: Claims) -> None:
     for statement in statements:
         if statement.role == "context":
             _claim_context(claims, statement)
-
-
-def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
-    kept = without_populations(page, claims, with_shares_of_people(page, claims, statements))
-    for role in ("concurrency", "rate"):
-        rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
-        if len({statement.quantity.value for statement in rivals}) < 2:
-            continue
-        peaks = [statement for statement in rivals if _is_marked(page, statement, lex.PEAK)]
-        usual = [statement for statement in rivals if _is_marked(page, statement, lex.USUAL)]
-        wanted = peaks or [s for s in rivals if s not in usual]
-        if len(wanted) != 1 or not (peaks or usual):
-            continue
-        for other in rivals:
-            if other is not wanted[0]:
-                kept.remove(other)
-                page.take(other.quantity.start, other.quantity.end)
-                claims.reading(f"{wanted[0].words!r} is planned for, not {other.words!r}")
-    for role in ("input", "output"):
-        kept = _spread(page, claims, role, kept)
-    return kept
-
-
-def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) -> list[Statement]:
-    """A usual length beside a lowest or a highest one is a length with a range: "typically 4k, up to 16k"."""
-    rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
-    if len({statement.quantity.value for statement in rivals}) < 2:
-        return statements
-    if claim_percentiles(page, claims, role, rivals):
-        return [s for s in statements if s not in rivals]
-    high = [s for s in rivals if _is_marked(page, s, lex.PEAK)]
-    low = [s for s in rivals if s not in high and _is_marked(page, s, lex.LOWEST)]
-    usual = [s for s in rivals if s not in high and s not in low]
-    if any(len({s.quantity.value for s in some}) > 1 for some in (high, low, usual)) or not (high or low):
-        return statements
-    kept = [s for s in statements if s not in rivals]
-    words = ", ".join(statement.words for statement in rivals)
-    for statement in rivals:
-        page.take(statement.quantity.start, statement.quantity.end)
-    ends = [some[0].quantity.value for some in (low or usual, high or usual) if some]
-    if usual:
-        kept.append(usual[0])
-    if len(ends) == 2 and ends[0] < ends[1]:
-        claims.claim(f"{role}_tokens_range", (ends[0], ends[1]), words)
-    return kept
-
-
-def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
-    """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
-    start, end = statement.quantity.start, statement.quantity.end
-    before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
-    after = _FIGURE_OR_COMMA.split(page.original[end : end + 24])[0]
-    return marks.search(f"{before} {statement.quantity.words} {after}") is not None
 
 
 def _pair_up(page: Page) -> _Load:
@@ -267,6 +211,30 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     return [] if role is None else [Statement(role, quantity, quantity.words)]
 
 
+def _agreed_on(page: Page, load: _Load, statements: Sequence[Statement], quantity: Quantity) -> list[Statement]:
+    """A bare figure that was agreed on is one more of the load before it, and so are the bare ones between the two.
+
+    "50 concurrent on average, marketing promises 500, and we settled on 150."
+    """
+    before = page.text[max(0, quantity.start - 60) : quantity.start]
+    last = max(
+        (one for one in statements if one.quantity.end <= quantity.start), key=lambda s: s.quantity.end, default=None
+    )
+    is_said = lex.AGREED.search(before) or lex.SIZED_FOR.search(before)
+    if last is None or last.role not in LOADS or quantity.unit != "count" or not is_said:
+        return []
+    if not lex.ENDS_FIGURE.match(page.text, quantity.end):
+        return []
+    bare = [one for one in load.quantities if last.quantity.end <= one.start < quantity.start]
+    scale = last.quantity.factor if last.role == "rate" else 1.0
+    return [
+        Statement(
+            last.role, replace(one, value=one.decimal_value * scale, decimal_value=one.decimal_value * scale), one.words
+        )
+        for one in [*(one for one in bare if one.unit == "count" and not load.paired(one)), quantity]
+    ]
+
+
 def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) -> list[Statement]:
     """A figure without a role that is called usual, lowest or highest is one more of what the figure before it states.
 
@@ -279,7 +247,7 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if lex.ROLE.of(gap).search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
         return []
     one = Statement(statements[-1].role, quantity, quantity.words)
-    return [one] if any(_is_marked(page, one, mark) for mark in marks) else []
+    return [one] if any(is_marked(page, one, mark) for mark in marks) else []
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:

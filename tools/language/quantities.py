@@ -143,7 +143,8 @@ class Quantity:
 
     `value` is in the unit's base (ms, bytes, 10^9 bytes/s, TFLOP/s, a share of 1, else the thing itself). `upper` is
     the upper end where a range was written (then `value` is the lower). `decimal_value` is `value` with `k` = 1000,
-    for figures that turn out to be measured. `spelled` is the unit as it was written, "" where there was none.
+    for figures that turn out to be measured. `spelled` is the unit as it was written, "" where there was none, and
+    `factor` what it makes of a number.
     """
 
     value: float
@@ -154,6 +155,7 @@ class Quantity:
     words: str
     spelled: str = ""
     upper: float | None = None
+    factor: float = 1.0
 
     @property
     def is_whole(self) -> bool:
@@ -260,7 +262,7 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
     counted, measured = values
     value = counted if unit in COUNTED else measured
     words = text[start:unit_end].strip()
-    return Quantity(value * factor, measured * factor, unit, start, unit_end, words, spelled)
+    return Quantity(value * factor, measured * factor, unit, start, unit_end, words, spelled, factor=factor)
 
 
 def _may_stand_alone(number: str, following: str) -> bool:

@@ -42,6 +42,7 @@ from .precision_words import read_precision
 from .prefix_words import read_prefixes
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
+from .rate_words import read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions, set_aside_orders
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
@@ -157,6 +158,7 @@ def read_page(page: Page, claims: Claims) -> None:
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
     read_most_load(page, claims)
+    read_token_amounts(page, claims)
     read_rate_curve(page, claims)
     note_conditions(page, claims)
     set_aside_wishes(page, claims)
@@ -176,6 +178,7 @@ def read_page(page: Page, claims: Claims) -> None:
     _settle_open(claims)
     read_limits(page, claims)
     read_load(page, claims)
+    settle_rates(claims)
     settle_most_load(claims)
     _resolve_shares(claims)
     if not claims.has("accelerator"):

@@ -20,7 +20,9 @@ _PER_SECOND = (
 _PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a|each|every)[\s\-](?:min|minute)(?![a-z])|每分钟)"
 _PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|an|each|every)[\s\-](?:hr|hour)(?![a-z])|每小时)"
 _PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
-_PER_TIME = rf"{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY}"
+_PER_WEEK = r"\s?(?:/\s?(?:week|周)(?![a-z])|(?:per|a|each|every)[\s\-]week(?![a-z])|每周)"
+_PER_MONTH = r"\s?(?:/\s?(?:month|月)(?![a-z])|(?:per|a|each|every)[\s\-]month(?![a-z])|每个?月)"
+_PER_TIME = rf"{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY}|{_PER_WEEK}|{_PER_MONTH}"
 _TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
 _USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
 _PER_USER = (
@@ -87,6 +89,8 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
     (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),
     (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
+    (rf"{_REQUEST}{_PER_WEEK}", "requests/s", 1 / 604_800),
+    (rf"{_REQUEST}{_PER_MONTH}", "requests/s", 1 / (30 * 86_400)),
     # "512 output tokens": the word that says which tokens stays readable as a role of its own.
     (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
     (rf"{_TOKEN}{_END}", "tokens", 1.0),

@@ -1,0 +1,106 @@
+"""Several figures of one thing of the load: which of them is planned for, and which make a range or percentiles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from . import load_lexicon as lex
+from .choices import chosen
+from .claims import Claims
+from .length_percentiles import claim_percentiles
+from .load_context import Statement, with_shares_of_people, without_populations
+from .page import Page
+
+LOADS = ("concurrency", "rate")
+"""The roles of which a peak is planned for."""
+_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
+
+
+def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths.
+
+    Where one was agreed on it counts before both, and where words say to plan for the usual load, that does.
+    """
+    kept = list(statements)
+    for role in LOADS:
+        _keep_one(page, claims, kept, role, _agreed)
+    kept = without_populations(page, claims, with_shares_of_people(page, claims, kept))
+    for role in LOADS:
+        _keep_one(page, claims, kept, role, _wanted)
+    for role in ("input", "output"):
+        kept = _spread(page, claims, role, kept)
+    return kept
+
+
+def _keep_one(
+    page: Page,
+    claims: Claims,
+    statements: list[Statement],
+    role: str,
+    choose: Callable[[Page, Sequence[Statement]], Sequence[Statement]],
+) -> None:
+    """Drop all of several figures of one thing but the one that is chosen; where none is, all of them stay."""
+    rivals = [one for one in statements if one.role == role and one.quantity.upper is None]
+    if len({one.quantity.value for one in rivals}) < 2:
+        return
+    wanted = choose(page, rivals)
+    if len({one.quantity.value for one in wanted}) != 1:
+        return
+    for other in (one for one in rivals if one not in wanted):
+        statements.remove(other)
+        page.take(other.quantity.start, other.quantity.end)
+        claims.reading(f"{wanted[0].words!r} is planned for, not {other.words!r}")
+
+
+def _agreed(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
+    """The last of the figures that people agreed on, or that stands alone behind "size for"."""
+    before = [(one, page.original[max(0, one.quantity.start - 60) : one.quantity.start]) for one in rivals]
+    agreed = [one for one, words in before if lex.AGREED.search(words)]
+    return agreed[-1:] or [one for one, words in before if one.quantity.unit == "count" and lex.SIZED_FOR.search(words)]
+
+
+def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
+    """The figure of a load that is planned for: the peak, unless words choose the usual one; else the largest."""
+    peaks, usual, times = (
+        [one for one in rivals if is_marked(page, one, mark)] for mark in (lex.PEAK, lex.USUAL, lex.WHEN)
+    )
+    if usual and chosen(page) == "usual":
+        return usual
+    if peaks or usual:
+        return peaks or [one for one in rivals if one not in usual]
+    is_rates = times and all(one.role == "rate" for one in rivals)
+    at_other_times = is_rates and (len(times) == len(rivals) or not all(one.quantity.spelled for one in rivals))
+    return [max(rivals, key=lambda one: one.quantity.value)] if at_other_times else []
+
+
+def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) -> list[Statement]:
+    """A usual length beside a lowest or a highest one is a length with a range: "typically 4k, up to 16k"."""
+    rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
+    if len({statement.quantity.value for statement in rivals}) < 2:
+        return statements
+    if claim_percentiles(page, claims, role, rivals):
+        return [s for s in statements if s not in rivals]
+    high = [s for s in rivals if is_marked(page, s, lex.PEAK)]
+    low = [s for s in rivals if s not in high and is_marked(page, s, lex.LOWEST)]
+    usual = [s for s in rivals if s not in high and s not in low]
+    if any(len({s.quantity.value for s in some}) > 1 for some in (high, low, usual)) or not (high or low):
+        return statements
+    kept = [s for s in statements if s not in rivals]
+    words = ", ".join(statement.words for statement in rivals)
+    for statement in rivals:
+        page.take(statement.quantity.start, statement.quantity.end)
+    ends = [some[0].quantity.value for some in (low or usual, high or usual) if some]
+    if usual:
+        kept.append(usual[0])
+    if len(ends) == 2 and ends[0] < ends[1]:
+        claims.claim(f"{role}_tokens_range", (ends[0], ends[1]), words)
+    return kept
+
+
+def is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
+    """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
+    start, end = statement.quantity.start, statement.quantity.end
+    before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
+    after = _FIGURE_OR_COMMA.split(page.original[end : end + 24])[0]
+    return marks.search(f"{before} {statement.quantity.words} {after}") is not None

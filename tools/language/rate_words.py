@@ -1,0 +1,236 @@
+"""Rates of arrival: each as it stands, one more figure beside one, and what a window or a peak makes of them.
+
+"18,000 requests an hour at peak, 6,000 on a normal afternoon": a bare number beside a rate has its unit. "864,000 calls
+a day, all between 9 and 21" is an amount that comes within those hours. "The peak is 4x the mean" stretches a mean.
+"30 billion input tokens a month" is a rate once the length of a request is known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from .claims import Claims
+from .curve_words import TIMES
+from .gated import Gated
+from .length_percentiles import PERCENTILE
+from .load_context import Statement, is_of_tokens
+from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, WHEN
+from .matching import gap_cost
+from .page import Page
+from .quantities import Quantity, find_quantities, read_number
+
+_NOTHING = 0.9  # less than what one word of meaning costs
+_FAR = 4.0
+_DAY_S = 86_400
+_MOST_BEHIND = 160
+_CLOCK = (
+    r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?(?P<c{n}>\d{{1,2}})(?::\d\d)?\s?"
+    r"(?P<m{n}>[ap]\.?m\.?(?![a-z])|点钟?|时|h(?![a-z]))?"
+)
+_COUNT = (
+    r"(?:\d{1,2}(?:\.\d)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fourteen|sixteen|"
+    r"[一二两三四五六七八九十]{1,3})"
+)
+# The hours of a day within which an amount comes.
+_HOURS = re.compile(
+    r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
+    rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
+    r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
+    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口)",
+    re.IGNORECASE,
+)
+_BETWEEN_HOURS = re.compile(
+    rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"
+    r"(?P<tail>(?=\s?(?:[,.;:!?()\n]|$|(?:o'clock|hours|every|each|on|only|in\sthe|local|daily|utc|gmt|ces?t|and|but)(?![a-z])|之间|[均基都这])))?",
+    re.IGNORECASE,
+)
+# Behind a number: it is a factor, or a length ("3000 in on a normal day").
+_OF_ELSE = re.compile(
+    r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
+    re.IGNORECASE,
+)
+_MONTH = re.compile("month|月", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
+# What says of a further sentence that it speaks of the amount before it.
+_OF_IT = re.compile(
+    r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
+    re.IGNORECASE,
+)
+_LATE = re.compile(r"下午|晚|p", re.IGNORECASE)
+_SECONDS_OF: dict[str, int] = {
+    "hour": 3600, "小时": 3600, "day": _DAY_S, "天": _DAY_S, "日": _DAY_S, "week": 7 * _DAY_S, "周": 7 * _DAY_S,
+    "month": 30 * _DAY_S, "月": 30 * _DAY_S, "year": 365 * _DAY_S, "年": 365 * _DAY_S,
+}  # fmt: skip
+_TOKENS = r"\s?个?(?:tokens?|词元)"
+_IN = r"(?:input|prompt|incoming|in|输入)"
+_OUT = r"(?:output|completion|generated|outgoing|out|输出|生成)"
+_AMOUNT = (
+    r"(?<![A-Za-z0-9.])(?P<{}>\d[\d,]{{0,15}}(?:\.\d{{1,4}})?\s?(?:k|m|mn|b|bn|million|billion|trillion|万|亿)?)"
+    r"(?![\d.%])"
+)
+_PER = r"(?:\s?(?:per|an?|each|every|/)\s?(?P<time{}>hour|day|week|month|year)(?![a-z]))"
+# "30 billion input and 6 billion output tokens per month (30 days)", "每月输入300亿token,输出60亿token".
+_TOKENS_IN_TIME = Gated(
+    rf"{_AMOUNT.format('i')}(?:{_TOKENS})?\s{_IN}(?:{_TOKENS})?\s?(?:and|plus|,|\+|/|&)\s?{_AMOUNT.format('o')}(?:{_TOKENS})?\s{_OUT}"
+    rf"(?:{_TOKENS})?{_PER.format(1)}(?:\s?\((?P<days>\d{{1,3}})(?:\s(?:working|business))?\sdays\))?|"
+    rf"{_AMOUNT.format('i2')}(?:{_TOKENS}\s{_IN}|\s{_IN}{_TOKENS}){_PER.format(2)}|"
+    rf"每个?(?P<time3>[天日周月年])[^\d。;]{{0,8}}输入(?:大?约)?{_AMOUNT.format('i3')}(?:{_TOKENS})?[,和\s]{{0,3}}输出(?:大?约)?{_AMOUNT.format('o3')}(?:{_TOKENS})?",
+    needs="per|a|each|every|/|每",
+)
+_SCALES = {"b": "billion", "bn": "billion", "mn": "million", "m": "million"}
+# Fields of claims until all has been read: (tokens in, tokens out) a second, and a peak over the mean.
+_AMOUNTS, _STRETCH = "tokens_that_come", "peak_over_mean"
+
+
+def read_token_amounts(page: Page, claims: Claims) -> None:
+    """Take amounts of tokens over a time off the page; what rate they are is settled once lengths are known."""
+    for match in page.search(_TOKENS_IN_TIME):
+        groups = match.groupdict()
+        time = next(str(groups[name]) for name in ("time1", "time2", "time3") if groups[name])
+        seconds = int(groups["days"]) * _DAY_S if groups["days"] else _SECONDS_OF[time.lower()]
+        sides = [next((groups[n] for n in names if groups[n]), None) for names in (("i", "i2", "i3"), ("o", "o3"))]
+        amounts = tuple(None if side is None else _amount(side) / seconds for side in sides)
+        claims.claim(_AMOUNTS, amounts, page.take(*match.span()))
+
+
+def read_rates(page: Page, claims: Claims) -> list[Statement]:
+    """Every rate of requests, taken off the page."""
+    rates = [one for one in find_quantities(page.text) if one.unit == "requests/s" and not is_of_tokens(page, one)]
+    for one in rates:
+        if _MONTH.search(one.words):
+            claims.reading(f"{one.words!r} read as in a month of 30 days")
+    found = [Statement("rate", one, _taken(page, one)) for one in rates]
+    if len(found) == 1:
+        found = [_within_hours(page, claims, found[0])]
+    for other in [other for one in rates for other in _beside(page, rates, one)]:
+        found.append(Statement("rate", other, _taken(page, other)))
+    peaks = [match for match in page.search(TIMES) if PEAK.search(match.group()) or "峰" in match.group()]
+    factors = {float(next(filter(None, match.groups()))) for match in peaks}
+    if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
+        claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
+    return found
+
+
+def settle_rates(claims: Claims) -> None:
+    """Make a rate of amounts of tokens, and the peak of a mean rate that is said to be so many times it."""
+    amounts, factor = (claims.values.get(name) for name in (_AMOUNTS, _STRETCH))
+    words, peak = (claims.words.get(name, "") for name in (_AMOUNTS, _STRETCH))
+    claims.drop(_AMOUNTS)
+    claims.drop(_STRETCH)
+    if amounts is not None:
+        _claim_amounts(claims, amounts, words)
+    if factor is None or not claims.has("request_rate"):
+        return
+    mean, of = claims.values["request_rate"], claims.words["request_rate"]
+    claims.replace("request_rate", mean * factor, f"{of}, {peak}")
+    claims.reading(f"{peak!r} of {of!r} read as {mean * factor:.4g} requests/s, which are planned for")
+
+
+def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], words: str) -> None:
+    rates = {
+        side: tokens / claims.values[f"{side}_tokens"]
+        for side, tokens in zip(("input", "output"), amounts, strict=True)
+        if tokens is not None and claims.has(f"{side}_tokens")
+    }
+    if not rates:
+        claims.leave_unread(f"{words!r}: how many requests these are takes the length of one, which was not said")
+        return
+    rate = max(rates.values())
+    told = " and ".join(f"{one:.4g} by the {side}" for side, one in rates.items())
+    claims.reading(f"{words!r} read as {rate:.4g} requests/s: {told} tokens of a request")
+    claims.claim("request_rate", rate, words)
+
+
+def _amount(words: str) -> float:
+    number, suffix = re.fullmatch(r"([\d,.]+)\s?(\D*)", words.strip().lower()).groups()  # type: ignore[union-attr]
+    scale = read_number(f"1 {_SCALES.get(suffix, suffix)}" if suffix.isascii() and suffix != "k" else f"1{suffix}")
+    return float(number.replace(",", "")) * (1000 if suffix == "k" else scale or 1)
+
+
+def _taken(page: Page, rate: Quantity) -> str:
+    """The words of a rate off the page, with those that call it the peak: they are of no other number."""
+    words = page.take(rate.start, rate.end)
+    if (behind := AT_PEAK.match(page.text, rate.end)) is not None:
+        page.take(*behind.span())
+    return words
+
+
+def _beside(page: Page, rates: list[Quantity], rate: Quantity) -> list[Quantity]:
+    """Bare numbers next to a rate of which their clause says nothing but when they hold: figures of the same unit."""
+    if rate.upper is not None:
+        return []
+    found: list[Quantity] = []
+    for one in find_quantities(page.text):
+        is_behind = one.start >= rate.end
+        gap = page.text[rate.end : one.start] if is_behind else page.text[one.end : rate.start]
+        is_next = not any(rate.start < q.start < one.start or one.start < q.start < rate.start for q in rates)
+        is_bare = one.unit == "count" and one.upper is None and _cost(gap) < _FAR and _is_of_a_time(page, one)
+        if is_bare and is_next and (is_behind or OF_SPREAD.search(page.clause_text(rate.start, rate.end))):
+            value = one.decimal_value * rate.factor
+            found.append(replace(one, unit="requests/s", value=value, decimal_value=value, factor=rate.factor))
+    return found
+
+
+def _cost(words: str) -> float:
+    return gap_cost(OF_TIME.sub(" ", OF_SPREAD.sub(" ", words)))
+
+
+def _is_of_a_time(page: Page, one: Quantity) -> bool:
+    left, right = page.clause(one.start, one.end)
+    if _OF_ELSE.match(page.text, one.end):
+        return False
+    words = f"{page.original[left : one.start]} {page.original[one.end : right]}"
+    is_marked = OF_SPREAD.search(words) or WHEN.search(words)
+    return is_marked is not None and not PERCENTILE.search(words) and _cost(words) < _NOTHING
+
+
+def _is_peak(page: Page, one: Statement) -> bool:
+    left, right = page.clause(one.quantity.start, one.quantity.end)
+    return PEAK.search(page.original[left:right]) is not None
+
+
+def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
+    """An amount of a day as the rate within the hours in which all of it is said to come."""
+    rate = one.quantity
+    if abs(rate.factor * _DAY_S - 1) > 1e-9 or rate.upper is not None:
+        return one
+    windows = [
+        (match, hours)
+        for match in (*_HOURS.finditer(page.text, rate.end), *_BETWEEN_HOURS.finditer(page.text, rate.end))
+        if match.start() - rate.end < _MOST_BEHIND and _speaks_of(page.text[rate.end : match.start()])
+        if (hours := _hours(match)) is not None
+    ]
+    if not windows:
+        return one
+    words = ", ".join(page.take(*match.span()) for match, _ in windows)
+    hours = {length for _, length in windows}
+    if len(hours) > 1:
+        claims.leave_unread(f"{words!r} say different hours in which {one.words!r} come; read as spread over the day")
+        return one
+    value = rate.decimal_value * 24 / hours.pop()
+    claims.reading(f"{one.words!r} within {words!r} read as {value:.4g} requests/s in those hours")
+    return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=f"{one.words}, {words}")
+
+
+def _speaks_of(gap: str) -> bool:
+    """Whether what stands behind the words between still speaks of the amount before them."""
+    end = _SENTENCE_END.search(gap)
+    return end is None or (_OF_IT.match(gap, end.start()) is not None and not _SENTENCE_END.search(gap, end.end()))
+
+
+def _hours(match: re.Match[str]) -> float | None:
+    """The hours of a window; `None` where the words are no window of a day."""
+    groups: dict[str, Any] = match.groupdict()
+    if "h" in groups:
+        hours = read_number((groups["h"] or groups["h2"]).lower())
+        return hours if hours and 1 < hours <= 24 else None
+    if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
+        return None  # "between 5 and 10 users"
+    ends = [int(groups[f"c{n}"]) for n in (1, 2)]
+    late = [_LATE.match(groups[f"p{n}"] or groups[f"m{n}"] or "") is not None for n in (1, 2)]
+    start, end = (hour + 12 if is_late and hour < 12 else hour for hour, is_late in zip(ends, late, strict=True))
+    if end <= start and not any(late):
+        end += 12  # "9 to 5"
+    return float((end - start) % 24 or 24) if max(start, end) <= 24 else None
