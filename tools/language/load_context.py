@@ -6,12 +6,11 @@ It says what a number or a word is *not*; what a number is for is decided by `lo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from .claims import Claims
-from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, POPULATION, ROLE, TOGETHER, WORK, WRITING
+from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WRITING
 from .page import Page
-from .quantities import Quantity, find_quantities
+from .quantities import Quantity
 
 _CONCURRENCY_BEFORE = re.compile(
     r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE
@@ -26,14 +25,6 @@ _IN_WORK = re.compile(
     r"\s*(?:(?:are|is|being|in\s(?:work|progress)|worked\son|processed|handled|read|open)\s){0,3}", re.IGNORECASE
 )
 _TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
-
-
-_OF_PEOPLE = re.compile(
-    r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
-    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel)(?![a-z])|的人|的用户",
-    re.IGNORECASE,
-)
-
 _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 
@@ -91,53 +82,3 @@ def is_of_tokens(page: Page, quantity: Quantity) -> bool:
     """Whether a rate that names nothing may well be one of tokens: "decode speed 40/s"."""
     bare = quantity.spelled[:1] in "/" or quantity.spelled.split()[0] in ("a", "per", "each", "every")
     return bare and _SPEED.search(page.clause_text(quantity.start, quantity.end)) is not None
-
-
-def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000"."""
-    people = [one for one in statements if one.role == "concurrency"]
-    shares = [
-        one
-        for one in find_quantities(page.text)
-        if one.unit == "share"
-        and _OF_PEOPLE.match(page.text, one.end)
-        and TOGETHER.search(page.clause_text(one.start, one.end))
-    ]
-    if len(people) > 1 or len(shares) != 1:
-        return statements
-    share = shares[0]
-    if not people:  # "600 advisers, of whom 5% ..."
-        counted = [one for one in find_quantities(page.text[: share.start]) if one.unit == "count" and one.value > 1]
-        people = [Statement("concurrency", one, one.words) for one in counted[-1:]]
-        statements = [*statements, *people]
-    if not people:
-        return statements
-    whole = people[0]
-    count = max(1.0, round(whole.quantity.value * share.value))
-    page.take(share.start, share.end)
-    claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
-    part = replace(whole.quantity, value=count, decimal_value=count)
-    return [replace(one, quantity=part) if one is whole else one for one in statements]
-
-
-def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Numbers of people count for nothing beside one that are served together, or where only a population is named."""
-    counts = [one for one in statements if one.role == "concurrency" and not _BATCH.search(one.words)]
-    together = [one for one in counts if _is_together(page, one)]
-    kept = list(statements)
-    for other in (one for one in counts if one not in together):
-        start, end = other.quantity.start, other.quantity.end
-        if together:
-            claims.reading(f"{together[0].words!r} is planned for, not {other.words!r}")
-        elif POPULATION.search(page.clause_text(start, end)):
-            claims.leave_unread(f"{other.words!r}: how many of them are served at once was not said")
-        else:
-            continue
-        kept.remove(other)
-        page.take(start, end)
-    return kept
-
-
-def _is_together(page: Page, one: Statement) -> bool:
-    behind = page.original[one.quantity.end :].lstrip()
-    return TOGETHER.search(one.words) is not None or TOGETHER.match(behind) is not None

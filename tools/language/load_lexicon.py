@@ -71,7 +71,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "concurrency": (
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
         rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?(?:num[_\s\-]?seqs|running[_\s\-]?requests)|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
-        r"parallel\srequests|waiting\sfor\s(?:an|the|their)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|(?:同时|一起)(?:在线|处理|服务|[使]?用|提问)?|一次(?:同时)?处理|(?<=[个路])\s?(?:agent|请求|任务|会话|用户|线程)\s?并行",
     ),
     "context": (
@@ -237,8 +237,34 @@ TOGETHER = re.compile(
     re.IGNORECASE,
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
+ACTIVE = re.compile(
+    r"(?<![a-z])(?:generating|active(?:ly)?|busy|waiting|typing|sending|asking|working|streaming|decoding|running|"
+    r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
+    re.IGNORECASE,
+)
+"""Said of a part of people or sessions: that they are served while the others are not."""
+OVER_TIME = re.compile(
+    r"(?<![a-z])(?:in|during|over|within|per|at|on)\s(?:the|an?|any|one|our|each|every)\s(?:(?:busiest|peak|rush|worst|single|same|given|busy)\s)?"
+    r"(?:hours?|days?|shifts?|mornings?|afternoons?|weeks?|times?|months?)(?![a-z])|(?:每天|每日|每小时|一天|一小时|高峰时?段?)[内里]?",
+    re.IGNORECASE,
+)
+"""How long people use something for a while in, each for himself."""
+TOTAL_BEFORE = re.compile(
+    r"(?<![a-z])(?:there\sare|there're|we\s(?:are|have|employ)|we're|total\sof|team\sof)\s"
+    r"(?:(?:about|some|around|roughly|all)\s)?$|(?:总共|一共|共有?|全部)$",
+    re.IGNORECASE,
+)
+TOTAL_BEHIND = re.compile(
+    r"\s?(?:people\s)?(?:in\s(?:total|all)|altogether|all\stold|overall|on\sthe\sbooks)(?![a-z])", re.IGNORECASE
+)
+NEVER_ALL = re.compile(
+    r"(?<![a-z])(?:(?:but\s)?they(?:'re|\sare)?\s)?(?:never|not|rarely|seldom|hardly\sever)\s(?:ever\s)?all\s(?:of\sthem\s)?(?:are\s)?"
+    r"(?:on|online|there|active|in|working|at\s(?:once|work|the\ssame\stime)|together|logged\s(?:on|in)|connected|here)(?![a-z])",
+    re.IGNORECASE,
+)
 POPULATION = re.compile(
-    r"(?<![a-z])(?:licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats)(?![a-z])|注册|账[号户]|员工|全[校体]",
+    r"(?<![a-z])(?:(?:bank|compan(?:y|ies)|firm|hospital|universit(?:y|ies)|school|college|agency|ministry|city|organi[sz]ation|insurer|"
+    r"retailer|business|enterprise|institute|factory)\s(?:with|of|has|having|employs|employing)|licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats)(?![a-z])|注册|账[号户]|员工|全[校体]",
     re.IGNORECASE,
 )
 NO_PREFIX_CACHE = re.compile(

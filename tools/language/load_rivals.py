@@ -9,8 +9,9 @@ from . import load_lexicon as lex
 from .choices import chosen
 from .claims import Claims
 from .length_percentiles import claim_percentiles
-from .load_context import Statement, with_shares_of_people, without_populations
+from .load_context import Statement
 from .page import Page
+from .people_words import with_shares_of_people, without_populations
 
 LOADS = ("concurrency", "rate")
 """The roles of which a peak is planned for."""

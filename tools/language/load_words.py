@@ -24,6 +24,7 @@ from .load_context import (
 from .load_rivals import LOADS, is_marked, settled
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
+from .people_words import is_part, is_state, is_whole, served_part
 from .quantities import Quantity, find_quantities
 from .rate_words import read_rates
 
@@ -126,7 +127,8 @@ def _pair_up(page: Page) -> _Load:
     in_pair = {*slashes, *slashes.values()}
 
     def accepts(role: str, quantity: Quantity) -> bool:
-        fits = not counts_calls(page, quantity) if role in lex.LENGTHS else quantity not in in_pair
+        is_length = not counts_calls(page, quantity) and not is_part(page, quantity)
+        fits = is_length if role in lex.LENGTHS else quantity not in in_pair and not is_whole(page, quantity)
         return fits and _accepts(role, quantity)
 
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
@@ -134,7 +136,8 @@ def _pair_up(page: Page) -> _Load:
     roles = [
         Role(str(match.lastgroup), *match.span(), follows=lex.FOLLOWS.match(page.text, match.start()) is not None)
         for match in page.search(lex.ROLE.of(page.text))
-        if not is_about_reading(page, match) and not any(a <= match.start() and match.end() <= b for a, b in things)
+        if not (is_about_reading(page, match) or is_state(page, match))
+        and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
     # "a 1k article draft": of two nouns the last says what it is.
     compound = {
@@ -205,8 +208,15 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     own = load.paired(quantity)
     if own:
         return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
+    if (part := served_part(page, quantity)) is not None:
+        return [part]
     role = _role_in_pair(load, quantity)
-    if role is None and quantity.unit == "requests" and not _OF_ANY_ONE.match(quantity.words):
+    if (
+        role is None
+        and quantity.unit == "requests"
+        and not is_whole(page, quantity)
+        and not _OF_ANY_ONE.match(quantity.words)
+    ):
         role = "concurrency"
     return [] if role is None else [Statement(role, quantity, quantity.words)]
 

@@ -33,13 +33,24 @@ _CHINESE = r"(?!单一)(?<!单)[零〇一二两三四五六七八九十百千万
 _CHINESE_FIGURE = re.compile(
     r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"
 )
-_OF = r"(?=\s(?:of|the|a|an|its|our|all)\b)"
+_OF = r"(?=\s(?:of|the|a|an|its|our|all|is|are)\b)"
 _SHARES: tuple[tuple[str, float], ...] = (
     (rf"(?:one\s)?half{_OF}|一半|半数", 1 / 2),
     (rf"(?:a|one)[\s\-]third{_OF}|三分之一", 1 / 3),
     (rf"two[\s\-]thirds{_OF}|三分之二", 2 / 3),
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
+    *(
+        (rf"(?:an?|one)[\s\-]{word}{_OF}|{figure}分之一", 1 / part)
+        for part, word, figure in ((5, "fifth", "五"), (6, "sixth", "六"), (8, "eighth", "八"), (10, "tenth", "十"))
+    ),
+)
+# "1 in 6 of them", "two out of every five users": a share of people, and no two numbers.
+_FEW_OF = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|\d{1,3})"
+_RATIO = (
+    rf"(?<![\d.,])(?P<part>{_FEW_OF})\s(?:in|out\sof)\s(?:every\s|each\s)?(?P<whole>{_FEW_OF})(?![\d.,]*\d)"
+    r"(?=\s(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
+    r"(?![a-z]))"
 )
 _TENTHS = tuple(
     (rf"{figure}成(?![本立为功员都熟])", place / 10) for place, figure in enumerate("一二三四五六七八九", start=1)
@@ -48,7 +59,7 @@ _FRACTIONS = (*_SHARES, *_TENTHS)
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z])(?P<fraction>{_FRACTION})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
+    rf"(?<![A-Za-z])(?P<fraction>{_FRACTION}|{_RATIO})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
@@ -314,6 +325,9 @@ def _with_suffix_of(low: Quantity, high: Quantity) -> Quantity:
 def _fraction(match: re.Match[str]) -> Quantity:
     """ "half of", "三分之一" and the like as a share."""
     words = match.group()
+    if match["part"]:
+        part, whole = (read_number(match[name].lower()) or 1.0 for name in ("part", "whole"))
+        return Quantity(part / whole, part / whole, "share", match.start(), match.end(), words, "")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")
 

@@ -1,0 +1,135 @@
+"""Numbers of people: how many are served at once, of how many there are, and shares of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from . import load_lexicon as lex
+from .claims import Claims
+from .load_context import Statement
+from .page import Page
+from .quantities import Quantity, find_quantities
+
+_OF_PEOPLE = re.compile(
+    r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
+    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel)(?![a-z])|的|真正|同时|在(?:生成|等|用|线)",
+    re.IGNORECASE,
+)
+_OF_THEM = re.compile(
+    r"\s?of\s(?:(?:them|those|these|which|whom|us)(?![a-z])|(?:(?:our|the|all|those|these|its|their)\s){1,2}(?:about\s)?\d)",
+    re.IGNORECASE,
+)
+# Before a number: others that were counted are of it ("40 of our 600", "40 users out of 600").
+_OF_WHOLE = re.compile(
+    r"(?:\d\sof\s(?:(?:our|the|all|those|these|its|their)\s){1,2}|(?<![a-z])out\sof\s(?:(?:our|the|all|those|these|its|their)\s){0,2})(?:about\s)?$",
+    re.IGNORECASE,
+)
+_OF_STATE = re.compile(r"generating|producing|writing|emitting|receiving", re.IGNORECASE)
+_STATE_BEFORE = re.compile(
+    r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$", re.IGNORECASE
+)
+_BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
+
+
+def is_part(page: Page, quantity: Quantity) -> bool:
+    """Whether a number is a part of what is counted beside it: "25 of them", "40 of our 600 lawyers"."""
+    return quantity.unit == "count" and _OF_THEM.match(page.text, quantity.end) is not None
+
+
+def is_whole(page: Page, quantity: Quantity) -> bool:
+    """Whether a number is the whole of which another is a part: the 600 of "40 of our 600 lawyers"."""
+    return _OF_WHOLE.search(page.text[max(0, quantity.start - 40) : quantity.start]) is not None
+
+
+def served_part(page: Page, quantity: Quantity) -> Statement | None:
+    """A part of people or sessions of which its clause says that it is served, as so many at once."""
+    if not is_part(page, quantity):
+        return None
+    words = page.clause_text(quantity.start, quantity.end)
+    is_served = lex.TOGETHER.search(words) or lex.ACTIVE.search(words)
+    return Statement("concurrency", quantity, words) if is_served else None
+
+
+def is_state(page: Page, word: re.Match[str]) -> bool:
+    """Whether a word for an output says what people or sessions do, and has no length: "50 are generating"."""
+    if word.lastgroup != "output" or not _OF_STATE.match(word.group()):
+        return False
+    _, right = page.clause(*word.span())
+    is_said = _STATE_BEFORE.search(page.text[max(0, word.start() - 12) : word.start()])
+    return is_said is not None and not find_quantities(page.text[word.end() : right])
+
+
+def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000".
+
+    Of a share that only use it within an hour or a day nobody can tell how many are served at once.
+    """
+    people = [one for one in statements if one.role == "concurrency"]
+    shares = [one for one in find_quantities(page.text) if one.unit == "share" and _OF_PEOPLE.match(page.text, one.end)]
+    words = [page.clause_text(one.start, one.end) for one in shares]
+    together = [
+        one for one, said in zip(shares, words, strict=True) if lex.TOGETHER.search(said) or lex.ACTIVE.search(said)
+    ]
+    over = [one for one, said in zip(shares, words, strict=True) if one not in together and lex.OVER_TIME.search(said)]
+    share = next(iter(together or over), None)
+    if len(people) > 1 or len(together or over) != 1 or share is None:
+        return statements
+    if not people:  # "600 advisers, of whom 5% ..."
+        counted = [one for one in find_quantities(page.text[: share.start]) if one.unit == "count" and one.value > 1]
+        people = [Statement("concurrency", one, one.words) for one in counted[-1:]]
+        statements = [*statements, *people]
+    if not people:
+        return statements
+    whole = people[0]
+    page.take(share.start, share.end)
+    if not together:
+        page.take(whole.quantity.start, whole.quantity.end)
+        of = f"{share.words!r} of {whole.quantity.words!r} in such a time"
+        claims.leave_unread(f"{of}: how many of them are served at once was not said")
+        return [one for one in statements if one is not whole]
+    count = max(1.0, round(whole.quantity.value * share.value))
+    claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
+    part = replace(whole.quantity, value=count, decimal_value=count)
+    return [replace(one, quantity=part) if one is whole else one for one in statements]
+
+
+def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """Numbers of people count for nothing beside one that are served together, or where only a population is named."""
+    counts = [one for one in statements if one.role == "concurrency" and not _BATCH.search(one.words)]
+    together = [one for one in counts if is_part(page, one.quantity)] or [
+        one for one in counts if _is_together(page, one)
+    ]
+    kept = list(statements)
+    for other in (one for one in counts if one not in together):
+        start, end = other.quantity.start, other.quantity.end
+        if together:
+            claims.reading(f"{together[0].words!r} is planned for, not {other.words!r}")
+        elif lex.POPULATION.search(page.clause_text(start, end)):
+            claims.leave_unread(f"{other.words!r}: how many of them are served at once was not said")
+        else:
+            continue
+        kept.remove(other)
+        page.take(start, end)
+    if together:
+        _take_totals(page, claims, together[0], [one.quantity.start for one in statements])
+    return kept
+
+
+def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence[int]) -> None:
+    """Take off the page how many there are in all, and that they are never all served."""
+    for one in find_quantities(page.text):
+        before = lex.TOTAL_BEFORE.search(page.text[max(0, one.start - 24) : one.start])
+        is_alone = before is not None and lex.ENDS_FIGURE.match(page.text, one.end) is not None
+        is_more = one.unit in ("count", "requests") and one.value > served.quantity.value and one.start not in stated
+        if is_more and (is_alone or is_whole(page, one) or lex.TOTAL_BEHIND.match(page.text, one.end)):
+            page.take(one.start, one.end)
+            claims.reading(f"{served.words!r} is planned for, not {one.words!r}")
+    for match in page.search(lex.NEVER_ALL):
+        page.take(*match.span())
+
+
+def _is_together(page: Page, one: Statement) -> bool:
+    behind = page.original[one.quantity.end :].lstrip()
+    return lex.TOGETHER.search(one.words) is not None or lex.TOGETHER.match(behind) is not None
