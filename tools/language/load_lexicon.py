@@ -19,7 +19,7 @@ _AFTER_NUMBER = (
     + ")"
 )
 _IN_FOLLOWED = (
-    r"(?=\s?(?:[,/;.)+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
+    r"(?=\s?(?:[,/;.()+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
     r"\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
 )
 _CACHED = r"(?:is\s|are\s|being\s|already\s|will\sbe\s|comes?\sfrom\s(?:the\s)?){0,2}(?:cached?|shared|reused)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +20,9 @@ _DIGITS = "一二两三四五六七八九十百千"
 
 
 def _number(name: str) -> str:
-    return rf"(?<![A-Za-z0-9.,{_DIGITS}])(?P<{name}>\d[\d,.]{{0,11}}(?:\s?k(?![a-z]))?|{_WORDS}|[{_DIGITS}]{{1,5}})"
+    return (
+        rf"(?<![A-Za-z0-9.,{_DIGITS}])(?P<{name}>\d(?:[\d,.]{{0,10}}\d)?(?:\s?k(?![a-z]))?|{_WORDS}|[{_DIGITS}]{{1,5}})"
+    )
 
 
 def _any_of(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -32,7 +34,48 @@ _SYSTEM = r"(?:shared\s|common\s)?system[\s-](?:prompt|message|prefix)"
 _BY_ALL = (
     r"(?:,?\s?(?:(?:that|which)\s(?:is\s)?)?(?:shared|common|the\ssame)\s(?:by|to|for|across|between)\s"
     r"(?:all|every(?:one|body)?)(?:\s(?:the\s)?(?:requests?|users?|prompts?|chats?|conversations?))?)?"
+    r"(?:\s(?:every\s(?:single\s)?time|each\stime|in\severy\s(?:request|prompt|call)|for\s(?:all|everyone|everybody))|"
+    r"\s?\((?:the\s)?(?:same|identical|shared)(?:\s(?:for|by|to)\s(?:all|everyone|everybody))?\)|"
+    r"\s?\((?:所有人|大家|每次|全员)?都?(?:一样|相同|共享|共用|不变)的?\))?"
 )
+_ALIKE = r"(?:(?:shared|common|same|identical|fixed|constant|static|standing|boilerplate)(?![a-z]))"
+_WHAT = (
+    rf"(?:(?:the|an?|our|always|all|exactly)\s){{0,3}}(?:(?:{_ALIKE}\s){{0,3}}system[\s-](?:prompt|message|prefix|instructions?)|"
+    rf"(?:{_ALIKE}\s){{1,3}}(?:[a-z]{{3,12}}\s)?(?:instructions?|preamble|prefix|header|boilerplate|prompt|template|part|context|"
+    r"examples|guidelines|rules|text|head|schemas?))(?![a-z])"
+)
+_ONLY_ALIKE = (
+    rf"(?:(?:the|always|all|exactly)\s){{0,2}}{_ALIKE}"
+    r"(?=\s?(?:[,.;)\n]|$)|\s(?:by|for|across|between|in|to|every|each)\s(?:all|every|each|request|prompt|call|time|one))"
+)
+_OF = r"of\s(?:which|those|these|that|them|it)(?:\stokens)?"
+_ABOUT = r"(?:(?:about|some|roughly|around|the\sfirst)\s|~\s?){0,2}"
+# A part of a prompt: "700 of those are the same system prompt", "of which 650 shared instructions".
+_PARTS = _any_of(
+    rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:are|is|being|form|make\sup)\s(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
+    rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
+    rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
+    rf"其中(?:有|前|约|大约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?(?:是|为|属于)?(?:所有人|大家|每次)?都?"
+    r"(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)?",
+    r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
+    rf"{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
+)
+_PROMPT = re.compile(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元", re.IGNORECASE)
+_LEAST_SHARED = 32  # "4 cards, 2 of those are shared"
+# Behind a system prompt: what each user adds to it, which makes the input with it.
+_USERS = (
+    r"(?:users?(?:'s)?[\s-](?:parts?|messages?|inputs?|texts?|prompts?|questions?|turns?|content)|variable\s(?:part|text|content)|"
+    r"(?:the\s)?(?:actual\s)?(?:question|query)|用户(?:的)?(?:部分|输入|问题|消息|提问|内容)|(?:变化|可变)的?部分)"
+)
+_ADDED = _any_of(
+    rf"(?:\s?(?:\+|plus(?![a-z])|加上?|,|;|and(?![a-z])|和)){{1,2}}\s?(?:then\s)?(?:an?\s|the\s)?{_USERS}\s?"
+    rf"(?:(?:of|is|are|about|around|on\saverage|averag(?:es|ing|e)|with|平均|大?约|为|是)\s?|[:~=]\s?){{0,3}}{_number('tokens')}{_TOKENS}"
+    r"(?:\son\saverage)?",
+    rf"\s?(?:\+|plus(?![a-z])|加上?|and(?![a-z]))\s?(?:then\s)?{_ABOUT}(?:(?:an?\s)?average\sof\s)?{_number('tokens')}{_TOKENS}\s?"
+    rf"(?:of\s|from\s|for\s|的)?(?:the\s|each\s)?{_USERS}",
+)
+
+
 _SYSTEMS = _any_of(
     rf"{_number('count')}\s(?:different\s|distinct\s)?system[\s-]prompts\s(?:of|with)\s{_number('tokens')}{_TOKENS}"
     r"(?:\seach)?",
@@ -40,8 +83,8 @@ _SYSTEMS = _any_of(
     rf"{_SYSTEM}(?!s){_BY_ALL}\s?(?:of|with|is|has|:|=)?\s?(?:about\s|~\s?)?{_number('tokens')}{_TOKENS}{_BY_ALL}"
     r"(?![\s-]?turn)",
     rf"(?:shared|common)\s(?:prompt\s)?prefix\sof\s{_number('tokens')}[\s-]?tokens?{_BY_ALL}",
-    rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?",
-    rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?",
+    rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?{_BY_ALL}",
+    rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 _TURNS = _any_of(
@@ -64,11 +107,12 @@ def read_prefixes(page: Page, claims: Claims) -> None:
     """Read what prompts share and how long users think, in English and Chinese."""
     fields: dict[str, Any] = {}
     words: list[str] = []
-    for match, said in _matches(page, _SYSTEMS):
+    for match, said in (*_matches(page, _PARTS, _is_of_prompt), *_matches(page, _SYSTEMS, _is_length)):
         tokens, count = read_whole(match["tokens"]), read_whole(match.groupdict().get("count"))
         if tokens:
             fields |= {"system_tokens": tokens} | ({"system_prompts": count} if count and count > 1 else {})
             words.append(said)
+            _claim_sum(page, claims, tokens, match)
     for match, said in _matches(page, _TURNS):
         turns = read_whole(match["turns"])
         if turns == 1:
@@ -87,11 +131,36 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             claims.claim("arrivals", arrivals, said)
 
 
-def _matches(page: Page, patterns: tuple[re.Pattern[str], ...]) -> Iterator[tuple[re.Match[str], str]]:
+def _is_length(_: Page, match: re.Match[str]) -> bool:
+    """Whether a number may be one of tokens: "system prompt: 2 rules" states none."""
+    return (read_whole(match["tokens"]) or 0) >= _LEAST_SHARED or "token" in match.group().lower()
+
+
+def _is_of_prompt(page: Page, match: re.Match[str]) -> bool:
+    """Whether a part of something is one of a prompt, by the sentence before it."""
+    before = re.split(r"[;!?。\n]|\.(?!\d)", page.original[: match.end()])[-1]
+    return _is_length(page, match) and _PROMPT.search(before) is not None
+
+
+def _claim_sum(page: Page, claims: Claims, shared: int, match: re.Match[str]) -> None:
+    """The input as a system prompt and what each user adds to it, where that stands right behind."""
+    added = next(filter(None, (pattern.match(page.text, match.end()) for pattern in _ADDED)), None)
+    tokens = read_whole(added["tokens"]) if added is not None else None
+    if added is None or not tokens:
+        return
+    page.take(*added.span())
+    words = page.original[match.start() : added.end()]
+    claims.claim("input_tokens", shared + tokens, words)
+    claims.reading(f"{words!r} read as an input of {shared + tokens:,} tokens, of which {shared:,} are shared")
+
+
+def _matches(
+    page: Page, patterns: tuple[re.Pattern[str], ...], holds: Callable[[Page, re.Match[str]], bool] | None = None
+) -> Iterator[tuple[re.Match[str], str]]:
     """What says one thing, and its words as they were written; what is said not to be says nothing."""
     for pattern in patterns:
         for match in page.search(pattern):
-            if not page.is_negated(*match.span()):
+            if (holds is None or holds(page, match)) and not page.is_negated(*match.span()):
                 yield match, page.take(*match.span()).strip()
 
 
