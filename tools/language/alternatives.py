@@ -58,7 +58,7 @@ WROTE = (
     r"\s(?:wrote|said|stated|gave|put|had\s(?:down\s)?(?=\d))(?![a-z])"
 )
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four";
-# "I wrote 200, it's 120"; "Tim guessed 200, then we counted and it's 120".
+# "four nodes, no, we gave one back so three"; "I wrote 200, it's 120"; "Tim guessed 200, then we counted and it's 120".
 _CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|(?P<since>no\slonger)|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
@@ -68,9 +68,12 @@ _CHANGED = Gated(
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?|"
     rf"(?P<wrote>(?:{WROTE}|(?<=[a-z]\s)(?:said|guessed|estimated|claimed)(?![a-z]))[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:(?:but|and|then)\s(?:[^\d.,;:\n]{{1,50}}?\s)?)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
-    rf"(?:now\s|only\s|really\s)?(?P<j>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))",
-    needs="not|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
+    rf"(?:now\s|only\s|really\s)?(?P<j>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))|"
+    rf"(?P<k>{_N})(?P<of>\s[a-z]{{2,12}}),?\s(?:no|wait|actually|well|sorry)(?![a-z])[^.;\n\d]{{2,50}}?(?<![a-z])(?:so|leaves?|leaving|makes|remaining)\s"
+    rf"(?:(?:it's|we|us|have|with|only|just|there|are|now|that's|at|it)\s){{0,3}}(?P<l>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))",
+    needs="not|no|wait|actually|well|sorry|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
 )
+_BEHIND_NEW = ("tail", "what", "of")
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
 
@@ -107,7 +110,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
         now = "now " if match["since"] else ""  # it holds against what is said elsewhere
-        return f"{match['mid'] or match['wrote'] or ''}{now}{new}{match['tail'] or match['what'] or ''}{noun}"
+        before, behind = (next(filter(None, map(match.group, names)), "") for names in (("mid", "wrote"), _BEHIND_NEW))
+        return f"{before}{now}{new}{behind}{noun}"
 
     text = _CHANGED.sub(changed, text)
     standing: dict[int, Quantity] = {}
@@ -151,7 +155,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
 
 def _old_and_new(match: re.Match[str]) -> tuple[str, str]:
     """The two figures of a match of `_CHANGED`."""
-    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegi", "bdfhj"))
+    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegik", "bdfhjl"))
     return old, new
 
 

@@ -23,6 +23,7 @@ from .constraint_words import (
     settle_constraints,
 )
 from .curve_words import read_rate_curve
+from .dictation import undictated
 from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
@@ -120,7 +121,8 @@ def read_words(text: str) -> Said:
         merged = merge_said([*map(read_words, texts)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
-    mended, slips = corrected(normalise(shown))
+    written_down, dictated = undictated(normalise(shown))
+    mended, slips = corrected(written_down)
     mended, taken_back = with_corrected_figures(mended)
     mended, written_lengths = in_tokens(mended)
     page = Page(mended)
@@ -130,7 +132,7 @@ def read_words(text: str) -> Said:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for note in (*launches, *taken_back):
         claims.reading(note)
-    for written, meant in slips:
+    for written, meant in (*dictated, *slips):
         claims.reading(f"{written!r} read as {meant!r}")
     file = take_model_file(page)
     read_page(page, claims)
