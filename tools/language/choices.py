@@ -11,14 +11,14 @@ from .page import Page
 Choice = float | Literal["peak", "usual"]
 _PERCENTILE = (
     r"(?:p\s?-?\d{1,2}(?:\.\d)?|\d{1,2}(?:th|st|nd|rd)(?:\spercentile)?|median|mean|average|peak|maximum|max|worst\scase|"
-    r"longest|usual|typical|normal)"
+    r"longest|usual|typical|normal|off[\s\-]peak)"
 )
 _PLAN = (
     r"(?:plan(?:ned|ning)?|siz(?:e|ed|ing)|dimension(?:ed|ing)?|design(?:ed)?|budget|provision|calculat(?:e|ed|ing)|reckon|"
     r"comput(?:e|ed)|work(?:ed|ing)?|go|stick|count|us(?:e|ed|ing)|tak(?:e|en|ing)|assum(?:e|ed|ing)|bas(?:e|ed))"
 )
 _CHOICE = re.compile(
-    rf"(?<![a-z]){_PLAN}\s(?:(?:it|this|that|them|everything|the\s(?:plan|size|system|cluster))\s)?(?:(?:for|with|by|on|around|at|against|to|from)\s)?"
+    rf"(?<![a-z]){_PLAN}\s(?:(?:it|this|that|them|everything|the\s(?:plan|size|sizing|system|cluster))\s)?(?:(?:for|with|by|on|around|at|against|to|from)\s)?"
     rf"(?:(?:the|its|our|their|that|a|an)\s)?(?P<what>{_PERCENTILE})(?![a-z\d])"
     r"(?!\s?(?:ttft|tpot|itl|latency|of\s(?:the\s)?(?:ttft|tpot|latency)|(?:<|below|under)))|"
     rf"(?<![a-z])(?:the|our|that)\s(?P<that>{_PERCENTILE})\s(?:load\s|figure\s|value\s|number\s)?(?:is|it\sis|'s)\s(?:what|the\sone)\s"
@@ -37,6 +37,12 @@ def chosen(page: Page) -> Choice | None:
         if not page.is_negated(*match.span())
     }
     return found.pop() if len(found) == 1 else None
+
+
+def take_choice(page: Page) -> None:
+    """Take the words of a choice that was followed off the page."""
+    for match in page.search(_CHOICE):
+        page.take(*match.span())
 
 
 def _kind(words: str) -> Choice:

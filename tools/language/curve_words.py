@@ -16,7 +16,7 @@ from . import load_lexicon as lex
 from .claims import Claims
 from .gated import Gated
 from .page import Page
-from .quantities import Quantity, find_quantities, normalise
+from .quantities import Quantity, find_quantities, normalise, read_number
 
 # What says that rates go up and down over a day, and are to be planned for hour by hour.
 _DAY = Gated(
@@ -26,12 +26,13 @@ _DAY = Gated(
     needs="hour|day|daily|diurnal|autoscal|时间|一天|全天",
 )
 _MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
+_FACTOR = r"(?:\d{1,3}(?:\.\d{1,3})?|two|three|four|five|six|seven|eight|ten|twelve|twenty)"
 TIMES = Gated(
     r"(?<![a-z])(?:(?:a\s)?peaks?(?:\s(?:is|are|at|of|to|load|rate|traffic|hours?))*|peaking\sat)\s?:?\s?(?:about\s|some\s)?"
-    rf"(?P<after>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)(?:\s?{_MEAN})?(?![a-z])|"
-    rf"(?<![\d.])(?P<before>\d{{1,3}}(?:\.\d{{1,3}})?)\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
-    r"峰值(?:是|为)?(?:平均值?|均值)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?)\s?倍",
-    needs="peak|x|×|times|峰值",
+    rf"(?P<after>{_FACTOR})\s?(?:x|×|times|fold)(?:\s?{_MEAN})?(?![a-z])|"
+    rf"(?<![\d.\w])(?P<before>{_FACTOR})\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
+    r"(?:峰值|高峰)(?:是|为|达到?)?(?:平均值?|均值|平时)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?|[两三四五六七八九十])\s?倍",
+    needs="peak|x|×|times|峰",
 )
 """How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
@@ -159,7 +160,7 @@ def _by_times(
     page: Page, days: list[re.Match[str]], times: list[re.Match[str]], rates: _Rates
 ) -> tuple[RateCurve, str] | None:
     """A peak said as so many times the mean, and a rate: the mean, unless it is said to be the peak."""
-    factors = {float(next(filter(None, match.groups()))) for match in times}
+    factors = {factor_of(match) for match in times}
     words = ", ".join([*_taken(page, days), *(page.original[slice(*match.span())].strip() for match in times)])
     if len(factors) > 1:
         raise InputError(f"rate curve: {words!r} says two peaks; keep one")
@@ -178,6 +179,11 @@ def _by_times(
         page.take(*match.span())
     of = f"{(means or peaks)[0].words.strip()} {'on average' if means else 'at peak'}"
     return shaped(peak, mean, f"{words}, {of}"), words
+
+
+def factor_of(match: re.Match[str]) -> float:
+    """How many times the mean the words of `TIMES` say that a peak is."""
+    return read_number(next(filter(None, match.groups())).lower()) or 1.0
 
 
 def _taken(page: Page, days: list[re.Match[str]]) -> list[str]:

@@ -158,12 +158,12 @@ HEADROOM = re.compile(
     re.IGNORECASE,
 )
 PEAK = re.compile(
-    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|p\s?9[059])(?![a-z])"
+    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|p\s?9[059])(?![a-z])"
     r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限|至多",
     re.IGNORECASE,
 )
 USUAL = re.compile(
-    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|(?<!i\s)mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
+    r"(?<![a-z])(?:off[\s\-]peak|typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|(?<!i\s)mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
     re.IGNORECASE,
 )
 LOWEST = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from . import load_lexicon as lex
-from .choices import chosen
+from .choices import chosen, take_choice
 from .claims import Claims
 from .length_percentiles import claim_percentiles
 from .load_context import Statement
@@ -67,6 +67,7 @@ def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
         [one for one in rivals if is_marked(page, one, mark)] for mark in (lex.PEAK, lex.USUAL, lex.WHEN)
     )
     if usual and chosen(page) == "usual":
+        take_choice(page)
         return usual
     if peaks or usual:
         return peaks or [one for one in rivals if one not in usual]

@@ -77,8 +77,8 @@ def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement
     if len(people) > 1 or len(together or over) != 1 or share is None:
         return statements
     if not people:  # "600 advisers, of whom 5% ..."
-        counted = [one for one in find_quantities(page.text[: share.start]) if one.unit == "count" and one.value > 1]
-        people = [Statement("concurrency", one, one.words) for one in counted[-1:]]
+        counted = [one for one in find_quantities(page.text[: share.start]) if one.unit in ("count", "requests")]
+        people = [Statement("concurrency", one, one.words) for one in counted[-1:] if one.value > 1]
         statements = [*statements, *people]
     if not people:
         return statements

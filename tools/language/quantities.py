@@ -55,7 +55,7 @@ _RATIO = (
 _TENTHS = tuple(
     (rf"{figure}成(?![本立为功员都熟])", place / 10) for place, figure in enumerate("一二三四五六七八九", start=1)
 )
-_FRACTIONS = (*_SHARES, *_TENTHS)
+_FRACTIONS = (*_SHARES, *_TENTHS, ("两成(?![本立为功员都熟])", 0.2))
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .claims import Claims
-from .curve_words import TIMES
+from .curve_words import TIMES, factor_of
 from .gated import Gated
 from .length_percentiles import PERCENTILE
 from .load_context import Statement, is_of_tokens
@@ -56,6 +56,12 @@ _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
 # What says of a further sentence that it speaks of the amount before it.
 _OF_IT = re.compile(
     r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
+    re.IGNORECASE,
+)
+# "Answers must be there within 2 hours" says how long one may take.
+_DEADLINE = re.compile(
+    r"(?<![a-z])(?:answer|repl(?:y|ies)|respon|result|read(?:y|able)|done|finish|deliver|must|should|need|kept|stored|retain|old)|"
+    r"回复|答复|完成|保[存留]|必须",
     re.IGNORECASE,
 )
 _LATE = re.compile(r"下午|晚|p", re.IGNORECASE)
@@ -107,7 +113,7 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     for other in [other for one in rates for other in _beside(page, rates, one)]:
         found.append(Statement("rate", other, _taken(page, other)))
     peaks = [match for match in page.search(TIMES) if PEAK.search(match.group()) or "峰" in match.group()]
-    factors = {float(next(filter(None, match.groups()))) for match in peaks}
+    factors = {factor_of(match) for match in peaks}
     if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
     return found
@@ -216,6 +222,8 @@ def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
 
 def _speaks_of(gap: str) -> bool:
     """Whether what stands behind the words between still speaks of the amount before them."""
+    if _DEADLINE.search(gap):
+        return False
     end = _SENTENCE_END.search(gap)
     return end is None or (_OF_IT.match(gap, end.start()) is not None and not _SENTENCE_END.search(gap, end.end()))
 
