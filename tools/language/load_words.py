@@ -253,7 +253,11 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     marks = _MARKS.get(statements[-1].role, ()) if statements else ()
     if quantity.unit not in ("count", "tokens") or not marks:
         return []
-    gap = page.text[statements[-1].quantity.end : quantity.start]
+    last = statements[-1]
+    end = last.quantity.end
+    if last.role in LOADS:  # "25 concurrent, peaks of 70"
+        end = max(end, page.original.find(last.words, max(0, last.quantity.start - len(last.words))) + len(last.words))
+    gap = page.text[end : quantity.start]
     if lex.ROLE.of(gap).search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
         return []
     one = Statement(statements[-1].role, quantity, quantity.words)

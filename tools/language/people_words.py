@@ -92,12 +92,19 @@ def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement
     count = max(1.0, round(whole.quantity.value * share.value))
     claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
     part = replace(whole.quantity, value=count, decimal_value=count)
-    return [replace(one, quantity=part) if one is whole else one for one in statements]
+    said = page.clause_text(share.start, share.end)
+    return [replace(one, quantity=part, words=said) if one is whole else one for one in statements]
 
 
 def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """Numbers of people count for nothing beside one that are served together, or where only a population is named."""
-    counts = [one for one in statements if one.role == "concurrency" and not _BATCH.search(one.words)]
+    counts = [
+        one
+        for one in statements  # a bare figure is one more of the load before it, and counts no people
+        if one.role == "concurrency"
+        and not _BATCH.search(one.words)
+        and not (one.quantity.unit == "count" and one.words == one.quantity.words)
+    ]
     together = [one for one in counts if is_part(page, one.quantity)] or [
         one for one in counts if _is_together(page, one)
     ]
@@ -132,4 +139,5 @@ def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence
 
 def _is_together(page: Page, one: Statement) -> bool:
     behind = page.original[one.quantity.end :].lstrip()
-    return lex.TOGETHER.search(one.words) is not None or lex.TOGETHER.match(behind) is not None
+    said = lex.TOGETHER.search(one.words) or lex.ACTIVE.search(one.words) or lex.TOGETHER.match(behind)
+    return said is not None
