@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from ..catalog import hardware
-from .alternatives import WROTE
 from .claims import Claims
 from .gated import Gated
 from .page import Page
@@ -102,28 +100,6 @@ _OVERRULING = re.compile(
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
     re.IGNORECASE,
 )
-# "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
-_WITHDRAWN = re.compile(
-    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
-    r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
-    r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
-    r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
-    re.IGNORECASE,
-)
-_FORMER = re.compile(
-    r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
-    re.IGNORECASE,
-)
-# "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
-# end of the sentence.
-_ASIDE = re.compile(
-    r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
-    r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
-    r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
-    r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
-    r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
-    re.IGNORECASE,
-)
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 
 
@@ -133,20 +109,6 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
         if _INSTRUCTION.search(match.group()) or _OVERRULING.search(match.group()):
             words = page.take(*match.span())
             claims.leave_unread(f"{words[:120]!r} quotes instructions: they order nothing")
-
-
-def set_aside_former(page: Page, claims: Claims) -> None:
-    """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
-    for match in (*page.search(_FORMER), *page.search(_WITHDRAWN)):
-        claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
-    for match in page.search(_ASIDE):
-        cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
-        inside = [one for one in cards if match.start() <= one.start and one.end <= match.end()]
-        # The only card that is named is the one that is meant.
-        ends = [*(one.start for one in inside if len(inside) == len(cards)), match.end()]
-        for start, end in zip([match.start(), *(one.end for one in inside)], ends, strict=False):
-            page.take(start, end)
-        claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:

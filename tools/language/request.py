@@ -44,9 +44,10 @@ from .prefix_words import read_prefixes
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
 from .rate_words import read_token_amounts, settle_rates
-from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions, set_aside_orders
+from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
+from .set_aside import set_aside_former, set_aside_rejected, set_aside_replaced
 from .spelling import corrected
 from .strategy_words import read_strategy
 from .wishes import note_conditions, set_aside_wishes
@@ -154,6 +155,8 @@ def read_page(page: Page, claims: Claims) -> None:
         page.take(*match.span())
     set_aside_orders(page, claims)
     set_aside_former(page, claims)
+    set_aside_rejected(page, claims)
+    set_aside_replaced(page, claims)
     model = read_model(page, claims)
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)

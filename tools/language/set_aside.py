@@ -1,0 +1,175 @@
+"""What a request mentions and does not plan: what held before, is beside the matter, is rejected or is replaced.
+
+It comes off the page before anything is read of it, and a reading says so. What stands beside it as a rival, without
+words that say so, is weighed where the two differ (`standing.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..catalog import hardware, model_mentions
+from .alternatives import WROTE
+from .claims import Claims
+from .gated import Gated
+from .page import Page, between, breaks_of
+
+# "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
+_WITHDRAWN = re.compile(
+    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
+    r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
+    r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
+    r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
+    re.IGNORECASE,
+)
+_FORMER = re.compile(
+    r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
+    re.IGNORECASE,
+)
+# "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
+# end of the sentence.
+_ASIDE = re.compile(
+    r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
+    r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
+    r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
+    r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
+    r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
+    re.IGNORECASE,
+)
+# Where a clause may begin, and who says something in it: anybody but the writer.
+_BEGIN = (
+    r"(?:(?:(?<=[.!?;:,(]\s)|(?<=[\n。;,(])|(?<=\s-\s)|^)(?:[-*•]\s)?|"
+    r"(?<=\sand\s)|(?<=\sbut\s)|(?<=\swhile\s)|(?<=\sthough\s))"
+)
+_KNOWING = r"(?:(?:i|we)(?:'m|\sam|'re|\sare)?\s(?:all\s|do\s)?(?:know|heard|read|saw|aware|understand)(?:\sthat)?\s)?"
+_SOMEBODY = r"(?:(?!(?:i|we|you|us|if|not)(?![a-z]))[a-z](?:[\w'&/-]|\.(?=\w))*\s){1,6}?"
+_SAYS = (
+    r"(?:(?:is|are|was|were|'s|'re)\s(?:\w+ly\s)?(?:convinced|certain|sure|adamant|of\sthe\sopinion|asking\sfor|pushing\sfor|talking\sof|in\sfavou?r\sof)|"
+    r"(?:(?:has|have|had|'s|'ve|also|still|always|often|usually|\w+ly|keeps?|kept|would|'d)\s){0,2}"
+    r"(?:think|thought|claim|say|said|want|insist|believe|argue|swear|swore|suggest|propose|recommend|demand|ask|request|push|vote|pitch|prefer|like|love|"
+    r"quote|cite|use|show|list|report|give|assume|state|advertise|mention|promise|talk|hope|expect|reckon|figure|guess|estimate|tell|told|has|have|had|ran|run)"
+    r"(?:s|ed|d|ing)?(?:\s(?:us|me|everyone|everybody))?)(?![a-z])"
+)
+_OPINION = Gated(
+    rf"{_BEGIN}{_KNOWING}{_SOMEBODY}{_SAYS}|"
+    r"(?:(?<=[\s.,;:。\n(])|^)(?!我|咱|本人|你|您)[a-z\u4e00-\u9fff]{1,10}?(?:都|还|一直|总|就|又)?(?:说|觉得|认为|建议|坚持|主张|提议|要求|希望|以为|声称|断言|打算|非要|想|推荐|宣称)",
+)
+# That the writer does not share it: to the end of its clause, so that "I disagree that int4 is" rejects something else.
+_REJECTS = (
+    r"(?:i|we)(?:'ve|\shave|\shad|'d)?\s(?:already\s|since\s|just\s|now\s)?(?:overrul\w{1,3}|overrode|overridden|reject(?:ed)?|refused?|declined?|vetoe?d?|dismiss(?:ed)?|"
+    r"said\sno|turned\s(?:him|her|them|it|that|this)\sdown|(?:told|said\sto)\s\w+(?:\s\w+)?\sno)|"
+    r"(?:i|we)\s(?:\w+ly\s)?(?:disagree|beg\sto\sdiffer|object(?:ed)?|do\snot\s(?:agree|buy|believe|want|share|support|accept|think\sso)|don't\s(?:agree|buy|believe|want|share|support|accept|think\sso)|"
+    r"didn't\s(?:agree|accept|allow)|won't\s(?:do|have|allow|accept))|"
+    r"(?:he|she|they|it|that|this|which)(?:'s|'re|\s(?:is|are|was|were|got|has\sbeen|have\sbeen))\s(?:(?:just|simply|plain|clearly|totally|completely|all|been)\s)?"
+    r"(?:wrong|nonsense|rubbish|bogus|mistaken|incorrect|overkill|not\s(?:happening|going\sto\shappen|an\soption|true)|off\sthe\stable|out\sof\sthe\squestion|overruled|rejected|vetoed|declined|turned\sdown)|"
+    r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this)"
+)
+_REJECTION = Gated(
+    rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|so|because|since)\s)|"
+    r"(?:但|不过|可)?是?(?:我们?|咱们?)?(?:没有?|不|并?不)(?:同意|答应|认同|认可|赞成|采纳|接受|批准|以为然)(?=了?\s?(?:[,.;:!)\n。]|$))|被(?:我们?)?(?:否|驳|拒)(?:决|回|绝|掉)?了?|"
+    r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:他|她)们?(?:说|搞|弄|记)?错了",
+    needs="overrul|overrode|overrid|reject|refuse|decline|veto|dismiss|no|turned|disagree|differ|object|don't|didn't|won't|wrong|nonsense|rubbish|bogus|mistaken|"
+    "incorrect|overkill|off|question|ignore|disregard|forget|没|不|被|否|驳|拒|别|错",
+)
+# That it is said of something else than what is planned.
+_BEHIND_BENCH = r"(?:\s(?:number|figure|setting|setup|config(?:uration)?|value|case|load|run|stuff|deck|page)s?)?"
+_BENCH = (
+    r"(?:just|only|merely|purely|simply)\s(?:for\s|from\s|in\s|what\s)?(?:(?:an?|the|some|their|his|her|its)\s)?(?:\w+\s)?"
+    rf"(?:benchmark(?:s|ing)?|demos?|marketing|brochure|examples?|toy|placeholder|template|slideware|showcase|leaderboard|sales|theory){_BEHIND_BENCH}"
+)
+_NOT_OURS = Gated(
+    rf"(?<![\w'])(?P<it>that|this|it|those|these|they|which)?(?:'s|'re|\s?(?:is|are|was|were))\s{_BENCH}(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|but|so)\s)|"
+    r"(?<![\w'])(?:that|this|it|those|these|they|which)(?:(?:'s|'re|\s(?:is|are|was|were))\snot|\s(?:is|are|was|were)n't)\s(?:us|ours|our\s(?:traffic|load|workload|case|setup|situation|problem|business|concern|profile|pattern|reality|numbers?))"
+    r"(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|but|so)\s)|"
+    r"(?:that|this|it|those|these|they|which)(?:'s|'re|\s(?:is|are|was|were))\s(?:their|his|her|somebody\selse's|someone\selse's)s?(?:\s\w+)?(?:,\snot\s(?:us|ours|mine))?(?=\s?(?:[,.;:!)\n]|$))|"
+    r"(?P<na>[那这]些?)?(?:都|就)?(?:只|仅仅?|不过)是(?:为了|用来|用于)?(?:跑分|评测|基准|测试|演示|宣传|示例|例子|demo)[^,;。\n]{0,6}|(?:跟|和|与)我们(?:无关|没关系|不一样|不同)",
+    needs="just|only|merely|purely|simply|not|n't|their|his|her|else's|是|我们",
+)
+_ENDS = re.compile(r"[.;!?\n。](?=\s|$)|[。\n]")
+# What somebody says cannot be had, or need not: whoever rejects that may well want it.
+_DENIES = re.compile(
+    r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
+    re.IGNORECASE,
+)
+_MOST_SAID = 240  # characters of what somebody says
+_HAS = re.compile(r"(?:ha[sd]|have)$", re.IGNORECASE)  # a fact, which nobody rejects
+_WRITER = re.compile(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我", re.IGNORECASE)
+_WRITER_REJECTS = re.compile(r"(?:i|we)(?![a-z])|[但不过可是]*我|被", re.IGNORECASE)
+# What is replaced: up to what replaces it, or to the end of its clause where nothing follows that does.
+_WITH_BRACKETS = r"(?:\([^()\n]{0,200}\)|[^.,;:!?()\n。]|\.(?=\S)|(?<=\d),(?=\d{3}))"
+_WITH_COMMAS = r"(?:[^.;!?\n。]|\.(?=\S))"
+_REPLACED = Gated(
+    rf"(?<![a-z])(?:(?:replac|retir|decommission)(?:e[ds]?|ing)|swap(?:s|ped|ping)?(?:\sout)?)\s(?P<a>{_WITH_COMMAS}{{1,200}}?)(?<!\srun)(?<!\sruns)(?<!\sran)(?<!running)(?<!served)\s(?:by|with|for|in\sfavou?r\sof)(?=\s)|"
+    rf"(?<![a-z])(?:mov|migrat|switch|swap|upgrad|convert|port)(?:e[ds]?|ing|ed|ping|ped|s)?\s(?:\w+\s){{0,3}}?(?:away\s)?from\s(?P<b>{_WITH_COMMAS}{{1,200}}?)\s(?:on)?to(?=\s)|"
+    rf"(?<![a-z])(?:(?:replac|supersed)(?:e[ds]?|ing)|(?:replacement|successor|substitute)s?\s(?:for|of|to)|tak(?:es?|ing)\sthe\splace\sof)\s(?P<c>{_WITH_BRACKETS}{{1,200}}(?:,\s(?:which|that|who){_WITH_BRACKETS}{{1,160}})?)|"
+    r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
+    rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
+    needs="replac|supersed|retir|decommission|swap|mov|migrat|switch|upgrad|convert|port|successor|substitute|tak|把|从|替|取代|换下",
+)
+# Whether, or when, it will be replaced is open; or the words speak of something else that moves.
+_NOT_YET = re.compile(
+    r"(?<![a-z])(?:might|may|could|would|if|once|when|unless|whether|later|next\s(?:year|quarter|month|spring|summer|autumn|winter)|some\s?day|eventually|prefill|decode)(?![a-z])|"
+    r"如果|要是|万一|明年|以后|将来|后续|可能|也许|预填|解码",
+    re.IGNORECASE,
+)
+
+
+def set_aside_former(page: Page, claims: Claims) -> None:
+    """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
+    for match in (*page.search(_FORMER), *page.search(_WITHDRAWN)):
+        claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
+    for match in page.search(_ASIDE):
+        cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
+        inside = [one for one in cards if match.start() <= one.start and one.end <= match.end()]
+        # The only card that is named is the one that is meant.
+        ends = [*(one.start for one in inside if len(inside) == len(cards)), match.end()]
+        for start, end in zip([match.start(), *(one.end for one in inside)], ends, strict=False):
+            page.take(start, end)
+        claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
+
+
+def set_aside_replaced(page: Page, claims: Claims) -> None:
+    """Take the setup that is replaced off the page, with all that is said of it."""
+    for match in page.search(_REPLACED):
+        group = str(match.lastgroup)
+        sentence = between(breaks_of(page.text, _ENDS), *match.span(), len(page.text))
+        named = (*hardware.mentions(match[group]), *model_mentions.mentions(match[group])) if group == "b" else (True,)
+        if _NOT_YET.search(page.text, *sentence) or not named or not re.search(r"\d", match[group]):
+            continue
+        if not page.is_negated(match.start(), match.start(group)):
+            claims.reading(f"{page.take(*match.span(group))[:300]!r} is what is replaced, and counts for nothing")
+        elif group in "abde":
+            words = page.take(match.end(), page.clause(match.end(), match.end())[1])
+            claims.reading(f"{words[:300]!r} is not to replace {match[group].strip()[:300]!r}, and counts for nothing")
+
+
+def set_aside_rejected(page: Page, claims: Claims) -> None:
+    """Take what somebody says off the page where the writer rejects it, or says that it is of something else."""
+    opinions = list(_OPINION.finditer(page.text))
+    held = [one for one in opinions if not _HAS.search(one.group())]
+    for match in page.search(_REJECTION):
+        start = _opinion_before(page, held, match)
+        words = page.original[match.start() if start is None else start : match.end()].strip()
+        if start is not None and not _DENIES.search(page.text, start, match.start()):
+            page.take(start, match.end())
+            claims.reading(f"{words[:300]!r}: what is rejected counts for nothing")
+        elif start is not None or _WRITER_REJECTS.match(match.group()):
+            claims.leave_unread(f"{words[:300]!r} rejects something; say plainly what is wanted")
+    for match in page.search(_NOT_OURS):
+        start = _opinion_before(page, opinions, match)
+        if start is None and not (match["it"] or match["na"]):
+            left, _ = page.clause(*match.span())
+            start = None if _WRITER.search(page.text, left, match.start()) else left
+        if start is not None and re.search(r"\d", page.text[start : match.start()]):
+            words = page.take(start, match.end())
+            claims.reading(f"{words[:300]!r}: what is said of something else counts for nothing")
+
+
+def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[str]) -> int | None:
+    """Where the opinion begins that the words speak of: the last before them, in their sentence or the one before."""
+    said = next((one for one in reversed(opinions) if one.end() <= match.start()), None)
+    if said is None:
+        return None
+    content = page.text[said.end() : match.start()].rstrip()
+    is_it = content and len(content) <= _MOST_SAID and not _ENDS.search(content[:-1])
+    return said.start() if is_it else None
