@@ -21,7 +21,7 @@ from .alternatives import CORRECTED, Named, Settled, settle
 from .claims import Claims
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
-from .page import BOX, CARD, MODEL, RACK, Page
+from .page import BOX, CARD, MODEL, OTHER, RACK, Page
 from .quantities import read_whole
 from .standing import standing
 
@@ -132,9 +132,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             _claim_model(claims, mention.entry, mention.words.strip())
         named = NamedModel(mention.words.strip(), mention.weights or named.weights)
     for name in settled.superseded:
-        claims.reading(
-            f"{page.original[name.start : name.end].strip()!r} is named as what {named.words!r} takes the place of"
-        )
+        _set_aside(page, claims, name, named.words)
     for mention in chosen:
         if mention.error is None:
             continue
@@ -148,6 +146,15 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
+
+
+def _set_aside(page: Page, claims: Claims, name: Named, planned: str) -> None:
+    """Mark a model that is named beside the one that is planned, and say why it is not."""
+    words = page.take(name.start, name.end, mark=OTHER)
+    if standing(page.original, name.start, name.end, is_name=True) > 0:
+        claims.reading(f"{planned!r} is planned for, not {words!r}, which is said of something else")
+    else:
+        claims.reading(f"{words!r} is named as what {planned!r} takes the place of")
 
 
 def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.ModelEntry, str] | None:

@@ -18,6 +18,7 @@ CARD = "\ue001"
 TAKEN = "\ue002"
 STATISTIC = "\ue003"
 RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
+OTHER = "\ue006"  # a model that runs beside what is planned
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 # Between the lines of a document: no word of one speaks of another.
 BARRIER = "\n\n\n"

@@ -6,8 +6,9 @@ import re
 
 from .claims import Claims
 from .gated import Gated
-from .page import Page
+from .page import OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
+from .standing import STAYS
 
 _NON_GOALS: tuple[tuple[str, str], ...] = (
     (
@@ -65,6 +66,8 @@ _OTHER_CLAUSE = re.compile(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
     re.IGNORECASE,
 )
+# "Two of the GPUs run Whisper and stay that way": on a part of what there is.
+_ON_SOME = re.compile(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]", re.IGNORECASE)
 _SERVED = re.compile(
     r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
 )
@@ -145,14 +148,15 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))
         is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
         of_others = name == "training" and _SERVING.search(page.original) and not _WISHED.search(match.group())
-        said_of_others = is_kept or of_others or (busy and not is_used)
+        runs_beside = STAYS.search(sentence) and _ON_SOME.search(sentence)
+        said_of_others = is_kept or of_others or (busy and not is_used) or runs_beside
         if _is_left_out(page, *match.span()):
             words = page.original[left : left + len(sentence)].strip()
             claims.reading(f"{words[:300]!r} asks to leave {name} out, and no plan has it")
             page.take(*match.span())
             continue
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
-            page.take(*match.span())
+            page.take(*match.span(), mark=OTHER)
             continue
         raise claims.refusal(f"not planned by this tool: {name} ({match.group().strip()!r}); leave it out")
 

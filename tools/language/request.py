@@ -37,7 +37,7 @@ from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .most_load_words import read_most_load, settle_most_load
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
-from .page import TAKEN, Page
+from .page import OTHER, TAKEN, Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes
@@ -49,6 +49,7 @@ from .said import Said, Understood
 from .serving_words import read_engine, read_price
 from .set_aside import set_aside_former, set_aside_rejected, set_aside_replaced
 from .spelling import corrected
+from .standing import STAYS
 from .strategy_words import read_strategy
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written, in_tokens
@@ -66,6 +67,7 @@ _OF_NO_MATTER = re.compile(
     r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?))(?![a-z])|[个种次天年月周]",
     re.IGNORECASE,
 )
+_MODELS = re.compile(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
 _ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 # What demands something, of whatever.
 _DEMAND = re.compile(
@@ -275,6 +277,8 @@ def list_unread(page: Page, claims: Claims) -> None:
         is_figure = any(character.isdigit() for character in quantity.words)
         # "one of them", "two things": nothing is asked for.
         is_counted = quantity.unit != "count" or not _OF_NO_MATTER.match(page.text, quantity.end)
+        if OTHER in page.text and _MODELS.match(page.text, quantity.end):
+            continue
         if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
@@ -283,9 +287,10 @@ def list_unread(page: Page, claims: Claims) -> None:
         left, right = page.clause(*match.span())
         words = page.original[left:right].strip()
         said = (*claims.words.values(), *claims.readings, *claims.unread)
+        of_other = OTHER in page.text and STAYS.search(words)
         follows = (
             len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
         )  # "(keep two cards free), 不能动"
         is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
-        if not follows and not is_read:
+        if not follows and not is_read and not of_other:
             claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")

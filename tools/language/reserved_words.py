@@ -11,8 +11,9 @@ from ..plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstra
 from .claims import Claims
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
-from .page import BOX, CARD, TAKEN, Page
+from .page import BOX, CARD, OTHER, TAKEN, Page
 from .quantities import read_number, read_whole
+from .standing import STAYS
 
 _NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _NODE = r"nodes?|servers?|machines?|box(?:es)?|hosts?|systems?|节点|整?机器?|服务器"
@@ -266,7 +267,7 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             continue
         bare = _PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
         is_bare = bare is not None and bare["i"] and _FREE.search(sentence, bare.end())
-        found = _KEYED.search(sentence) or (None if is_bare else _counted_away(sentence))
+        found = _KEYED.search(sentence) or (None if is_bare else _counted_away(sentence) or _counted_beside(sentence))
         if (out := _out_of_use(page, start, sentence)) is not None:
             yield out
         elif found is None and (part := _part_kept_away(page, start, sentence)) is not None:
@@ -299,7 +300,11 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
     """What stays free of hardware that was counted before ("two of the eight have to stay free")."""
     part = _PART_OF_IT.search(sentence)
     if part is None or not (
-        part["j"] or part["p"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
+        part["j"]
+        or part["p"]
+        or _AWAY.search(sentence)
+        or _is_beside(sentence)
+        or (_FREE.search(sentence) and _DEMAND.search(sentence))
     ):
         return None
     count = 1 if part["o"] else read_whole(next(filter(None, part.groups())))
@@ -333,6 +338,27 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
     gaps = {one: away.start() - one.end() if one.end() <= away.start() else one.start() - away.end() for one in counted}
     near = [one for one in counted if gaps[one] <= (_BEFORE if one.end() <= away.start() else _BEHIND)]
     return min(near, key=lambda one: gaps[one], default=None)
+
+
+_BOUND = re.compile(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$", re.IGNORECASE)
+
+
+def _is_beside(sentence: str) -> bool:
+    """Whether a sentence speaks of a model that runs already and is not planned."""
+    return OTHER in sentence and STAYS.search(sentence) is not None
+
+
+def _counted_beside(sentence: str) -> re.Match[str] | None:
+    """What such a model takes, where it is counted; with its card it is other hardware, unless it is a part of it."""
+    counted = _COUNTED.finditer(sentence) if _is_beside(sentence) else ()
+    return next(
+        (
+            one
+            for one in counted
+            if (CARD not in one.group() or " of " in one.group()) and not _BOUND.search(sentence, 0, one.start())
+        ),
+        None,
+    )
 
 
 def _around(clause: str, match: re.Match[str], start: int) -> str:

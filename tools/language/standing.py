@@ -17,9 +17,22 @@ _HOLDS = re.compile(
     r"最终|现在|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
     re.IGNORECASE,
 )
+# What says of something that it runs already, or is for others to plan.
+_STAYS_ENGLISH = (
+    r"(?:don't|do\snot|no\sneed\sto|never)\s(?:plan|size|count|touch|include|consider|move)\s(?:it|that|this|them|those|for\s(?:it|that|this|them))|"
+    r"not\s(?:to\sbe\s)?(?:planned|sized|touched|moved|in\sscope|part\sof|included|yours\sto\splan)|(?:must|may|can|should)(?:n't|\snot)\sbe\s(?:planned|touched|moved|changed)|out\sof\sscope|"
+    r"already\s(?:running|runs?|deployed|live|served|in\splace|up|there|lives?|sits?|hosted|in\sproduction)|(?:runs?|running|lives?|sits?|served|deployed|hosted)\salready|"
+    r"(?:leave|let)\s(?:it|that|those|them)\s(?:alone|be)|stays?\s(?:where|as\s(?:it|they|is)|that\sway|put)|(?:handled|planned|sized)\s(?:by|elsewhere|separately)"
+)
+_STAYS_CHINESE = (
+    r"不(?:用|需要|需|必|要)(?:规划|考虑|管|动|算)|已经?(?:在跑|跑着|部署|上线|在用)|不在(?:范围|规划|本次)|"
+    r"[别不][能要]?动|另(?:外|行)规划"
+)
+STAYS = re.compile(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}", re.IGNORECASE)
 # What says of its clause, or of its sentence, that it held once, holds for others, may hold later, or is not meant.
 _ASIDE = re.compile(
-    r"(?<![a-z])(?:was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
+    rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
+    r"was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
     r"at\sfirst|first\s(?:draft|version|idea|plan|quote|estimate)|last\s(?:week|month|quarter|year|time|summer|autumn|winter|spring)|"
     r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today(?!'s)|current(?:ly)?|existing|so\sfar|"
     r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replaced?s?|replaces|"
@@ -39,6 +52,7 @@ _ASIDE = re.compile(
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
     r"原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
     r"不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
+    rf"{_STAYS_CHINESE}|"
     r"友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
     re.IGNORECASE,
 )
