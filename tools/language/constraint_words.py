@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,8 @@ from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
-from .reserved_words import cues, is_beyond, read_reserved, settle_on_each_node
+from .reserved_lexicon import cues
+from .reserved_words import is_beyond, read_reserved, settle_on_each_node
 from .said import StatedStrategy
 from .standing import standing_of
 
@@ -132,11 +133,16 @@ def settle_constraints(claims: Claims) -> None:
     beyond = [one for one in claims.values.get("constraints", ()) if is_beyond(one, claims.values.get("nodes", 0))]
     for one in beyond:
         claims.reading(f"{one.words!r} is said of one more than the nodes that are counted")
-    if beyond:
-        left = [one for one in claims.values["constraints"] if one not in beyond]
+    drop_constraints(claims, beyond)
+    add_constraints(claims, settle_on_each_node(claims))
+
+
+def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
+    """Forget constraints that other words turned out to say already."""
+    if dropped:
+        left = [one for one in claims.values["constraints"] if one not in dropped]
         claims.drop("constraints")
         add_constraints(claims, left)
-    add_constraints(claims, settle_on_each_node(claims))
 
 
 # Asked for, or left to whoever plans: nothing is demanded.

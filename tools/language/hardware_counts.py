@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
+from ..plan.constraints import ReservedConstraint
 from .claims import Claims
+from .constraint_words import add_constraints, drop_constraints
 
+_OTHERS = re.compile(r"the\s(?:other|remaining)", re.IGNORECASE)  # of GPUs or of nodes
 _ONE_OF = re.compile(r"单|single|(?:one|an?)\s(?:node|server|machine|box|[hd]gx)|一台", re.IGNORECASE)
 
 
@@ -21,13 +25,46 @@ class Count:
 
 
 def without_the_busy(claims: Claims, counts: list[Count], available: Count | None) -> list[Count]:
-    """The counts where a part of a larger number is free: that part alone."""
-    if available is None:
+    """The counts where a part of a larger number is free: that part alone, or all of them with the rest kept back."""
+    if available is None or _is_rest_kept(claims, counts, available):
         return counts
     larger = [count for count in counts if count.field == available.field and count.number > available.number]
     for count in larger:
         claims.reading(f"{available.words!r} is planned for, not all of {count.words!r}")
     return [*(count for count in counts if count not in larger), available]
+
+
+def _is_rest_kept(claims: Claims, counts: list[Count], available: Count) -> bool:
+    """Whether what is free is what was kept back leaves; of nodes that are counted the rest is kept back here.
+
+    Raises:
+        RequestError: another number of GPUs was kept back.
+    """
+    largest = {
+        field: max((one.number for one in counts if one.field == field), default=0) for field in ("gpus", "nodes")
+    }
+    of_nodes = largest["nodes"] * claims.values.get("gpus_per_node", 0)
+    left = max(largest["gpus"], of_nodes) - available.number
+    constraints = (one for one in claims.values.get("constraints", ()) if isinstance(one, ReservedConstraint))
+    reserved = [one for one in constraints if one.kind == "reserved_gpus"]
+    kept = sum(one.value for one in reserved)
+    if available.field != "gpus" or left <= 0:
+        return False
+    if left == kept:
+        claims.reading(f"{available.words!r} read as what the {kept} GPUs leave that are kept back")
+        if not largest["nodes"]:
+            drop_constraints(claims, reserved)
+        return largest["nodes"] > 0
+    if of_nodes <= largest["gpus"] or _OTHERS.match(available.words):
+        return False
+    if kept:
+        raise claims.refusal(
+            f"{available.words!r} leaves {left:g} of {of_nodes:g} GPUs, but {kept} are kept back; say which are free"
+        )
+    claims.reading(f"{available.words!r} read as {left:g} of {of_nodes:g} GPUs that are kept back")
+    kind: Literal["reserved_gpus"] = "reserved_gpus"
+    add_constraints(claims, [ReservedConstraint(kind=kind, value=int(left), words=available.words)])
+    return True
 
 
 def agreed(claims: Claims, counts: list[Count]) -> list[Count]:

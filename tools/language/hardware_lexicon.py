@@ -151,18 +151,26 @@ OUR_PART = re.compile(
     re.IGNORECASE,
 )
 AVAILABLE = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
+    rf"(?<![A-Za-z0-9.])(?<!\d\sto\s)(?<!\d-)(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
     r"(?:available|free|left(?:\sover)?|usable|unused|spare|idle|ours)(?![a-z])"
     rf"|(?:(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|take)|use)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<n4>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s"
     r"(?:its|them|those|these|the)(?:\s(?:gpus?|cards?))?(?![a-z]|\s?\d)"
     rf"|(?:only\s)?(?:allowed|given|ours?(?:\sis)?)\s(?:only\s)?(?:a\s)?half\sof\s(?:it|them),?\s(?:i\.?e\.?,?\s)?(?P<n6>\d{{1,6}})\s(?:gpus?|cards?)"
-    rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$)"
+    rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$|\sof\s(?:the|our|its|these|those)\s)"
+    rf"|(?:(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|take|have)|(?:use|take)(?:\sonly)?|only)\sthe\s(?:first|last|upper|lower)\s(?P<n7>\d{{1,6}}|{ENGLISH_NUMBER})"
+    r"(?:\s(?:gpus?|cards?))?(?=\s?[,.;:()\n]|$)|(?:只能|只|可以?)[用动拿]\s?[前后]\s?(?P<n8>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
-    needs="available|free|left|usable|unused|spare|idle|ours|of|half|remaining|other|可用|能用|空闲|剩|只有",
+    needs="available|free|left|usable|unused|spare|idle|ours|of|half|remaining|other|the|用|动|拿|空闲|剩|只有",
 )
 
+# "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
+OUR_NUMBERED = Gated(
+    r"(?:(?<![a-z])(?:gpus?|cards?|devices?)\s?|卡\s?|(?<=[\s,;:。\n])(?=[^\s,;。]{3,10}卡))#?(?P<list>\d{1,3}(?:\s?-\s?|\s?(?:to|through|and|&|,)\s?|\s?[到至~和与,]\s?)\d{1,3})\s?"
+    r"(?:(?:are|belong\sto|is)\s(?:only\s|still\s)?(?:ours|us|free|available|usable|for\sus)(?![a-z])|(?:号卡)?(?:归我们|给我们|是我们的|可用|能用|空闲))",
+    needs="gpu|card|device|卡|张",
+)
 # "must not span more than two machines": no count of what there is.
 SPREAD = Gated(
     rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])",

@@ -17,6 +17,7 @@ from .hardware_counts import Count, agreed, claim_counts, without_the_busy
 from .names import NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
+from .reserved_words import how_many
 
 # Claims that speak of open counts, and are no fields: that few are wanted, or that there is no limit.
 FEWEST, UNLIMITED = "fewest", "unlimited"
@@ -265,6 +266,9 @@ def _read_available(page: Page) -> Count | None:
     if part is not None:
         field = "nodes" if part["node"] else "gpus"
         return Count(field, read_number(part["n"].lower()) or 0.0, page.take(*part.span("n")), frozenset())
+    numbered = lex.OUR_NUMBERED.search(page.text)
+    if numbered is not None and (count := how_many(numbered["list"])):
+        return Count("gpus", count, page.take(*numbered.span()), frozenset())
     match = lex.AVAILABLE.search(page.text)
     number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None or lex.PHASE.search(page.clause_text(*match.span())):

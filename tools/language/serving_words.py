@@ -13,7 +13,7 @@ from .gated import Gated
 from .names import is_former
 from .page import Page
 from .quantities import find_quantities
-from .reserved_words import cues
+from .reserved_lexicon import cues
 from .said import NO_ENGINE
 from .units import unit_at
 
