@@ -41,6 +41,14 @@ _EITHER = re.compile(
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
     re.IGNORECASE,
 )
+# The same, where it stands beside the names: of anything else it says nothing.
+_LEFT_OPEN = re.compile(
+    r"(?<![a-z])(?:(?:recommend|suggest|advise|tell\sus|propose)\s(?:me\s|us\s)?(?:one|either|which|what)|you\s(?:can\s|may\s|should\s|please\s)?(?:recommend|choose|pick|select|suggest|advise|propose|decide|tell\sus)|"
+    r"your\s(?:call|decision|recommendation)|undecided|(?:not|haven't|hasn't)\s(?:yet\s)?decided|(?:can't|cannot|couldn't)\sdecide|(?:which|what)\s(?:one\s)?(?:would|should|do)\s(?:you|we)\s(?:recommend|suggest|advise|propose|take|use|choose|pick|go\swith)|"
+    r"(?:both|all)(?:\sof\sthem)?\s(?:are|would\sbe)\s(?:fine|ok(?:ay)?|good|acceptable|possible)|(?:are|is|would\sbe)\s(?:both|all|equally)\s(?:fine|ok(?:ay)?|good|acceptable|possible|new)|"
+    r"open\sto|know\sboth|no\sexperience)(?![a-z])|推荐一?[个款种下]|你们?来?(?:推荐|定|选|决定|建议)|帮[忙我们]{0,3}选|选型|没想好|没定|(?:都|均)(?:没|不)",
+    re.IGNORECASE,
+)
 # How far two names of one choice stand apart: each may have a price or a count of its own.
 _MOST_BETWEEN = 80
 # Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
@@ -216,7 +224,7 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
             _OR.search(between)
             or listed[place]
             or (
-                _EITHER.search(text)
+                (_EITHER.search(text) or is_left_open(text, before.start, name.end))
                 and (_JOINED.match(between) or "\n" not in between)
                 and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
             )
@@ -226,6 +234,11 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
         else:
             return Settled("contradict", (*meant, name), tuple(superseded))
     return Settled("choice" if is_choice else "one", tuple(meant), tuple(superseded))
+
+
+def is_left_open(text: str, start: int, end: int) -> bool:
+    """Whether words near the names at `start`..`end` leave it to whoever plans which of them it is."""
+    return _LEFT_OPEN.search(text, max(0, start - _MOST_BETWEEN), end + _MOST_BETWEEN) is not None
 
 
 def _listed_with_or(text: str, names: Sequence[Named]) -> list[bool]:

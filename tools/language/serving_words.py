@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
 from ..plan.constraints import BudgetConstraint, chosen_kinds
-from .alternatives import Named, settle
+from .alternatives import Named, is_left_open, settle
 from .claims import Claims
 from .constraint_words import add_constraints
 from .gated import Gated
@@ -27,6 +28,19 @@ _UNKNOWN = re.compile(
     r"|(?<!search\s)engine\s?[:=]\s?(?!(?:not|none|no|any|open|tbd|undecided|unknown|to)(?![a-z]))[a-z][\w.-]{1,40})(?![a-z])",
     re.IGNORECASE,
 )
+# An engine that nobody there has used yet, and where that is said of all that were named.
+_NEW_BEFORE = re.compile(
+    r"(?<![a-z])(?:no\sexperience\s(?:with|in|of)|(?:never|haven't|hasn't|have\snot|not\syet)\s(?:\w+ly\s)?(?:used|run|ran|tried|worked\swith|touched|deployed))"
+    r"(?:\s(?:either|any\sof|both))?\s$",
+    re.IGNORECASE,
+)
+_NEW_AFTER = re.compile(
+    r"\s?(?:我们|咱们?)?(?:都|均|也)?还?没(?:有?经验|用过|试过|接触过)|\s(?:is|are)\s(?:both\s|all\s|equally\s)?new\sto\s(?:us|me)(?![a-z])",
+    re.IGNORECASE,
+)
+_ALL_NEW = re.compile(r"\s?(?:我们|咱们?)?[都均]|\sare\s", re.IGNORECASE)
+# Between two engines of which neither is wanted.
+_NOR = re.compile(r"\s?,?\s?(?:or|nor|and|和|与|跟|或者?|及)\s?", re.IGNORECASE)
 # A plan that no engine has to start; that none is chosen yet is no such wish.
 _ON_PAPER = re.compile(
     r"(?<![a-z])(?:(?P<no>(?:no|without(?:\san(?:y)?|\sa)?)\s(?:serving\s|inference\s)?engine)(?![a-z])"
@@ -73,35 +87,56 @@ _PER_NODE_AFTER = re.compile(
 
 def read_engine(page: Page, claims: Claims) -> None:
     """Read the serving engine that the plan is meant for, with its version where one stands beside it."""
-    names: list[Named] = []
-    versions: dict[int, str | None] = {}
-    for match in page.search(_ENGINE):
-        start, end, version = _with_version(page, match)
-        is_meant = not page.is_negated(*match.span()) and not is_former(page, start)
-        page.take(start, end)
-        if is_meant:
-            names.append(Named(start, end, known_engine(match.group()) or FRONT))
-            versions[start] = version
-    if any(name.value not in FRONTS for name in names):
-        names = [name for name in names if name.value not in FRONTS]
+    names, denied, versions = _named_engines(page)
     settled = settle(page.original, names)
     for name in settled.meant if settled.kind != "choice" else ():
         words = page.original[name.start : name.end].strip()
         claims.claim("engine", name.value, words)
         if (version := versions[name.start]) is not None:
             claims.claim("engine_version", version.lower(), words)
-    if settled.kind == "choice":
-        said = " or ".join(page.original[name.start : name.end].strip() for name in settled.meant)
-        claims.reading(f"{said!r} leaves the engine open; name one to have the plan kept to what it starts")
     for match in page.search(_ON_PAPER):
         is_meant = match["no"] is not None or not page.is_negated(*match.span())
         words = page.take(*match.span())
         if is_meant:
             claims.claim("engine", NO_ENGINE, words)
+    _read_open_engine(page, claims, settled.meant if settled.kind == "choice" else (), denied)
     for match in page.search(_UNKNOWN) if "engine" not in claims.values else ():
         if not page.is_negated(*match.span()):
             words = page.take(*match.span()).strip()
             claims.leave_unread(f"{words!r}: not an engine that is known ({', '.join(KNOWN)})")
+
+
+def _named_engines(page: Page) -> tuple[list[Named], list[Named], dict[int, str | None]]:
+    """The engines that may be meant, those that are ruled out or that nobody has used yet, and the versions."""
+    names: list[Named] = []
+    denied: list[Named] = []
+    versions: dict[int, str | None] = {}
+    for match in page.search(_ENGINE):
+        start, end, version = _with_version(page, match)
+        goes_on = bool(denied) and _NOR.fullmatch(page.original[denied[-1].end : start]) is not None
+        is_new = _NEW_BEFORE.search(page.original[max(0, start - 60) : start]) or _NEW_AFTER.match(page.original, end)
+        if is_new and _ALL_NEW.match(page.original, end):
+            denied, names = [*denied, *names], []
+        is_denied = goes_on or is_new or page.is_negated(*match.span())
+        if is_denied or not is_former(page, start):
+            (denied if is_denied else names).append(Named(start, end, known_engine(match.group()) or FRONT))
+            versions[start] = version
+        page.take(start, end)
+    if any(name.value not in FRONTS for name in names):
+        names = [name for name in names if name.value not in FRONTS]
+    return names, denied, versions
+
+
+def _read_open_engine(page: Page, claims: Claims, choice: Sequence[Named], denied: Sequence[Named]) -> None:
+    """Say that one of several engines will do; of engines that are only ruled out, that none is left."""
+    if claims.has("engine") or not (choice or denied):
+        return
+    is_open = bool(choice) or is_left_open(page.original, denied[0].start, denied[-1].end)
+    said = " or ".join(page.original[name.start : name.end].strip() for name in choice or denied)
+    if is_open:
+        claims.reading(f"{said!r} leaves the engine open; name one to have the plan kept to what it starts")
+    else:
+        claims.leave_unread(f"{said!r} is ruled out and no other engine is named; name the one that is to serve")
 
 
 def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:
