@@ -58,7 +58,9 @@ _TAKEN_BACK = re.compile(
     r"value|just|please|sorry|wait|no|mean|actually|correction)(?![a-z])){0,12}",
     re.IGNORECASE,
 )
-_N = rf"(?<![\w.])(?:\d[\d,]{{0,12}}(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
+_N = (
+    rf"(?<![A-Za-z0-9_.])(?:\d(?:[\d,]{{0,12}}\d)?(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
+)
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
 # What somebody wrote before: it counts for nothing where it is taken back behind it.
 WROTE = (
@@ -67,9 +69,13 @@ WROTE = (
 )
 # "not 200 but 120", "不是 200, 是 120"; "1,000 and not 2,000"; "从 1k 改成 600"; "instead of six nodes we get four";
 # "four nodes, no, we gave one back so three"; "I wrote 200, it's 120"; "Tim guessed 200, then we counted and it's 120".
+_CUT = (
+    r"(?:(?!ttft|tpot|latency|users?|prompts?|inputs?|outputs?|answers?|requests?)[a-z']{1,14}\s){0,5}"
+    r"(?:to|is|are|now|only|have|has|get|got|just|be|need|it's|they're|at)\s|[\u4e00-\u9fff]{0,8}(?:到|成|为|是|只有|剩|给)\s?"
+)
 _CHANGED = Gated(
     rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
-    rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s)(?:and\s)?(?:not|(?P<since>no\slonger)|不是|instead\sof|rather\sthan)\s(?:the\s)?(?P<c>{_N}){_UNIT}"
+    rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s|(?=不是))(?:and\s)?(?:(?:not|(?P<since>no\slonger)|instead\sof|rather\sthan)\s(?:the\s)?|不是\s?)(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
     rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
@@ -78,7 +84,9 @@ _CHANGED = Gated(
     rf"(?P<wrote>(?:{WROTE}|(?<=[a-z]\s)(?:said|guessed|estimated|claimed)(?![a-z]))[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:(?:but|and|then)\s(?:[^\d.,;:\n]{{1,50}}?\s)?)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
     rf"(?:now\s|only\s|really\s)?(?P<j>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))|"
     rf"(?P<k>{_N})(?P<of>\s[a-z]{{2,12}}),?\s(?:no|wait|actually|well|sorry)(?![a-z])[^.;\n\d]{{2,50}}?(?<![a-z])(?:so|leaves?|leaving|makes|remaining)\s"
-    rf"(?:(?:it's|we|us|have|with|only|just|there|are|now|that's|at|it)\s){{0,3}}(?P<l>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))",
+    rf"(?:(?:it's|we|us|have|with|only|just|there|are|now|that's|at|it)\s){{0,3}}(?P<l>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))|"
+    rf"(?:(?<![a-z])not\s|不是\s?|并非\s?)(?P<m>{_N})(?P<counted>\s?[^.,;:()\n]{{1,24}}?)[,;:.]\s?(?P<how>(?:{_CUT})?)(?P<n>{_N})"
+    r"(?:(?P<alone>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))|(?=(?P=counted)(?![a-z])))",
     needs="not|no|wait|actually|well|sorry|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
 )
 _BEHIND_NEW = ("tail", "what", "of")
@@ -117,8 +125,10 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         old, new = _old_and_new(match)
         notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
+        noun = match["counted"] if match["alone"] is not None else noun
         now = "now " if match["since"] else ""  # it holds against what is said elsewhere
-        before, behind = (next(filter(None, map(match.group, names)), "") for names in (("mid", "wrote"), _BEHIND_NEW))
+        own = ("mid", "wrote", "how"), _BEHIND_NEW
+        before, behind = (next(filter(None, map(match.group, names)), "") for names in own)
         return f"{before}{now}{new}{behind}{noun}"
 
     text = _CHANGED.sub(changed, text)
@@ -150,7 +160,10 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
         old, new = _old_and_new(match)
         sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
         places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
-        is_told = old[-1:] not in "bB" and any(role.of(sentence).search(sentence) for role in (LOAD, LATENCY))
+        is_named = bool((match["tail"] or "").strip())  # "2 nodes, not 4"
+        is_told = old[-1:] not in "bB" and (
+            is_named or any(role.of(sentence).search(sentence) for role in (LOAD, LATENCY))
+        )
         if is_told or len(places.findall(older)) != 1:
             return match.group()
         older = places.sub(new, older)
@@ -163,7 +176,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
 
 def _old_and_new(match: re.Match[str]) -> tuple[str, str]:
     """The two figures of a match of `_CHANGED`."""
-    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegik", "bdfhjl"))
+    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegikm", "bdfhjln"))
     return old, new
 
 

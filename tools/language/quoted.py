@@ -11,17 +11,19 @@ _SENDER = re.compile(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]", re.IGNOREC
 _HEAD = Gated(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$")
 # The line that a mail program puts before what it quotes; all that follows it is older.
 _HEADER = re.compile(
-    r"^\s*(?:[-_]{2,}\s*(?:original message|forwarded message|原始邮件|转发的邮件|原邮件)\s*[-_]*|"
-    r"[-_]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_]{2,}|"
+    r"^\s*(?:[-_—–=]{2,}\s*(?:original (?:message|e?-?mail|request)|forwarded message|"
+    r"原始邮件|转发的?邮件|原邮件|原文|原始需求|原需求)\s*[-_—–=]*|"
+    r"[-_—–]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_—–]{2,}|"
     r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
     re.IGNORECASE,
 )
 
 
-def quoted_apart(text: str, *, needs_header: bool = False) -> tuple[str, str]:
+def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = False) -> tuple[str, str]:
     """The older text, without its marks, and the newer; the older is empty where nothing is quoted, or all is.
 
-    `needs_header`: marks alone are no quoted mail, since Markdown has them for remarks.
+    `needs_header`: marks alone are no quoted mail, since Markdown has them for remarks. `is_quoted`: the text is what
+    a mail quotes, so that one mark is enough.
     """
     older: list[str] = []
     newer: list[str] = []
@@ -32,16 +34,26 @@ def quoted_apart(text: str, *, needs_header: bool = False) -> tuple[str, str]:
         sends = _SENDER.match(line) is not None
         begins = sends and not before.strip() and not all(map(_HEAD.match, newer))
         if not is_older and mark is None and (_HEADER.match(line) or begins):
-            is_older = has_header = True
+            # What is quoted begins with the line that says so.
+            is_older = has_header = not is_quoted or any(map(str.strip, newer))
         elif mark is not None:
             has_header |= sends or _HEADER.match(line[mark.end() :]) is not None
-            older.append(line[mark.end() :])  # what it quotes itself is older still
+            older.append(line)
         else:
             (older if is_older else newer).append(line)
     # One line that begins with ">" may be a bound or an arrow.
     marks = sum(_QUOTED.match(line) is not None for line in lines)
-    is_mail = has_header if needs_header else is_older or marks > 1
+    is_mail = has_header if needs_header else is_older or marks > (0 if is_quoted else 1)
     if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
         return "", text
+    older = _without_marks(older)
     sent = next((i for i, line in enumerate(older) if line.strip()), 0)
     return "\n".join(older[sent + (_SENDER.match(older[sent]) is not None) :]), "\n".join(newer)
+
+
+def _without_marks(older: list[str]) -> list[str]:
+    """What is quoted without the marks that all of it has; what it quotes itself, which is older still, keeps one."""
+    said = [line for line in older if line.strip() and not _HEADER.match(line)]
+    if not all(map(_QUOTED.match, said)):
+        return older
+    return [_QUOTED.sub("", line) for line in older]

@@ -47,7 +47,7 @@ from .rate_words import read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
-from .set_aside import set_aside_former, set_aside_rejected, set_aside_replaced
+from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
 from .spelling import corrected
 from .standing import STAYS
 from .strategy_words import read_strategy
@@ -64,7 +64,7 @@ _SHORT = 10
 _OF_NO_MATTER = re.compile(
     r"\s(?:of\s(?:us|you|them|these|those|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
     r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|"
-    r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?))(?![a-z])|[个种次天年月周]",
+    r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?|fix(?:es)?|changes?|corrections?|remarks?))(?![a-z])|[个种次天年月周]",
     re.IGNORECASE,
 )
 _MODELS = re.compile(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
@@ -112,16 +112,21 @@ def read_words(text: str) -> Said:
         RequestError: as `read_request`, but for a missing model.
     """
     expect(text, str, "the request", "a text is expected")
+    return _read_words(text, is_quoted=False)
+
+
+def _read_words(text: str, *, is_quoted: bool) -> Said:
+    """As `read_words`; `is_quoted`: it is what a mail quotes, which may quote older ones."""
     if len(text) > MAX_REQUEST_CHARACTERS:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
     written = text
     text, launches = with_commands_in_words(written)
-    older, newer = quoted_apart(text)
+    older, newer = quoted_apart(text, is_quoted=is_quoted)
     if older:
         *texts, notes = with_later_figures(normalise(older), normalise(newer))
-        merged = merge_said([*map(read_words, texts)])
+        merged = merge_said([_read_words(one, is_quoted=place == 0) for place, one in enumerate(texts)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
     written_down, dictated = undictated(normalise(shown))
@@ -159,6 +164,7 @@ def read_page(page: Page, claims: Claims) -> None:
     set_aside_former(page, claims)
     set_aside_rejected(page, claims)
     set_aside_replaced(page, claims)
+    set_aside_denied(page, claims)
     model = read_model(page, claims)
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)

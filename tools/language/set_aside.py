@@ -13,6 +13,7 @@ from .alternatives import WROTE
 from .claims import Claims
 from .gated import Gated
 from .page import Page, between, breaks_of
+from .quantities import find_quantities
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
 _WITHDRAWN = re.compile(
@@ -91,6 +92,8 @@ _DENIES = re.compile(
     r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
     re.IGNORECASE,
 )
+_DENIAL = re.compile(r"(?:(?<![a-z])(?:not|isn't|aren't)\s|不是\s?|并非\s?)$", re.IGNORECASE)
+_ONE = ("one", "a", "an", "sin")  # "not one of them", "not a single"
 _MOST_SAID = 240  # characters of what somebody says
 _HAS = re.compile(r"(?:ha[sd]|have)$", re.IGNORECASE)  # a fact, which nobody rejects
 _WRITER = re.compile(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我", re.IGNORECASE)
@@ -126,6 +129,18 @@ def set_aside_former(page: Page, claims: Claims) -> None:
         for start, end in zip([match.start(), *(one.end for one in inside)], ends, strict=False):
             page.take(start, end)
         claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
+
+
+def set_aside_denied(page: Page, claims: Claims) -> None:
+    """Take figures that are said not to be off the page, where no correction took their place: "it's not 24 GPUs"."""
+    for quantity in reversed(find_quantities(page.text)):
+        denial = _DENIAL.search(page.text, max(0, quantity.start - 8), quantity.start)
+        is_number = any(character.isdigit() for character in quantity.words) or quantity.words[:3].lower() not in _ONE
+        if denial is None or not is_number or quantity.unit == "share" or page.text.startswith("/", quantity.end):
+            continue
+        words = page.clause_text(quantity.start, quantity.end)
+        page.take(denial.start(), quantity.end)
+        claims.leave_unread(f"{words[:200]!r}: a figure that is said not to be; say what it is")
 
 
 def set_aside_replaced(page: Page, claims: Claims) -> None:
