@@ -21,8 +21,8 @@ from .claims import Claims
 from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
 from .quantities import find_quantities
-from .request import list_unread
 from .spelling import corrected
+from .unread_words import list_unread
 from .written_lengths import in_tokens
 
 _MODEL_KEY = re.compile(

@@ -147,8 +147,8 @@ def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
 
 # Asked for, or left to whoever plans: nothing is demanded.
 LEFT_TO_US = re.compile(
-    r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|free|allowed|fine|ok(?:ay)?|welcome|"
-    r"whatever|any|as\syou\slike|up\sto\syou)(?![a-z])|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问",
+    r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
+    r"whatever|any|as\syou\slike|up\sto\syou)(?![a-z])|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
     re.IGNORECASE,
 )
 
@@ -156,7 +156,10 @@ LEFT_TO_US = re.compile(
 def leave_primitives_unread(page: Page, claims: Claims) -> None:
     """List what was said of a primitive and taken by no reader; to be called when all have read."""
     for match in list(page.search(_PRIMITIVE))[:_MOST_READ]:
-        clause = page.clause_text(*match.span())
+        left, right = page.clause(*match.span())
+        clause = page.original[left:right].strip()
+        if clause == match.group().strip():  # "tell me TP, PP and EP"
+            clause = page.original[page.original.rfind(".", 0, left) + 1 : right]
         if match["dp"]:
             continue  # replicas are counted by many words
         if LEFT_TO_US.search(clause):

@@ -59,6 +59,7 @@ _AIM = (
 _CARE = (
     r"what\s(?:really\s|actually\s)?(?:counts|matters)(?:\smost)?(?:\shere)?|"
     r"what\s(?:we|i|you|they)\s(?:should\s|must\s|want\sto\s|need\sto\s)?optimi[sz]e\sfor|"
+    r"(?:all|the\sonly\sthing)\s(?:that\s)?(?:(?:we|i|you|they|users)\s(?:really\s|actually\s)?(?:care\sabout|want|need)|counts|matters)|"
     r"what\s(?:we|i|they|users)(?:'re|\sare)?\s(?:really\s|mostly\s|mainly\s|only\s)?(?:care\sabout|want|need|after)"
 )
 _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0,3}"
@@ -160,6 +161,7 @@ def _tier_first(english: str, chinese: str) -> str:
         rf"(?:(?:{_RANK}\s)?{_AIM}|{_CARE}|most\simportant(?:\sthing)?|{_RANK}(?=\s?:))\s?(?:{_BE}|-|→|on|for)?\s?{_LEAD}"
         rf"(?:(?:keep(?:ing)?|get(?:ting)?|low(?:er|est)?|high(?:er|est)?|max(?:imum|imi[sz]e|imi[sz]ing)?|min(?:imum|imi[sz]e|imi[sz]ing)?|best|overall|total|good|to|reduce|reducing|the)\s){{0,4}}{english}{_NO_FIGURE}"
         rf"|{_VERB}{_TO}(?:\s?[:=]\s?|\s)(?!{_LESS}){english}{_NO_FIGURE}"
+        rf"|only\s(?:the\s)?{english}\s(?:really\s)?(?:counts|matters|is\simportant)"
         rf"|but\s(?:the\s)?{english}\s(?:is|does)(?=\s?[,.;!\n]|$)|it'?s\s(?:all\sabout\s)?{english}\sthat"
     )
     tongue = (

@@ -51,3 +51,10 @@ def read_objective(page: Page, claims: Claims) -> None:
     for wish in (wish for tier in found[strength:_BARE] for wish in tier):
         if wish.name != first.name:
             claims.reading(f"{first.words!r} read as the objective, {wish.words!r} as a wish that comes after it")
+
+
+def wants(words: str, objective: str | None) -> bool:
+    """Whether the words say again what is to be made best."""
+    return objective is not None and any(
+        match.lastgroup == objective for tier in TIERS[:_BARE] for match in tier.of(words).finditer(words)
+    )

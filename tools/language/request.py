@@ -16,7 +16,6 @@ from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
 from .constraint_words import (
-    LEFT_TO_US,
     leave_primitives_unread,
     read_constraints,
     refuse_broken_bounds,
@@ -37,11 +36,11 @@ from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .most_load_words import read_most_load, settle_most_load
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
-from .page import OTHER, TAKEN, Page
+from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes
-from .quantities import find_quantities, normalise
+from .quantities import normalise
 from .quoted import quoted_apart
 from .rate_words import read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
@@ -49,8 +48,8 @@ from .said import Said, Understood
 from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
 from .spelling import corrected
-from .standing import STAYS
 from .strategy_words import read_strategy
+from .unread_words import list_unread
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written, in_tokens
 
@@ -59,34 +58,10 @@ _COUNTED_PART = re.compile(
     r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
     re.IGNORECASE,
 )
-_MOST_UNREAD = 50
-_SHORT = 10
-_OF_NO_MATTER = re.compile(
-    r"\s(?:of\s(?:us|you|them|these|those|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
-    r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|"
-    r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?|fix(?:es)?|changes?|corrections?|remarks?))(?![a-z])|[个种次天年月周]",
-    re.IGNORECASE,
-)
-_MODELS = re.compile(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
-_ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
-# What demands something, of whatever.
-_DEMAND = re.compile(
-    r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
-    r"has\sto|have\sto|needs?\sto|required?|exactly|precisely|at\smost|at\sleast|"
-    r"no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
-    r"必须|只能|不得|不能|不要|禁止|不许|至少|至多|最多|恰好|不超过",
-    re.IGNORECASE,
-)
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
-)
-# What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
-_SUBJECT = re.compile(
-    r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
-    r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
-    re.IGNORECASE,
 )
 _FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|back|少", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
@@ -267,36 +242,3 @@ def _refuse_unknown_part(page: Page, claims: Claims) -> None:
         except InputError as error:
             raise claims.refusal(str(error)) from None
         raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
-
-
-def _list_unread_subjects(page: Page, claims: Claims) -> None:
-    """List what names a thing that a request may ask for, where nothing was read of it."""
-    for match in list(page.search(_SUBJECT))[:_MOST_UNREAD]:
-        words = page.clause_text(*match.span())
-        if not claims.has(str(match.lastgroup)) and not LEFT_TO_US.search(words):
-            claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
-
-
-def list_unread(page: Page, claims: Claims) -> None:
-    """List every number that no reader took, and every clause that demands something of which nothing was read."""
-    for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
-        is_figure = any(character.isdigit() for character in quantity.words)
-        # "one of them", "two things": nothing is asked for.
-        is_counted = quantity.unit != "count" or not _OF_NO_MATTER.match(page.text, quantity.end)
-        if OTHER in page.text and _MODELS.match(page.text, quantity.end):
-            continue
-        if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
-            words = page.clause_text(quantity.start, quantity.end)
-            claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
-    _list_unread_subjects(page, claims)
-    for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
-        left, right = page.clause(*match.span())
-        words = page.original[left:right].strip()
-        said = (*claims.words.values(), *claims.readings, *claims.unread)
-        of_other = OTHER in page.text and STAYS.search(words)
-        follows = (
-            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
-        )  # "(keep two cards free), 不能动"
-        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
-        if not follows and not is_read and not of_other:
-            claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")

@@ -1,0 +1,99 @@
+"""What is left of a page when all have read: numbers, subjects and demands of which nothing was read, as doubts.
+
+Remarks that demand nothing raise none: that something is the only rule, what is still to be said, a ticket's number.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .claims import Claims
+from .constraint_words import LEFT_TO_US
+from .objective_words import wants
+from .page import OTHER, TAKEN, Page
+from .quantities import find_quantities
+from .standing import STAYS
+
+_MOST_UNREAD = 50
+_SHORT = 10
+_OF_NO_MATTER = re.compile(
+    r"\s(?:of\s(?:us|you|them|these|those|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
+    r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|"
+    r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?|fix(?:es)?|changes?|corrections?|remarks?))(?![a-z])|[个种次天年月周]",
+    re.IGNORECASE,
+)
+_MODELS = re.compile(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
+_ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
+# What demands something, of whatever.
+_DEMAND = re.compile(
+    r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
+    r"(?:has|have|needs?)\sto(?!\s(?:know|see|understand)(?![a-z]))|required?|exactly|precisely|at\smost|at\sleast|"
+    r"no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
+    r"必须|只能|不得|不能|不要|禁止|不许|至少|至多|最多|恰好|不超过",
+    re.IGNORECASE,
+)
+# What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
+_SUBJECT = re.compile(
+    r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
+    r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(r"only", re.IGNORECASE)
+# A clause that demands nothing, whatever words of demands it has.
+_REMARK = re.compile(
+    r"(?:(?:and|but|so|well|ok|yes|please|oh)\s)*(?:"
+    r"(?:that|this|it|these|those)(?:'?s|\s(?:is|are|was))?\s(?:really\s|basically\s|about\s|pretty\smuch\s)?(?:(?:the|my|our)\s)?(?:only|sole|one)\s(?:(?:real|hard|firm|fixed|strict|important)\s)*"
+    r"(?:rule|requirement|constraint|limit|condition|restriction|thing|wish|demand|must|ask|target|slo)s?(?:\s(?:that\s)?(?:we|i|you|they)\s(?:have|know|need|got|care\sabout|must\skeep))?(?:\s(?:here|really|so\sfar|for\snow))?|"
+    r"(?:(?:what|which|anything|is\sthere\sanything|tell\s(?:me|us)\swhat|let\s(?:me|us)\sknow\swhat)\s)(?:[a-z]{2,12}\s){0,3}?(?:would|do|did|could|might|should)?\s?(?:you|we|i)\s(?:[a-z]{4,12}\s){0,2}(?:need|want|have|require|miss)"
+    r"(?:\sto\s(?:know|hear|see|decide|say|tell\syou|add))?(?:\s(?:from|of)\s(?:me|us|you))?|"
+    r"(?:(?:there\s(?:is|are)|we\shave|i\shave)\s)?(?:no|not\sany|nothing)\s(?:(?:other|further|more|else|additional|special|particular)\s)+(?:(?:hard|firm|fixed|strict)\s)?"
+    r"(?:(?:constraint|requirement|limit|restriction|rule|condition|wish|demand)(?:e?s)?)?\s?(?:(?:is|are)\s(?:fixed|required|given|set|decided|known|demanded))?|"
+    r"(?:其[他它余]|另外)?(?:的)?(?:都|就|也)?(?:没有?|无)(?:其[他它]|别的)?(?:硬性|特别|特殊)?的?(?:要求|限制|约束|条件)了?|(?:这|那|以上)(?:就|也|才|些)?是?(?:唯一|仅有)的?(?:硬性|一条|一个)?(?:要求|限制|条件|指标|红线)|"
+    r"(?:只有|就)这(?:一|么一)?[个条点](?:硬性?)?(?:要求|限制|条件)|(?:你|您)?还(?:需要|要|缺)(?:我|我们)?(?:补充|提供|告诉|给|说明)?(?:你|您)?(?:什么|哪些)?(?:信息|数据|参数)?(?:吗|么|呢)?)",
+    re.IGNORECASE,
+)
+# What a request is kept under, or speaks of by its number: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
+_ID = r"#?(?:[A-Z][A-Z0-9]{0,11}[-_/ ]?)?#?\d{1,10}(?:[-_/.]\d{1,6}){0,3}"
+_REFERENCE = re.compile(
+    r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z][A-Z0-9]{1,11}-\d{3,10}(?=\s?[:,;]|\s-|\s?\n)|"
+    rf"(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|pr|mr|rfc|cr|bugs?|ref(?:erence)?|case\s(?:no|number|id)|change\s(?:request|no|number)|request\s(?:no|number|id)|order\s(?:no|number|id)|"
+    rf"project\s(?:no|number|id)|contract\s(?:no|number|id)|article|section|paragraph)(?i:\s(?:no|number|id|nr))?[.:]?\s?{_ID}(?![A-Za-z0-9])|"
+    r"(?<![A-Za-z])(?i:findings?|items?|cases?|tasks?|story|epic|audit|changes?|requests?|points?|questions?|topics?|attempts?|options?)\s(?:#\d{1,7}|[A-Z]{2,12}-\d{1,10})(?![A-Za-z0-9])|"
+    rf"(?:工单|编号|单号|需求|任务|合同|项目|案件?|流水|订单|问题|审计)(?:编?号|单号|ID)?\s?[:#]?\s?{_ID}"
+)
+
+
+def _list_unread_subjects(page: Page, claims: Claims) -> None:
+    """List what names a thing that a request may ask for, where nothing was read of it."""
+    for match in list(page.search(_SUBJECT))[:_MOST_UNREAD]:
+        words = page.clause_text(*match.span())
+        if not claims.has(str(match.lastgroup)) and not LEFT_TO_US.search(words):
+            claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
+
+
+def list_unread(page: Page, claims: Claims) -> None:
+    """List every number that no reader took, and every clause that demands something of which nothing was read."""
+    references = [match.span() for match in _REFERENCE.finditer(page.original)]
+    for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
+        is_figure = any(character.isdigit() for character in quantity.words)
+        # "one of them", "two things": nothing is asked for.
+        is_counted = quantity.unit != "count" or not _OF_NO_MATTER.match(page.text, quantity.end)
+        is_named = any(start <= quantity.start and quantity.end <= end for start, end in references)
+        if is_named or (OTHER in page.text and _MODELS.match(page.text, quantity.end)):
+            continue
+        if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
+            words = page.clause_text(quantity.start, quantity.end)
+            claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+    _list_unread_subjects(page, claims)
+    for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
+        left, right = page.clause(*match.span())
+        words = page.original[left:right].strip()
+        said = (*claims.words.values(), *claims.readings, *claims.unread)
+        of_other = OTHER in page.text and STAYS.search(words)
+        of_objective = _ONLY.fullmatch(match.group()) and wants(words, claims.values.get("objective"))
+        follows = (
+            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
+        )  # "(keep two cards free), 不能动"
+        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+        if not (follows or is_read or of_other or of_objective or _REMARK.fullmatch(words.strip(" -'\""))):
+            claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")
