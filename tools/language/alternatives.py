@@ -74,7 +74,7 @@ _CUT = (
     r"(?:to|is|are|now|only|have|has|get|got|just|be|need|it's|they're|at)\s|[\u4e00-\u9fff]{0,8}(?:到|成|为|是|只有|剩|给)\s?"
 )
 _CHANGED = Gated(
-    rf"(?:(?<![a-z])not|不是|并非)\s?(?P<a>{_N}){_UNIT},?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})|"
+    rf"(?:(?<![a-z])(?:not|(?:is|are|was|were)n't)|不是|并非)\s?(?P<a>{_N})(?P<of>{_UNIT}),?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})(?P<plain>(?=\s?(?:[,;:!)\n。]|\.(?!\d)|$)))?|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s|(?=不是))(?:and\s)?(?:(?:not|(?P<since>no\slonger)|instead\sof|rather\sthan)\s(?:the\s)?|不是\s?)(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
     rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
@@ -83,13 +83,18 @@ _CHANGED = Gated(
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?|"
     rf"(?P<wrote>(?:{WROTE}|(?<=[a-z]\s)(?:said|guessed|estimated|claimed)(?![a-z]))[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:(?:but|and|then)\s(?:[^\d.,;:\n]{{1,50}}?\s)?)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
     rf"(?:now\s|only\s|really\s)?(?P<j>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))|"
-    rf"(?P<k>{_N})(?P<of>\s[a-z]{{2,12}}),?\s(?:no|wait|actually|well|sorry)(?![a-z])[^.;\n\d]{{2,50}}?(?<![a-z])(?:so|leaves?|leaving|makes|remaining)\s"
+    rf"(?P<k>{_N})(?P<unit>\s[a-z]{{2,12}}),?\s(?:no|wait|actually|well|sorry)(?![a-z])[^.;\n\d]{{2,50}}?(?<![a-z])(?:so|leaves?|leaving|makes|remaining)\s"
     rf"(?:(?:it's|we|us|have|with|only|just|there|are|now|that's|at|it)\s){{0,3}}(?P<l>{_N})(?=\s?(?:[,;!)\n]|\.(?!\d)|$))|"
-    rf"(?:(?<![a-z])not\s|不是\s?|并非\s?)(?P<m>{_N})(?P<counted>\s?[^.,;:()\n]{{1,24}}?)[,;:.]\s?(?P<how>(?:{_CUT})?)(?P<n>{_N})"
-    r"(?:(?P<alone>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))|(?=(?P=counted)(?![a-z])))",
-    needs="not|no|wait|actually|well|sorry|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
+    rf"(?:(?<![a-z])(?:not|(?:is|are|was|were)n't)\s|不是\s?|并非\s?)(?P<m>{_N})(?P<counted>\s?[^.,;:()\n]{{1,24}}?)[,;:.]\s?(?P<how>(?:{_CUT})?)(?P<n>{_N})"
+    r"(?:(?P<alone>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))|(?=(?P=counted)(?![a-z])))|"
+    rf"(?P<o>{_N})(?P<wrong>\s?[^\d.,;:()\n]{{1,20}}?)(?:\s(?:is|are|was|were)\s(?:wrong|outdated|too\s(?:many|few)|an?\s(?:typo|mistake|error))|是?写?错了|是错的)[,;:.]\s?"
+    rf"(?P<then>(?:{_CUT})?)(?P<p>{_N})(?P<bare2>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))",
+    needs="not|no|wait|actually|well|sorry|n't|wrong|outdated|too|typo|mistake|error|错|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
 )
-_BEHIND_NEW = ("tail", "what", "of")
+# What the figures count, by what says that the later one does not name it.
+_OF = {"counted": "alone", "wrong": "bare2", "of": "plain"}
+# What stands before and behind the later figure.
+_BEFORE_NEW, _BEHIND_NEW = ("mid", "wrote", "how", "then"), ("tail", "what", "unit")
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
 
@@ -125,9 +130,9 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         old, new = _old_and_new(match)
         notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
-        noun = match["counted"] if match["alone"] is not None else noun
+        noun = next((match[of] for of, alone in _OF.items() if match[alone] is not None), noun)
         now = "now " if match["since"] else ""  # it holds against what is said elsewhere
-        own = ("mid", "wrote", "how"), _BEHIND_NEW
+        own = _BEFORE_NEW, _BEHIND_NEW
         before, behind = (next(filter(None, map(match.group, names)), "") for names in own)
         return f"{before}{now}{new}{behind}{noun}"
 
@@ -176,7 +181,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
 
 def _old_and_new(match: re.Match[str]) -> tuple[str, str]:
     """The two figures of a match of `_CHANGED`."""
-    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegikm", "bdfhjln"))
+    old, new = (next(filter(None, map(match.group, names)), "") for names in ("acegikmo", "bdfhjlnp"))
     return old, new
 
 

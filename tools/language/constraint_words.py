@@ -153,16 +153,22 @@ LEFT_TO_US = re.compile(
 )
 
 
+_GOES_ON = re.compile(
+    rf"(?<![A-Za-z])(?:{'|'.join(_PRIMITIVES.values())})(?:\s?[,/&]\s?|\s?(?:and|or|和|与)\s?){{1,2}}(?:the\s)?$",
+    re.IGNORECASE,
+)
+
+
 def leave_primitives_unread(page: Page, claims: Claims) -> None:
     """List what was said of a primitive and taken by no reader; to be called when all have read."""
     for match in list(page.search(_PRIMITIVE))[:_MOST_READ]:
-        left, right = page.clause(*match.span())
-        clause = page.original[left:right].strip()
-        if clause == match.group().strip():  # "tell me TP, PP and EP"
-            clause = page.original[page.original.rfind(".", 0, left) + 1 : right]
+        clause, before = page.clause_text(*match.span()), match.start()
+        while (listed := _GOES_ON.search(page.original, max(0, before - 30), before)) is not None:
+            before = listed.start()  # "tell me TP, PP and EP"
+        asked = page.clause_text(before, before + 1)
         if match["dp"]:
             continue  # replicas are counted by many words
-        if LEFT_TO_US.search(clause):
+        if LEFT_TO_US.search(clause) or LEFT_TO_US.search(asked):
             continue
         claims.leave_unread(f"{match.group().strip()!r} in {clause[:200]!r} was not understood")
 

@@ -49,7 +49,7 @@ from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
 from .spelling import corrected
 from .strategy_words import read_strategy
-from .unread_words import list_unread
+from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written, in_tokens
 
@@ -133,7 +133,7 @@ def read_page(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
     """
-    for match in page.search(_LIST_NUMBER):
+    for match in (*page.search(_LIST_NUMBER), *page.search(TICKET)):
         page.take(*match.span())
     set_aside_orders(page, claims)
     set_aside_former(page, claims)

@@ -206,8 +206,8 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
         return None
     away = lex.DOWN.search(sentence, numbered.end()) or lex.AWAY.search(sentence, numbered.end())
     count = how_many(numbered["list"] or numbered["list2"])
-    # "nodes 2-4 for us, the disks are off limits": what is said of a range is said in its clause.
-    is_apart = away is not None and _CLAUSE_END.search(sentence, numbered.end(), away.start())
+    # "nodes 2-4 for us, the storage nodes are off limits".
+    is_apart = away is not None and lex.HARDWARE.search(sentence, numbered.end(), away.start())
     if away is None or not count or (is_apart and lex.RANGE.search(numbered.group())):
         return None
     span = start + numbered.start(), start + numbered.end()
@@ -229,6 +229,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     part = lex.PART_OF_IT.search(sentence)
     if part is None or not (
         lex.BUSY.search(sentence, part.end(), part.end() + _BEHIND)
+        or lex.DOWN.search(sentence, part.end(), part.end() + _BEHIND)
         or part["j"]
         or part["p"]
         or lex.AWAY.search(sentence)

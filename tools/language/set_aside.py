@@ -67,7 +67,7 @@ _REJECTS = (
 )
 _REJECTION = Gated(
     rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|so|because|since)\s)|"
-    r"(?:但|不过|可)?是?(?:我们?|咱们?)?(?:没有?|不|并?不)(?:同意|答应|认同|认可|赞成|采纳|接受|批准|以为然)(?=了?\s?(?:[,.;:!)\n。]|$))|被(?:我们?)?(?:否|驳|拒)(?:决|回|绝|掉)?了?|"
+    r"(?:但|不过|可)?是?(?:我们?|咱们?)?(?:没有?|不|并?不)(?:同意|答应|认同|认可|赞成|采纳|接受|批准?|准|以为然)(?=了?\s?(?:[,.;:!)\n。]|$))|被(?:我们?)?(?:否|驳|拒)(?:决|回|绝|掉)?了?|"
     r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:他|她)们?(?:说|搞|弄|记)?错了",
     needs="overrul|overrode|overrid|reject|refuse|decline|veto|dismiss|no|turned|disagree|differ|object|don't|didn't|won't|wrong|nonsense|rubbish|bogus|mistaken|"
     "incorrect|overkill|off|question|ignore|disregard|forget|没|不|被|否|驳|拒|别|错",

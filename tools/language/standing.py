@@ -62,6 +62,7 @@ _CLAUSE_END = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 _BEHIND = 40  # characters behind a name that speak of it
+_BEHIND_NAME = re.compile(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
 # Behind a question: what it asks for is denied.
 _DENIED = re.compile(
     r"\?\s{0,5}(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)",
@@ -76,6 +77,8 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     or is a question that is denied, 2 where their own clause does.
     """
     own = "_" if is_name else text[start:end]
+    if is_name and (bracket := _BEHIND_NAME.match(text, end)) is not None:  # "Qwen3-4B (moderation) already runs"
+        end = bracket.end()
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
     if rank := rank_of(f"{text[left:start]}{own}{text[end:right]}"):
         return rank

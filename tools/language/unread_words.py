@@ -54,8 +54,12 @@ _REMARK = re.compile(
 )
 # What a request is kept under, or speaks of by its number: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
 _ID = r"#?(?:[A-Z][A-Z0-9]{0,11}[-_/ ]?)?#?\d{1,10}(?:[-_/.]\d{1,6}){0,3}"
+TICKET = re.compile(
+    r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z]{2,11}-\d{3,10}(?=\s?[:,;]|\s-|\s?\n)|"
+    r"(?:(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|ref(?:erence)?|cases?|changes?|requests?|tasks?)[.:]?\s|(?:[工需订]?[单求]|编号|任务|项目)(?:编?号|单)?\s?[:#]?\s?)"
+    r"[A-Z]{2,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}(?![A-Za-z0-9])"
+)
 _REFERENCE = re.compile(
-    r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z][A-Z0-9]{1,11}-\d{3,10}(?=\s?[:,;]|\s-|\s?\n)|"
     rf"(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|pr|mr|rfc|cr|bugs?|ref(?:erence)?|case\s(?:no|number|id)|change\s(?:request|no|number)|request\s(?:no|number|id)|order\s(?:no|number|id)|"
     rf"project\s(?:no|number|id)|contract\s(?:no|number|id)|article|section|paragraph)(?i:\s(?:no|number|id|nr))?[.:]?\s?{_ID}(?![A-Za-z0-9])|"
     r"(?<![A-Za-z])(?i:findings?|items?|cases?|tasks?|story|epic|audit|changes?|requests?|points?|questions?|topics?|attempts?|options?)\s(?:#\d{1,7}|[A-Z]{2,12}-\d{1,10})(?![A-Za-z0-9])|"
