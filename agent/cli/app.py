@@ -53,7 +53,6 @@ _DOES = {
 _DASHED_WORDS = re.compile(r"-(?:-*\s|[^\s-][^=]*\s)")
 
 
-
 class OrderedGroup(click.Group):
     """A group that lists its commands in the order of work, not of the alphabet."""
 
