@@ -78,7 +78,7 @@ _STRICT = cues(
     "只能|必须|限|不出|内|待在|要在",
 )
 _DENIAL = cues(
-    r"none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
+    r"none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer|larger|wider|higher|bigger|greater|deeper|less|fewer|smaller|lower))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
@@ -251,7 +251,9 @@ class _Clause:
 
 def _read_primitives(page: Page) -> list[Constraint]:
     found: list[Constraint] = []
-    breaks = breaks_of(page.text, _CLAUSE_END)
+    # A line ends a clause, also where a reader took what stands at its end.
+    lines = [match.span() for match in re.finditer("\n", page.original)]
+    breaks = sorted({*breaks_of(page.text, _CLAUSE_END), *lines})
     for match in list(page.search(_PRIMITIVE))[:_MOST_READ]:
         clause = _clause_of(page, match, breaks)
         if clause.name == "dp":

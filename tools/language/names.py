@@ -67,7 +67,9 @@ _FORMER = re.compile(
     r"(?:\s(?:the|our|an?|using|on|with|to|old))?\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
     re.IGNORECASE,
 )
-_COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE)
+_COUNT_BEFORE = re.compile(
+    r"(?<![A-Za-z0-9.])(?:\d{1,5}|[一二两三四五六七八九十]{1,3}(?=[台张块]))\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE
+)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
 _ARTICLES = {"a": 1, "an": 1, "a single": 1, "single": 1}
 _NUMBERED = re.compile(

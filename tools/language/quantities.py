@@ -117,7 +117,7 @@ _PARTS_OF = {"half": 0.5, "third": 1 / 3, "quarter": 0.25}
 _PART_OF_TIME = re.compile(
     r"(?<![a-z])(?:(?P<n>\d{1,2}|an?|one|two|three|four|five|six)\s(?P<unit>second\s|minute\s)?and\sa\s(?P<part>half|quarter|third)"
     r"|(?:(?P<m>a|one|two|three)[\s\-])?(?P<part2>half|quarter|third)s?\s(?:of\s)?(?:an?|one))"
-    r"(?(unit)(?![a-z])|\s(?P<unit2>second|minute)s?(?![a-z]))",
+    r"(?(unit)(?![a-z])|\s(?P<unit2>sec(?:ond)?|minute)s?(?![a-z]))",
     re.IGNORECASE,
 )
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.

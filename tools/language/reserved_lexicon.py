@@ -95,8 +95,8 @@ AWAY = cues(
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(
-    r"busy|taken|occupied|standby|in\suse",
-    needs="busy|taken|occup|standby|use",
+    r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\smaintenance",
+    needs="busy|taken|occup|standby|use|drain|cordon|maint",
 )
 FREE = cues(
     r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",
