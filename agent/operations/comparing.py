@@ -23,6 +23,7 @@ class CompareQuestion(Setting):
     b: _Side = Field(
         description="A plan document, launch commands, or a strategy in words ('PP2 of TP4') in place of that of a."
     )
+    usd_per_gpu_hour_b: float | None = Field(None, gt=0, description="Price of b's GPUs, where it is another one.")
 
 
 def _run(question: CompareQuestion, agent: Agent | None) -> Comparison:
@@ -33,6 +34,7 @@ def _run(question: CompareQuestion, agent: Agent | None) -> Comparison:
         model=question.model,
         hardware=question.hardware,
         workload=question.workload,
+        usd_per_gpu_hour_b=question.usd_per_gpu_hour_b,
         **question.arguments(),
     )
 

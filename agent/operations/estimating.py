@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from ...tools.performance.estimate import estimate
@@ -16,11 +18,15 @@ class EstimateQuestion(Traced):
 
     plan: Document
     usd_per_gpu_hour: float | None = Field(None, gt=0, description="Price, for the cost per million tokens.")
+    workload: dict[str, Any] | None = Field(
+        None, description="Fields of the load in place of the plan's, such as {'concurrency': 64}."
+    )
 
 
 def _run(question: EstimateQuestion, agent: Agent | None) -> PerformanceEstimate:
     del agent
-    return estimate(plan_text(question.plan), question.usd_per_gpu_hour, trace=question.read_trace())
+    plan, price = plan_text(question.plan), question.usd_per_gpu_hour
+    return estimate(plan, price, trace=question.read_trace(), workload=question.workload)
 
 
 def _text(figures: PerformanceEstimate) -> str:

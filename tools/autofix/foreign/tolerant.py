@@ -21,9 +21,8 @@ _SPACE = re.compile(r"(?:[\s\ufeff\u200b]+|//[^\n]*|\#[^\n]*|/\*(?:[^*]|\*(?!/))
 _CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "「": "」"}
 # Behind a quote that closes a text: the end of the element, or what follows where a comma is missing.
 _AFTER_TEXT = r"[ \t]{0,8}(?:[,:=\]})\n\r：#\"'{\[]|//|/\*|\Z)"
-_TEXTS = {
-    quote: re.compile(rf"(?:[^{quote}\\]++|\\.|{quote}(?!{_AFTER_TEXT}))*+", re.DOTALL) for quote in _CLOSERS.values()
-}
+_CLOSES_TEXT = re.compile(_AFTER_TEXT)
+_TEXTS = {quote: re.compile(rf"[^{quote}\\]*") for quote in _CLOSERS.values()}
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
 )
@@ -191,17 +190,30 @@ class _Parser:
         closer = _CLOSERS[quote]
         if quote != '"':
             self._repaired("other quotes than JSON's were read")
-        match = _TEXTS[closer].match(self.text, self.at + 1)
-        if match is None:
-            raise AssertionError("the pattern matches nothing at least")
-        if closer in _ESCAPE.sub("", match[0]):
+        end = self._end_of_text(closer)
+        written = self.text[self.at + 1 : end]
+        if closer in _ESCAPE.sub("", written):
             self._repaired("a quote inside a text was kept as text")
-        if self.text[match.end() : match.end() + 1] != closer:
+        if self.text[end : end + 1] != closer:
             self.at = len(self.text)
             self._mark_cut()
             return _CUT
-        self.at = match.end() + 1
-        return _ESCAPE.sub(_unescaped, match[0])
+        self.at = end + 1
+        return _ESCAPE.sub(_unescaped, written)
+
+    def _end_of_text(self, closer: str) -> int:
+        """Where the text that begins here ends: at the quote that closes it, else where all does."""
+        text, at = self.text, self.at + 1
+        # Not one pattern: Python before 3.11.5 matches a possessive group wrongly, and any other piles up its steps.
+        while match := _TEXTS[closer].match(text, at):
+            at = match.end()
+            if text.startswith("\\", at) and at + 1 < len(text):
+                at += 2
+            elif text.startswith(closer, at) and not _CLOSES_TEXT.match(text, at + 1):
+                at += 1
+            else:
+                break
+        return at
 
     def _bare_key(self) -> str:
         match = _BARE_KEY.match(self.text, self.at)
