@@ -52,6 +52,7 @@ def _keeps(result: FixResult, wanted: dict[str, Any]) -> bool:
     return result.valid and result.document is not None and result.document["strategy"] == wanted["strategy"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_that_breaks_off_keeps_the_strategy_that_it_declares(name: str) -> None:
     wanted = _plan(name)

@@ -72,6 +72,7 @@ def _enumerated(name: str) -> tuple[PlanIntent, list[Strategy]]:
     return intent, valid_strategies(intent)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", SURE, ids=str)
 def test_every_corruption_that_asks_for_a_re_plan_ends_valid_with_its_distance_stated(row: Corruption) -> None:
     document = apply(row.example)

@@ -63,6 +63,7 @@ def _gpus(service: dict[str, Any]) -> list[str]:
     return [seen[int(place)] for place in service["environment"]["CUDA_VISIBLE_DEVICES"].split(",")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
 def test_each_gpu_of_the_plan_is_one_services_in_the_order_of_its_ranks(name: str, engine: str) -> None:
     found = formed(name, engine, "docker-compose")

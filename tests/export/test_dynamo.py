@@ -28,6 +28,7 @@ def _main(component: dict[str, Any]) -> dict[str, Any]:
     return container
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "engine"), EXPORTED)
 def test_the_workers_have_all_gpus_of_the_plan_and_the_flags_of_its_commands(name: str, engine: str) -> None:
     found = formed(name, engine, "dynamo")

@@ -60,6 +60,7 @@ def _text(found: Export) -> str:
     return found.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "engine"), EXPORTED)
 def test_the_steps_run_the_commands_of_the_script_on_each_gpu_of_the_plan(
     name: str, engine: str, tmp_path: Path

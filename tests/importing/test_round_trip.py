@@ -26,6 +26,7 @@ def _on_engine(name: str, target: str) -> Plan:
     return plan.model_copy(update={"serving": own})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "target"), [*EXPORTED, *_FORMS])
 def test_what_was_exported_is_imported_as_the_same_plan(name: str, target: str) -> None:
     found = exported(name, target)

@@ -56,6 +56,7 @@ def expanded(request: pytest.FixtureRequest, layout_of: Any) -> Expanded:
     return Expanded(layout, phase, expand_plan(layout, phase), expand_plan(layout, phase, fold=True))
 
 
+@pytest.mark.thorough
 def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(expanded: Expanded) -> None:
     layout, phase, unfolded, folded = expanded.layout, expanded.phase, expanded.unfolded, expanded.folded
     assert list(dag_faults(unfolded)) == []

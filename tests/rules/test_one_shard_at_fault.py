@@ -68,6 +68,7 @@ def strayed(document: Document, companions: frozenset[str]) -> Iterator[tuple[No
                     yield shard, device, changed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("companions", COMPANIONS.values(), ids=COMPANIONS)
 @pytest.mark.parametrize("name", [*PIPELINES, *BASES])
 def test_a_shard_on_a_device_of_another_stage_is_named_with_it(name: str, companions: frozenset[str]) -> None:
