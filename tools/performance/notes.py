@@ -153,6 +153,10 @@ def _general(layout: LoadedLayout) -> Iterator[str]:
     yield from chip_assumptions(layout.setting.hardware.accelerator)
     serving = layout.setting.serving
     if serving is None or serving.prefill_chunk_tokens is None:
-        yield f"prompts are taken in chunks of {DEFAULT_PREFILL_CHUNK_TOKENS:,} tokens (none stated)"
+        budget, engine = layout.setting.token_budget, layout.setting.engine.facts.title
+        yield (
+            f"no chunk of prompts is stated: steps of the simulated run take up to {budget:,} tokens ({engine}'s own), "
+            f"the prefill pass that is taken apart {DEFAULT_PREFILL_CHUNK_TOKENS:,}"
+        )
     host_ms = host_seconds(layout.setting, TokenLoad(1, 1, 0)) * 1e3
     yield f"{host_ms:.2g} ms of host time are counted for each pass"
