@@ -64,8 +64,8 @@ class Asked(Sparse):
     proposals: int
 
 
-# Whose plan stands where the model did not answer.
-_AUTHORS = {
+# Whose plan stands where it is not the model's, or the model did not answer.
+AUTHORS = {
     "model": "model's last valid one",
     "model_repaired": "model's last valid one, repaired",
     "auto_fix": "one that auto-fix made of the model's last proposal",
@@ -86,7 +86,7 @@ class ModelUse(Spent, Asked):
         if self.status == "infeasible" or (self.turns and self.status != "endpoint_failed"):
             return None
         why = self.fault or "the time allowed was over before it was asked"
-        return f"{self.model}: {why}; the plan is the {_AUTHORS[self.plan_from]}"
+        return f"{self.model}: {why}; the plan is the {AUTHORS[self.plan_from]}"
 
 
 class PlanReport(Frozen):

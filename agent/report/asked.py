@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
+from ..results import AUTHORS
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
 if TYPE_CHECKING:
@@ -116,8 +117,15 @@ def trace_lines(trace: str | None) -> Iterator[str]:
 
 
 def silence_lines(use: ModelUse | None) -> list[str]:
-    """That a language model was asked and did not answer, as one of the first lines of a report."""
-    return [] if use is None or use.silence is None else [f"No answer of the language model {use.silence}"]
+    """That a language model was asked and did not answer, or to no use, as one of the first lines of a report."""
+    if use is None or use.status == "infeasible":
+        return []
+    if use.silence is not None:
+        return [f"No answer of the language model {use.silence}"]
+    if use.status == "accepted" or use.plan_from not in ("auto_fix", "builtin"):
+        return []
+    told = count_text(use.proposals, "proposal")
+    return [f"{use.model} made {told}, of which none is the plan: that is the {AUTHORS[use.plan_from]}"]
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from shardwright.agent.cli.app import run
 
 from ..agent.loop.questions import SMALL
-from ..agent.model.fault_server import FaultServer, Step, drips, hangs, head, refuses, sends
+from ..agent.model.fault_server import FaultServer, Step, drips, hangs, head, refuses, sends, text
 
 SILENT: dict[str, Step] = {
     "never answers": hangs,
@@ -35,6 +35,14 @@ def test_a_model_that_never_answered_is_told_of(
     assert len(err.splitlines()) == 1
     assert "m: http://127.0.0.1" in err
     assert "the plan is the built-in proposer's" in err
+
+
+def test_a_model_none_of_whose_answers_is_the_plan_is_told_of_first(capsys: pytest.CaptureFixture[str]) -> None:
+    with FaultServer(text("The sky is blue.")) as server:
+        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m")
+        assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 0
+    first = " ".join(capsys.readouterr().out.splitlines()[:4])
+    assert "of which none is the plan: that is the built-in proposer's" in first
 
 
 def test_under_strict_the_built_in_plan_in_place_of_a_models_is_no_success(

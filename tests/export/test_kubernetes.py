@@ -42,6 +42,7 @@ def _engines(workload: dict[str, Any]) -> list[dict[str, Any]]:
     return [template["spec"]["containers"][0] for template in _pods(workload)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "engine", "form"), [(*row, "kubernetes") for row in WITHOUT_MPIRUN] + [(*row, "llm-d") for row in OF_VLLM]
 )

@@ -230,6 +230,7 @@ def _calls(document: dict[str, Any]) -> int:
     return count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GROWING)
 def test_work_grows_as_the_document_does(name: str) -> None:
     make = GROWING[name]

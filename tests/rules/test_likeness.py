@@ -194,6 +194,7 @@ def _some_of_each_rule() -> Iterator[Corruption]:
         seen[case.rule] += 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", list(_some_of_each_rule()), ids=str)
 def test_a_corruption_is_found_as_if_all_were_looked_at(case: Corruption) -> None:
     document = apply(case.example)

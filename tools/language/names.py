@@ -70,6 +70,8 @@ _FORMER = re.compile(
 _COUNT_BEFORE = re.compile(
     r"(?<![A-Za-z0-9.])(?:\d{1,5}|[一二两三四五六七八九十]{1,3}(?=[台张块]))\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE
 )
+# A checkpoint that was trained to chat, of which the catalogue has the one before.
+_TUNED = re.compile(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])", re.IGNORECASE)
 _SIZE = re.compile(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
 _ARTICLES = {"a": 1, "an": 1, "a single": 1, "single": 1}
 _NUMBERED = re.compile(
@@ -214,6 +216,11 @@ def _claim_model(claims: Claims, entry: models.ModelEntry, words: str) -> None:
         claims.assume("model", "; ".join((*mended, models.read_as(words, entry))))
     elif (note := models.same_architecture(words, entry)) is not None:
         claims.assume("model", note)
+    tuned = _TUNED.search(words)
+    if tuned is not None and _TUNED.search(entry.name) is None:
+        claims.reading(
+            f"{words!r} is planned as {entry.name}, which has its shape: MODEL of an exported script is yours to name"
+        )
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:
