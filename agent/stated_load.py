@@ -7,6 +7,7 @@ from typing import TypeVar
 from ..tools.comparison.side import Document
 from ..tools.language.said import Said
 from ..tools.plan.document import Plan, WorkloadBlock
+from ..tools.plan.load import without_rate
 from ..tools.plan.reader import read_document
 from .intent.complete import complete
 from .stated_arguments import Arguments, said_of_arguments
@@ -31,7 +32,7 @@ def under_load(document: D, said: Said) -> D | Plan:
         return document
     own = plan.workload
     if said.concurrency is not None and said.request_rate is None:
-        own = own.model_copy(update={"request_rate": None, "arrivals": None})
+        own = without_rate(own)
     base = said_of_arguments(plan.model.config, plan.hardware, own, Arguments())
     assert base is not None
     workload = complete(base, Said(**stated)).workload

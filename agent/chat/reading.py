@@ -142,10 +142,15 @@ def _first_launch(work: Work, text: str) -> Outcome:
         started = begin(work, text)
     except InputError:
         return launch(work, text)
-    plan = None if started.planned is None else started.planned.result.plan
+    return _with_launch(work, started, text)
+
+
+def _with_launch(work: Work, planned: Outcome, text: str) -> Outcome:
+    """A turn that planned, with the command that `text` asks for; as it is where there is no plan."""
+    plan = None if planned.planned is None else planned.planned.result.plan
     if plan is None:
-        return started
-    return replace(started, text=f"{started.text}\n{launch_text(plan, text, work.width)}")
+        return planned
+    return replace(planned, text=f"{planned.text}\n{launch_text(plan, text, work.width)}")
 
 
 def _explained(plain: str) -> str:
@@ -187,10 +192,7 @@ def _changed_and_launched(work: Work, plain: str) -> Outcome | None:
     """The change that stands beside the wish for a command, with the command of the plan that it makes."""
     beside = beside_launch(plain)
     changed = change(work, beside) if beside else None
-    plan = None if changed is None or changed.planned is None else changed.planned.result.plan
-    if changed is None or plan is None:
-        return changed
-    return replace(changed, text=f"{changed.text}\n{launch_text(plan, plain, work.width)}")
+    return None if changed is None else _with_launch(work, changed, plain)
 
 
 def _why(work: Work, plain: str, rest: str) -> Outcome:

@@ -27,10 +27,12 @@ def peak_lines(day: OverDay | None, gpus: int) -> list[str]:
     most = None if day is None else max(day.steps, key=lambda one: one.gpus)
     if most is None or most.gpus <= gpus:
         return []
-    replicas = str(most.replicas) if most.prefill_replicas is None else f"{most.prefill_replicas}+{most.replicas}"
-    return [
-        f"With headroom and reserve the peak of the day takes {most.gpus} GPUs ({replicas} replicas), as told below"
-    ]
+    takes = f"{most.gpus} GPUs ({_replicas(most)} replicas)"
+    return [f"With headroom and reserve the peak of the day takes {takes}, as told below"]
+
+
+def _replicas(step: DayStep) -> str:
+    return str(step.replicas) if step.prefill_replicas is None else f"{step.prefill_replicas}+{step.replicas}"
 
 
 def _what_holds(day: OverDay) -> str:
@@ -72,7 +74,7 @@ def _table(day: OverDay) -> Table:
         (
             f"{clock(one.begins_h)}-{clock(one.ends_h)}",
             figure(one.requests_per_s),
-            str(one.replicas) if one.prefill_replicas is None else f"{one.prefill_replicas}+{one.replicas}",
+            _replicas(one),
             str(one.gpus),
             *([str(one.billed_gpus)] if is_billed else []),
             NONE if one.ttft_p95_ms is None else ms_text(one.ttft_p95_ms),

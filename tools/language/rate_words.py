@@ -150,7 +150,9 @@ def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], w
 
 
 def _amount(words: str) -> float:
-    number, suffix = re.fullmatch(r"([\d,.]+)\s?(\D*)", words.strip().lower()).groups()  # type: ignore[union-attr]
+    written = words.strip().lower()
+    suffix = written.lstrip("0123456789,.")
+    number, suffix = written.removesuffix(suffix), suffix.strip()
     scale = read_number(f"1 {_SCALES.get(suffix, suffix)}" if suffix.isascii() and suffix != "k" else f"1{suffix}")
     return float(number.replace(",", "")) * (1000 if suffix == "k" else scale or 1)
 

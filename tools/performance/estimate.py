@@ -20,6 +20,7 @@ from ..calibration.custom import CustomCalibration, own_calibration
 from ..engines.load import LoadToSend
 from ..errors import InputError
 from ..plan.document import Plan, WorkloadBlock
+from ..plan.load import without_rate
 from ..plan.peak import beside_peak
 from ..plan.performance import (
     Benchmark,
@@ -236,11 +237,10 @@ def _stated(own: WorkloadBlock, stated: WorkloadBlock | Mapping[str, object]) ->
     """The load of a plan with what is stated in its place; a stated number of requests at once drops a rate."""
     if isinstance(stated, WorkloadBlock):
         return stated
-    kept = own.model_dump(exclude_none=True)
     if "concurrency" in stated and "request_rate" not in stated:
-        kept = {name: value for name, value in kept.items() if name not in ("request_rate", "arrivals")}
+        own = without_rate(own)
     try:
-        return WorkloadBlock.model_validate({**kept, **stated})
+        return WorkloadBlock.model_validate({**own.model_dump(exclude_none=True), **stated})
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{'.'.join(map(str, ('workload', *first['loc'])))}: {first['msg']}") from None

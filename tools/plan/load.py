@@ -61,6 +61,11 @@ def burstiness_of(workload: WorkloadBlock) -> float:
     return 1.0 if arrivals is None else arrivals.burstiness or 1.0
 
 
+def without_rate(workload: WorkloadBlock) -> WorkloadBlock:
+    """The load where a number of requests at once is stated in place of the rate at which they come."""
+    return workload.model_copy(update={"request_rate": None, "arrivals": None})
+
+
 # Beyond these shapes arrivals are told from those of a Poisson process.
 _LIKE_POISSON = 0.9, 1.1
 

@@ -28,7 +28,7 @@ from .routing import Router, Target
 from .simulate import late_without_line, warmup_of
 from .state import GivenPrefixes
 from .step_table import StepTable
-from .summary import Outcome, times_of
+from .summary import Outcome, latencies_of, times_of
 
 # What happens at the same time happens in this order: those who come together may share a pass.
 _ARRIVED, _BEGINS, _PREFILLED, _RECEIVED, _DECODED = 0, 1, 2, 3, 4
@@ -225,18 +225,15 @@ class ApartRun:
         for server in self.servers:
             for request, shown in server.shown.items():
                 self.seen.first[request] = shown
-        arrived, first, done, _ = self.seen
         inputs, outputs = self.requests.inputs, self.requests.outputs
         client_s = client_seconds(self.deployment.prefill_policy, inputs)
         kept = range(self.warmup, len(inputs))
         return Outcome(
-            ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
-            tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
-            end_to_end_s=[done[i] - arrived[i] + client_s[i] for i in kept],
+            **latencies_of(self.seen, outputs, client_s, kept),
             gap_s=[gap_s for server in self.servers for gap_s in server.gap_s],
             gap_tokens=[tokens for server in self.servers for tokens in server.gap_tokens],
             output_tokens=sum(outputs),
-            end_s=max(done),
+            end_s=max(self.seen.done),
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,

@@ -77,7 +77,7 @@ class PrefillServer:
 class PrefillLine:
     """Prompts that wait for whichever of `servers` can begin a pass next; of those that can, for the next in turn.
 
-    `present`: requests that wait or are in a pass; `cached`: tokens that the latter use of all caches.
+    `present`: requests that wait or are in a pass.
     """
 
     def __init__(self, servers: Sequence[PrefillServer]) -> None:
@@ -85,7 +85,12 @@ class PrefillLine:
         self._servers, self._next = servers, 0
         self.waiting: deque[int] = deque()
         self.free = sum(server.free for server in servers)
-        self.present = self.cached = 0
+        self.present = 0
+
+    @property
+    def cached(self) -> int:
+        """Tokens that prompts in a pass use of all caches."""
+        return sum(server.cached for server in self._servers)
 
     def receive(self, request: int) -> None:
         """A request takes its place."""
@@ -99,19 +104,14 @@ class PrefillLine:
         while not self._servers[self._next].free:
             self._next = (self._next + 1) % len(self._servers)
         # Passes that can begin share what waits: none takes what another could begin at once.
-        server = self._servers[self._next]
-        self.cached -= server.cached
-        begun = server.begin(self.waiting, -(-len(self.waiting) // self.free))
-        self.cached += server.cached
+        begun = self._servers[self._next].begin(self.waiting, -(-len(self.waiting) // self.free))
         self._next = (self._next + 1) % len(self._servers)
         self.free -= 1
         return begun
 
     def end(self, done: Pass) -> None:
         """A pass of one of the servers is over."""
-        self.cached -= done.server.cached
         done.server.end(done.batch)
-        self.cached += done.server.cached
         self.free += 1
         self.present -= len(done.batch)
 

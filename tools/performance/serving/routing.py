@@ -18,8 +18,15 @@ _LEAST_MATCH, _MOST_AHEAD, _MOST_TIMES = 0.3, 64, 1.5
 class Scheduler(Protocol):
     """Whoever takes requests: so many are `present`, waiting or not, and use `cached` tokens of its cache."""
 
-    present: int
-    cached: int
+    @property
+    def present(self) -> int:
+        """Requests of it."""
+        ...
+
+    @property
+    def cached(self) -> int:
+        """Tokens."""
+        ...
 
 
 S = TypeVar("S", bound=Scheduler)

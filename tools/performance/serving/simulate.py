@@ -16,7 +16,7 @@ from .load import Arrivals, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
 from .records import Requests, Seen, Totals
 from .step_table import StepTable
-from .summary import Outcome
+from .summary import Outcome, latencies_of
 
 # Whether requests pile up shows in those of an open loop that come after this share of them.
 _LATE = 2 / 3
@@ -55,12 +55,8 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outco
             f"raise Policy.token_budget {inputs.rules.token_budget}"
         )
     outputs, client_s = inputs.requests.outputs, inputs.client_s
-    arrived, first, done, ahead = seen
-    kept = range(warmup, count)
     return Outcome(
-        ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
-        tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
-        end_to_end_s=[done[i] - arrived[i] + client_s[i] for i in kept],
+        **latencies_of(seen, outputs, client_s, range(warmup, count)),
         gap_s=totals.gap_s,
         gap_tokens=totals.gap_tokens,
         output_tokens=sum(outputs),
@@ -68,7 +64,8 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outco
         prefill_s=totals.prefill_s,
         decoding_s=totals.decoding_s,
         preemptions=totals.preemptions,
-        without_line=without_line(inputs.requests, ahead),
+        without_line=without_line(inputs.requests, seen.ahead),
+        cache_use=None,
     )
 
 

@@ -10,6 +10,7 @@ from itertools import accumulate, chain, pairwise
 from operator import mul
 
 from .load import ServingTimes, Statistics
+from .records import Seen
 
 # Of the percentiles of `Statistics`, in its order.
 _SHARES = (0.5, 0.9, 0.95, 0.99)
@@ -48,6 +49,18 @@ class Outcome:
     preemptions: int
     without_line: float
     cache_use: CacheUse | None = None
+
+
+def latencies_of(
+    seen: Seen, outputs: Sequence[int], client_s: Sequence[float], kept: Sequence[int]
+) -> dict[str, list[float]]:
+    """The seconds of an `Outcome` by request, of those that are `kept`; `client_s` is spent before the engine."""
+    arrived, first, done = seen.arrived, seen.first, seen.done
+    return {
+        "ttft_s": [first[i] - arrived[i] + client_s[i] for i in kept],
+        "tpot_s": [(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
+        "end_to_end_s": [done[i] - arrived[i] + client_s[i] for i in kept],
+    }
 
 
 def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:

@@ -25,7 +25,7 @@ from .routing import Router, Target
 from .simulate import late_without_line, warmup_of
 from .state import Group, Replica
 from .step_table import StepTable
-from .summary import Outcome, times_of
+from .summary import Outcome, latencies_of, times_of
 
 # Schedulers that are simulated; of more, so many with their part of the load stand for all.
 MOST_SCHEDULERS = 64
@@ -197,15 +197,12 @@ class TogetherRun:
 
     def times(self) -> ServingTimes:
         """What users saw, and what was found in caches of the requests that count."""
-        arrived, first, done, ahead = self.seen
         inputs, outputs = self.talks.inputs, self.talks.outputs
         client_s = client_seconds(self.policy, inputs)
         kept = range(self.warmup, self.count)
         replicas = [server.replica for server in self.servers]
         outcome = Outcome(
-            ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
-            tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
-            end_to_end_s=[done[i] - arrived[i] + client_s[i] for i in kept],
+            **latencies_of(self.seen, outputs, client_s, kept),
             gap_s=[gap_s for replica in replicas for gap_s in replica.gap_s],
             gap_tokens=[tokens for replica in replicas for tokens in replica.gap_tokens],
             output_tokens=sum(outputs),
@@ -213,7 +210,7 @@ class TogetherRun:
             prefill_s=sum(replica.prefill_s for replica in replicas) / len(replicas),
             decoding_s=sum(replica.decoding_s for replica in replicas),
             preemptions=sum(replica.preemptions for replica in replicas),
-            without_line=late_without_line(ahead) if isinstance(self.arrivals, OpenLoop) else 1.0,
+            without_line=late_without_line(self.seen.ahead) if isinstance(self.arrivals, OpenLoop) else 1.0,
             cache_use=self.talks.cache_use(self.hits, self.filled, kept),
         )
         return times_of([(outcome, 1)])
