@@ -25,8 +25,8 @@ _ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGN
 CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
-    r"no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
-    r"[改换][成为用到]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
+    r"nope|my\sbad|(?:in\sfact|in\sreality),?\s(?:it|they|we)|(?:(?<=[.,;:!(\-]\s)wrong|(?:that's|that\swas|this\sis)\swrong)(?=\s?[,.:;!\-])|no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
+    r"[改换][成为用到]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了",
 )
 # Between two names, or about them: any of them will do.
 _OR = re.compile(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
@@ -214,10 +214,14 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
     return settled
 
 
-def _is_lesser(text: str, name: Named, before: Named) -> bool:
-    """Whether the later name is said of something else, and the one before it is not."""
+def _corrects(text: str, before: Named, name: Named) -> bool:
+    """Whether words between two names put the later in place of the earlier, and it is not said of something else."""
+    match = CORRECTED.search(text, before.end, name.start)
+    if match is None:
+        return False
+    text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]  # "wrong" is said of the earlier
     later, earlier = (standing(text, one.start, one.end, is_name=True) for one in (name, before))
-    return later > max(earlier, 0)
+    return later <= max(earlier, 0)
 
 
 def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Settled:
@@ -233,7 +237,7 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
         if len(between) <= 4 * _MOST_BETWEEN and _ELSE.search(between):
             meant.append(name)
             is_choice = True
-        elif CORRECTED.search(between) and not _is_lesser(text, name, before):
+        elif _corrects(text, before, name):
             superseded += meant
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):

@@ -28,6 +28,11 @@ def without_the_busy(claims: Claims, counts: list[Count], available: Count | Non
     """The counts where a part of a larger number is free: that part alone, or all of them with the rest kept back."""
     if available is None or _is_rest_kept(claims, counts, available):
         return counts
+    is_one_node = available.field == "nodes" and [one.field for one in counts] == ["gpus"]
+    if is_one_node and not claims.has("gpus_per_node"):  # "8 H100 today … four of those nodes"
+        claims.claim("gpus_per_node", counts[0].number, counts[0].words)
+        claims.reading(f"{counts[0].words!r} read as one of the nodes that {available.words!r} speaks of")
+        return [available]
     larger = [count for count in counts if count.field == available.field and count.number > available.number]
     for count in larger:
         claims.reading(f"{available.words!r} is planned for, not all of {count.words!r}")

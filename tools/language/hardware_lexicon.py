@@ -150,6 +150,13 @@ OUR_PART = re.compile(
     rf"(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:(?P<node>nodes?|servers?|machines?|box(?:es)?|hosts?)|gpus?|cards?)(?![a-z])",
     re.IGNORECASE,
 )
+# "four of those nodes", "use two of these machines": what there is to plan with, of what was spoken of before.
+OF_THOSE = Gated(
+    rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s(?:those|these)\s(?:\w{{2,12}}\s)?(?:(?P<node>{_NODE_NOUN}(?:e?s)?)|gpus?|cards?)(?![a-z])"
+    # What is said of them may be that they are not there.
+    r"(?!\s(?:that\s|which\s)?(?:are|is|were|was|have|has|had|must|will|stays?|belongs?|goes|go|should|need)(?![a-z])(?!\s(?:ours|free|available|usable|idle|spare)))",
+    needs="of",
+)
 AVAILABLE = Gated(
     rf"(?<![A-Za-z0-9.])(?<!\d\sto\s)(?<!\d-)(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"

@@ -263,6 +263,10 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
 def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
     part = lex.OUR_PART.search(page.text)
+    those = next(lex.OF_THOSE.finditer(page.text), None)
+    if those is not None:
+        field = "nodes" if those["node"] else "gpus"
+        return Count(field, read_number(those["n"].lower()) or 0.0, page.take(*those.span()), frozenset())
     if part is not None:
         field = "nodes" if part["node"] else "gpus"
         return Count(field, read_number(part["n"].lower()) or 0.0, page.take(*part.span("n")), frozenset())

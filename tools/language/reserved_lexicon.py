@@ -95,8 +95,10 @@ AWAY = cues(
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(
-    r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\smaintenance",
-    needs="busy|taken|occup|standby|use|drain|cordon|maint",
+    r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\s(?:maintenance|repair)|"
+    r"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:down|broken|dead|faulty|flaky|offline|defective|out\sof\s(?:order|service)|(?:being\s)?rma'?e?d|gone)",
+    "(?:坏|故障|宕机|掉线|报修|维修)(?!率)",
+    needs="busy|taken|occup|standby|use|drain|cordon|maint|repair|down|broken|dead|fault|flaky|offline|defect|out|rma|gone|坏|故障|宕|掉|修",
 )
 FREE = cues(
     r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",
