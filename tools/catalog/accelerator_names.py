@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .accelerators import Accelerator
 
-_RACK = re.compile(r"\bnvl\s?\d{2,3}\b")
+_RACK = re.compile(r"\bnvl\s?\d{2,3}\b(?!\s?gi?b)")
 _FORM = re.compile(r"(sxm|pcie|pci-e|nvl)\d?(?![a-z0-9])")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,4})\s?(?:gib|gb|g)(?![a-z0-9])")
 # Words that may stand around a name and say nothing of the variant.
@@ -102,9 +102,9 @@ def _shapes(names: Iterable[str]) -> Iterator[str]:
         letters, digits = re.escape(number[1]), len(number[2])
         lead = "".join(re.escape(word) + r"[ \t-]?" for word in words[:-1])
         if len(words) > 1:
-            yield rf"{lead}{letters or '[a-z]?'}\d{{{digits}}}[a-z]{{0,2}}\d?"
+            yield rf"{lead}{letters or '[a-z]?'}\d{{{digits}}}(?!x\d)[a-z]{{0,2}}\d?"
         elif digits >= 3 and len(number[1]) > 1:
-            yield rf"{letters}\d{{{digits}}}[a-z]{{0,2}}"
+            yield rf"{letters}\d{{{digits}}}(?!x\d)[a-z]{{0,2}}"
         elif digits >= 3:
             yield rf"(?-i:(?<!-){letters}[1-9]\d{{{digits - 1}}}[A-Z]?)"
 
@@ -129,6 +129,6 @@ def _mention_pattern(
         rf"(?:(?:standard[ _-])?(?:{machine or '(?!)'})(?:s\b)?(?![A-Za-z0-9]|\.\d)|"
         rf"(?:(?:{'|'.join(before)})[ \t-]{{1,2}}){{0,3}}"
         rf"(?:{alternatives})(?:[ \t-]?ti(?![A-Za-z0-9]))?"
-        rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![A-Za-z0-9]|\.\d)(?![ \t]*(?:tokens?|个?词)))",
+        rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![a-wyz0-9]|x(?!\d{{1,4}}(?![A-Za-z0-9]))|\.\d)(?![ \t]*(?:tokens?|个?词)))",
         re.IGNORECASE | re.ASCII,
     )

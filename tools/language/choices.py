@@ -24,6 +24,7 @@ _CHOICE = re.compile(
     rf"(?<![a-z])(?:the|our|that)\s(?P<that>{_PERCENTILE})\s(?:load\s|figure\s|value\s|number\s)?(?:is|it\sis|'s)\s(?:what|the\sone)\s"
     r"(?:(?:that|we|i|to|should|you)\s){0,2}(?:counts?|matters?|plan|size|want|care|decides?|go)(?![a-z])|"
     rf"(?<![a-z])(?:the|our)\s(?P<basis>{_PERCENTILE})\sas\s(?:the|an?|our)\s(?:basis|base|reference|yardstick|planning|figure)(?![a-z])|"
+    r"(?:hold|survive|withstand|cope|keep\sup|work)\s(?:up\s)?(?:at|in|under|during|with)\s(?:the\s|its\s|that\s)?(?P<held>peak)(?:\s(?:load|hour|rate|traffic))?(?![a-z])|"
     r"(?:按照?|以|用)\s?(?P<cn>p\s?\d{2}|峰值|高峰|平均值?|均值|平时|中位数|最大值?)(?:来|去)?(?:的)?(?:规划|估算|计算|设计|配置|配|算|定|为准)",
     re.IGNORECASE,
 )
@@ -33,7 +34,7 @@ _FIGURE = re.compile(r"\d{1,2}(?:\.\d)?")
 def chosen(page: Page) -> Choice | None:
     """The percentile, or the kind of figure, that words choose; `None` where they choose none, or several."""
     found: set[Choice] = {
-        _kind(match["what"] or match["that"] or match["basis"] or match["cn"])
+        _kind(match["what"] or match["that"] or match["basis"] or match["held"] or match["cn"])
         for match in _CHOICE.finditer(page.original)
         if not page.is_negated(*match.span())
     }

@@ -39,6 +39,7 @@ _FIGURES: dict[str, _Figure] = {
     "expert_imbalance": _Figure("load of the busiest experts over the mean", bounds.IMBALANCE),
     "ttft_ms_max": _Figure("TTFT in ms", bounds.LATENCY_MS),
     "tpot_ms_max": _Figure("TPOT in ms", bounds.LATENCY_MS),
+    "end_to_end_ms_max": _Figure("end-to-end time in ms", bounds.LATENCY_MS),
     "memory_utilization": _Figure("share of memory to use", bounds.USABLE_SHARE),
     "usd_per_gpu_hour": _Figure("price per GPU hour", bounds.USD),
     "intra_node_bw_gb_s": _Figure("intra-node bandwidth in GB/s", bounds.BANDWIDTH_GB_S),
@@ -46,7 +47,9 @@ _FIGURES: dict[str, _Figure] = {
     "degree": _Figure("parallel degree", bounds.DEGREE, whole=True),
 }
 # Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
-_ROUNDED = frozenset({"ttft_ms_max", "tpot_ms_max", "input_tokens", "output_tokens", "min_tokens_per_second"})
+_ROUNDED = frozenset(
+    {"ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max", "input_tokens", "output_tokens", "min_tokens_per_second"}
+)
 _ROUNDING = 0.05
 # How far apart two statements are of which one corrects the other.
 _MOST_BETWEEN = 60

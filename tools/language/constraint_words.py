@@ -22,10 +22,12 @@ from ..plan.constraints import (
     ReplicasConstraint,
 )
 from .claims import Claims
+from .degree_sets import read_degree_sets
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
+from .replica_words import read_kept_whole
 from .reserved_lexicon import cues
 from .reserved_words import is_beyond, read_reserved, settle_on_each_node
 from .said import StatedStrategy
@@ -100,7 +102,8 @@ _NEAR = 14
 
 def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
-    found: list[Constraint] = [*_read_primitives(page), *read_reserved(page, claims)]
+    whole = (*read_kept_whole(page), *read_degree_sets(page, claims))
+    found: list[Constraint] = [*whole, *_read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
         found.append(claims.values["accelerators"])
         claims.drop("accelerators")

@@ -88,7 +88,7 @@ _THOUSANDS = Gated(rf"{_START}(?P<n>{_SIZE}|\d{{1,4}}(?:\.\d{{1,2}})?)\sk{_END}"
 _SIZE_ALONE = Gated(rf"{_START}(?P<n>{_SIZE})\sb{_END}")
 _HUNDREDS = Gated(
     rf"{_START}(?P<n>(?:one|two|three|four|five|six|seven|eight|nine)\s(?:{_TENS}(?:[\s\-](?!zero|oh){_DIGIT})?|{_TEENS}))"
-    r"(?=\s(?:tokens?|users?|people|requests?|milli\s?seconds?|ms|out(?:put)?|in(?:put)?|concurrent|at\sonce|in\sflight)(?![a-z]))"
+    r"(?=\s?[.,;]?$|\s?[.;]\s|\s(?:tokens?|users?|people|requests?|milli\s?seconds?|ms|out(?:put)?|in(?:put)?|concurrent|at\sonce|in\sflight)(?![a-z]))"
 )
 _LENGTHS = Gated(
     rf"{_START}(?P<n>{ENGLISH_NUMBER})(?=\s(?:tokens?\s)?(?:in(?=\s(?:and\s)?(?:{ENGLISH_NUMBER}|\d)|\s?[,.]|$)|out(?![a-z\-])))"

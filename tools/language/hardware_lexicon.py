@@ -14,7 +14,7 @@ from .page import BOX, CARD, RACK
 
 _SYSTEMS = {name.lower(): size for name, size in system_sizes().items()}
 _SYSTEM = "|".join(map(re.escape, _SYSTEMS))
-_NODE_NOUN = r"(?:node|machine|server|box|host|instance|tray)"
+_NODE_NOUN = r"(?:node|machine|server|box|host|instance|tray|vm)"
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
 LEXICON: tuple[tuple[str, str], ...] = (
     ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
@@ -60,8 +60,8 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("o", r"w/"),
     (
         "o",
-        r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|which|at|full\sof|equipped|using)(?![a-z])"
-        r"|的|配备|配有|配|带有|带|有|装|上|放|分别|是",
+        r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|which|at|full\sof|equipped|fitted|populated|filled|featuring|sporting|using)(?![a-z])"
+        r"|的|配备|配有|配置?|带有|带|有|装|上|放|插|分别|是",
     ),
     ("a", r"an?(?![a-z])"),
     ("d", r"(?:the|our|my|your|their|this|that|these|those)(?![a-z])"),
@@ -173,6 +173,11 @@ AVAILABLE = Gated(
 )
 
 # "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
+# Before "use two of them": who plans is told to, and nobody else does.
+TOLD_TO = re.compile(
+    r"(?:^|[,;:.(!?\n-]|(?<![a-z])(?:we|i|you|us|can|may|could|should|must|will|would|to|only|just|please|let's|then|and|so|but|now|or))\s?$",
+    re.IGNORECASE,
+)
 OUR_NUMBERED = Gated(
     r"(?:(?<![a-z])(?:gpus?|cards?|devices?)\s?|卡\s?|(?<=[\s,;:。\n])(?=[^\s,;。]{3,10}卡))#?(?P<list>\d{1,3}(?:\s?-\s?|\s?(?:to|through|and|&|,)\s?|\s?[到至~和与,]\s?)\d{1,3})\s?"
     r"(?:(?:are|belong\sto|is)\s(?:only\s|still\s)?(?:ours|us|free|available|usable|for\sus)(?![a-z])|(?:号卡)?(?:归我们|给我们|是我们的|可用|能用|空闲))",
@@ -200,7 +205,7 @@ CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
 COUNTS = re.compile(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
-    r"(?P<one>a)C(?![S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
+    r"(?P<one>a)C(?![S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$|:[CBR])|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
     r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|gt:(?P<g14>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
 )
 

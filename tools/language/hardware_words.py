@@ -277,6 +277,8 @@ def _read_available(page: Page) -> Count | None:
     number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None or lex.PHASE.search(page.clause_text(*match.span())):
         return None
+    if match.group()[:4].lower() in ("use ", "take") and not lex.TOLD_TO.search(page.text, 0, match.start()):
+        return None  # "students use two of them"
     return Count("gpus", number, page.take(*match.span()), frozenset())
 
 

@@ -1,9 +1,11 @@
-"""Lengths by percentiles, where each figure has its own: "prompts p50 1k, p95 8k", "median output 200, p99 2k"."""
+"""Lengths by percentiles, where each figure has its own: "prompts p50 1k, p95 8k", "mean input 2k, p99 9k"."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +21,7 @@ PERCENTILE = re.compile(
     r"|(?P<cn>\d{1,2})\s?百?分位(?:数|值)?|(?P<median>(?<![a-z])median(?![a-z])|中位(?:数|值)?)",
     re.IGNORECASE,
 )
+_MEAN = re.compile(r"(?<![a-z])(?:mean|average[sd]?|averaging|avg|on\saverage)(?![a-z])|平均|均值", re.IGNORECASE)
 # What ends the words of a figure.
 _ENDS = re.compile(r"[,;。\n(、，；]|\.(?!\d)|(?<![a-z])and(?![a-z])", re.IGNORECASE)
 _MOST_BETWEEN = 30
@@ -30,8 +33,13 @@ def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequenc
     Where words choose one of them to plan with, every request has that length.
     """
     points = {_percent(page, statements, one): int(one.quantity.value) for one in statements}
-    if None in points or len(points) < 2 or len(points) < len({one.quantity for one in statements}):
+    if len(points) < 2 or len(points) < len({one.quantity for one in statements}):
         return False
+    mean = points.pop(None, None)
+    if mean is not None and not _is_mean(page, statements, mean):
+        return False
+    if mean is not None and len(points) == 1:
+        return _claim_fit(page, claims, side, statements, mean, points)
     choice = chosen(page)
     if (tokens := points.get(choice if isinstance(choice, float) else None)) is not None:
         words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
@@ -51,7 +59,56 @@ def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequenc
     claims.replace("lengths", lengths, words if known is None else f"{claims.words['lengths']}; {words}")
     said = ", ".join(f"p{percent:g} {tokens:,}" for percent, tokens in rising)
     claims.reading(f"{words!r} read as percentiles of the {side}: {said}, log-normal between and beyond them")
+    if mean is not None:
+        claims.reading(f"the mean {side} of {mean:,} tokens is not used beside them: percentiles have their own")
     return True
+
+
+def _claim_fit(
+    page: Page, claims: Claims, side: str, statements: Sequence[Statement], mean: int, points: dict[float | None, int]
+) -> bool:
+    """Claim a mean and one percentile as the log-normal lengths that have both; whether a percentile above 50 is.
+
+    mean = median * exp(sigma^2 / 2) and tokens = median * exp(z * sigma), of which the lesser sigma is taken. A
+    percentile above mean * exp(z^2 / 2) is of none: then the one of that mean with the longest tail is.
+    """
+    ((percent, tokens),) = points.items()
+    z = NormalDist().inv_cdf((percent or 0.0) / 100.0) if percent and 50.0 < percent < 100.0 else 0.0
+    root = z * z - 2.0 * math.log(tokens / mean)
+    if z <= 0.0 or tokens <= mean:
+        return False
+    sigma = z - math.sqrt(max(0.0, root))
+    median = round(mean * math.exp(-sigma * sigma / 2.0))
+    known: RequestLengths | None = claims.values.get("lengths")
+    stated: dict[str, Any] = {} if known is None else known.model_dump(exclude_none=True)
+    fit = {"log_normal": {"median_tokens": median, "sigma": round(sigma, 4)}}
+    lengths = RequestLengths.model_validate({**stated, side: fit})
+    words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
+    claims.replace("lengths", lengths, words if known is None else f"{claims.words['lengths']}; {words}")
+    claims.claim(f"{side}_tokens", mean, words)
+    reached = round(median * math.exp(z * sigma)) if root < 0.0 else tokens
+    most = f", the most that any with that mean has, not {tokens:,}" if root < 0.0 else ""
+    figures = f"a mean of {mean:,} tokens and a p{percent:g} of {reached:,}{most}"
+    claims.reading(f"{words!r} read as log-normal lengths of the {side} with {figures}")
+    return True
+
+
+def _is_mean(page: Page, statements: Sequence[Statement], mean: int) -> bool:
+    """Whether the figure of which no percentile is named is called the mean."""
+    of_mean = [one for one in statements if one.quantity.value == mean]
+    return all(_MEAN.search(_near(page, statements, one)) for one in of_mean)
+
+
+def _near(page: Page, statements: Sequence[Statement], one: Statement) -> str:
+    """The words about a figure, back to the figure before it and on to the one behind it."""
+    start, end = one.quantity.start, one.quantity.end
+    before = max((other.quantity.end for other in statements if other.quantity.end <= start), default=0)
+    after = min(
+        (other.quantity.start for other in statements if other.quantity.start >= end), default=len(page.original)
+    )
+    ahead = _ENDS.split(page.original[max(before, start - _MOST_BETWEEN) : start])[-1]
+    behind = _ENDS.split(page.original[end : min(after, end + _MOST_BETWEEN)])[0]
+    return f"{ahead} {behind}"
 
 
 def _percent(page: Page, statements: Sequence[Statement], one: Statement) -> float | None:

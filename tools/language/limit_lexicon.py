@@ -7,6 +7,10 @@ import re
 from .gated import Branches, Gated
 from .said import Statistic
 
+_ANSWER = (
+    r"(?:response|answer|reply|request|generation|completion|output|message|summary|suggestion|letter|call|text|document|"
+    r"doc|result|report)"
+)
 _OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
 _ROLES: tuple[tuple[str, str], ...] = (
     (
@@ -32,18 +36,24 @@ _ROLES: tuple[tuple[str, str], ...] = (
     (
         "end_to_end",
         r"(?<![a-z])(?:end[\s\-]to[\s\-]end(?:[\s\-](?:latency|time))?|e2el?(?:[\s\-]latency)?|total[\s\-](?:latency|time|response\stime)|"
-        r"(?:full|whole|complete|entire)\s(?:response|answer|reply|request)|response[\s\-]time)(?![a-z])|端到端(?:延迟|时延)?|总(?:延迟|时延|耗时)|整体(?:延迟|时延)|响应时间",
+        rf"(?:full|whole|complete|entire|finished)\s{_ANSWER}s?(?:[\s\-](?:time|latency))?|response[\s\-]time|(?:start|beginning)\sto\s(?:finish|end)|"
+        rf"(?:{_ANSWER}s?|it|they|text)\s(?:(?:should|must|to|has\sto|have\sto|needs?\sto|can|will|shall|is\sto|are\sto)\s)?(?:be\s|is\s|are\s)?(?:all\s|fully\s|completely\s|entirely\s)?"
+        r"(?:finish(?:es|ed)?|complet(?:es?|ed)|done)|"
+        r"(?:must|should|has\sto|have\sto|needs?\sto|to|shall)\sbe\s(?:all\s|fully\s|completely\s|entirely\s)?(?:finished|complete|completed|done)|"
+        r"(?:until|till|before)\s(?:(?:the|its?|all|a)\s)?(?:\w+\s)?(?:is|are)\s(?:all\s|fully\s)?(?:complete|completed|finished|done))(?![a-z])|"
+        r"端到端(?:延迟|时延|耗时|时间)?|总(?:延迟|时延|耗时|时长)|整体(?:延迟|时延)|响应时间|"
+        r"(?:生成|返回|回答|答复|输出|处理)完(?:成|毕)?(?!整)|(?:整|全|一整)[^,;。\n]{0,6}?(?:生成|返回|出|答|回|写|审|跑|输出|处理)(?:完成?|好)|(?:完整|整个|整条|全部)的?(?:回答|回复|答复|响应|结果|输出|请求)(?:的?(?:耗时|时间|延迟|时延))?",
     ),
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
 )  # fmt: skip
 _NEEDS = {
     "ttft": "ttft|first|1st|initial|prefill|prompt|start|begin|appear|kick|首|第一个|预填充",
     "tpot": "tok|tpot|itl|tbt|decod|generation|every|each|rest|others|ones|词元|字|解码",
-    "end_to_end": "end|e2e|total|full|whole|complete|entire|response|端到端|总|整体|响应",
+    "end_to_end": "end|e2e|total|full|whole|complet|entire|response|finish|done|端到端|完|总|整|全|响应",
     "latency": "latenc|delay|延迟|时延",
 }
 ROLE = Branches({name: Gated(pattern, needs=_NEEDS[name]) for name, pattern in _ROLES})
-FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max"}
+FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max", "end_to_end": "end_to_end_ms_max"}
 
 STATISTIC_WORDS = re.compile(
     r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"
@@ -68,7 +78,7 @@ ONE_GPU = re.compile(
 )
 ONE_USER = Gated(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
-    r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
+    r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:nobody|no\sone|anybody|anyone|each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
     r"(?<![a-z])apiece(?![a-z])|per[\s\-]user|user[\s\-](?:perceived|visible|facing|experienced|side)|perceived|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
     r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?|flow(?:s|ing)?|arriv(?:e|es|ing)|typ(?:e|es|ing)|com(?:e|es|ing)(?:\sin|\sout)?)\sat|users?\sread|(?:after(?:wards|\sthat)|thereafter|then|followed\sby)(?=[\s,])|interactivity|"
     r"后面|之后|后续|随后|然后|单一?个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",

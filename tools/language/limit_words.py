@@ -1,7 +1,7 @@
-"""Limits on latency and speed: TTFT, TPOT and tokens per second, with the statistic that each is meant for.
+"""Limits on latency and speed: TTFT, TPOT, end to end and tokens per second, with the statistic of each.
 
 A speed that is said of one user ("30 tokens/s per user") is a TPOT; a speed of the whole deployment is a throughput.
-An end-to-end latency is no limit of a plan: it is reported as unread, never split by guess.
+A latency of which nothing says what it is ("latency 2 s") is reported as unread.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
             limits.append(_limit(page, claims, name, quantity, start, end))
         else:
             words = page.original[start:end].strip()
-            claims.leave_unread(f"{words!r}: only TTFT (first token) and TPOT (per token) are limits of a plan")
+            claims.leave_unread(
+                f"{words!r}: say of what: the first token (TTFT), each token (TPOT) or the whole answer"
+            )
             page.take(quantity.start, quantity.end)
         last = pairing
     return limits
@@ -197,6 +199,7 @@ def _claim_with_statistics(
     page: Page, claims: Claims, limits: list[_Limit], statistics: list[tuple[Statistic, int, int]]
 ) -> None:
     chosen: dict[int, Statistic] = {}
+    near: dict[int, float] = {}
     for statistic, start, end in statistics:
         shared = lex.FOR_ALL.search(page.original[max(0, start - 25) : start]) or lex.PLURAL_AFTER.match(
             page.original[end:]
@@ -207,9 +210,9 @@ def _claim_with_statistics(
             continue
         costs = [(_gap(page, limit, start, end), i) for i, limit in enumerate(limits)]
         cost, nearest = min(costs, default=(6.0, -1))
-        if cost < 6.0:
-            chosen[nearest] = statistic
-    for field in ("ttft_ms_max", "tpot_ms_max"):
+        if cost < min(6.0, near.get(nearest, 6.0)):
+            chosen[nearest], near[nearest] = statistic, cost
+    for field in lex.FIELDS.values():
         stated: list[_Stated] = [(chosen.get(i), limit) for i, limit in enumerate(limits) if limit.field == field]
         if len({statistic for statistic, _ in stated}) > 1:
             stated = _strictest(page, claims, stated)

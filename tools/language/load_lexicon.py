@@ -92,12 +92,12 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|exit)(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
-        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
+        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
     ),
     "throughput": (
@@ -158,12 +158,12 @@ HEADROOM = re.compile(
     re.IGNORECASE,
 )
 PEAK = re.compile(
-    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|p\s?9[059])(?![a-z])"
-    r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限|至多",
+    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|rush|surges?|p\s?9[059])(?![a-z])"
+    r"|峰值|高峰|大促|冲到|最大|最高|最多|最长|顶峰|上限|至多",
     re.IGNORECASE,
 )
 USUAL = re.compile(
-    r"(?<![a-z])(?:off[\s\-]peak|typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|(?<!i\s)mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
+    r"(?<![a-z])(?:off[\s\-]peak|typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|(?<!i\s)mean|normal(?:ly)?|median|steady(?:\sstate)?|quiet)(?![a-z])|稳态|常态|平峰|通常|一般|平均|典型|日常|平时|均值|多数",
     re.IGNORECASE,
 )
 LOWEST = re.compile(
@@ -283,7 +283,7 @@ EXPERT_IMBALANCE = Gated(
     needs="moe|expert|专家",
 )
 ONE_AT_A_TIME = re.compile(
-    r"(?<![a-z])(?:single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
+    r"(?<![a-z])(?:(?:never|no|not)\smore\sthan\s(?:one|1|a\ssingle)\s(?:(?:open|active|single|concurrent)\s)?(?:request|call|query|prompt|chat|user|session)(?!s)|strictly\ssequential(?:ly)?|single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
     re.IGNORECASE,
 )
 CALENDAR = re.compile(

@@ -105,4 +105,7 @@ def is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
     start, end = statement.quantity.start, statement.quantity.end
     before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
     after = _FIGURE_OR_COMMA.split(page.original[end : end + 24])[0]
-    return marks.search(f"{before} {statement.quantity.words} {after}") is not None
+    is_next = page.original[end + len(after) : end + len(after) + 1].isdigit()
+    found = marks.finditer(f"{before} {statement.quantity.words} {after}")
+    # "6k with a tail up to 60k": what stands right before the next figure is said of that.
+    return any(not is_next or one.end() < len(one.string) - 2 for one in found)

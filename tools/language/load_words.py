@@ -354,6 +354,11 @@ def _claim_context(claims: Claims, statement: Statement) -> None:
     """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
     words = statement.words
     if claims.has("input_tokens") or claims.has("input_tokens_range") or lex.MOST_OF_ENGINE.search(words):
+        longest = sum(claims.values.get(name, 0) for name in ("input_tokens", "output_tokens"))
+        if 0 < statement.quantity.value < longest and lex.MOST_OF_ENGINE.search(words):
+            raise claims.refusal(
+                f"{words!r} is shorter than a request of {longest:,} tokens in and out; change one of the two"
+            )
         claims.reading(f"{words!r} read as the longest sequence that must be possible, not as the length of the input")
         return
     _claim_length(claims, "input", statement.quantity, words)

@@ -57,7 +57,7 @@ _BEHIND = 2.0  # what it costs to pair a word that stands right behind one value
 _LEFT_OUT = 6.0  # what it costs to leave a value without a role: pairs that cost more are not made
 _FILLER = re.compile(
     r"\b(?:of|is|are|be|being|at|most|least|under|below|less|than|within|up|to|no|not|more|over|above|exceeds?|exceeding|"
-    r"about|around|approx(?:imately)?|roughly|circa|some|say|the|an?|with|for|each|per|every|must|should|shall|will|would|"
+    r"about|around|approx(?:imately)?|roughly|circa|maybe|perhaps|probably|some|say|the|an?|with|for|each|per|every|must|should|shall|will|would|"
     r"can|may|stays?|staying|keep|kept|keeping|target|targets|limit|limits|limited|max|maximum|min|minimum|lengths?|sizes?|"
     r"long|short|average|avg|mean|median|typical|typically|usually|tokens?|toks?|latency|time|budget|we|have|has|having|"
     r"need|needs|want|wants|expect|expected|i|it|that|s|on|in|all|by|or|sla|slo|set|equal|equals|only|just|number|count|"
@@ -67,6 +67,7 @@ _FILLER = re.compile(
     r"时延|时间|不得|大于|不低于|达到|词元|[为是约在要须需应的每个到达数量度内设置希望求请均用]|[\s=:<>≤≥~\-'\"`*_|\[\]{}\ue003]",
     re.IGNORECASE,
 )
+_SENTENCE_BREAK = re.compile(r"[.!?。;]\s")
 _HARD_BREAK = re.compile(r"[;.!?。\n]")
 _SOFT_BREAK = re.compile(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
@@ -139,7 +140,11 @@ def gap_cost(gap: str) -> float:
     """How far apart two words are: about 1 for each word between them that carries meaning, more for a clause end."""
     if len(gap) > 120:
         return _LEFT_OUT
-    cost = 2.5 * len(_HARD_BREAK.findall(gap)) + 1.2 * len(_SOFT_BREAK.findall(gap))
+    cost = (
+        2.5 * len(_HARD_BREAK.findall(gap))
+        + 1.5 * len(_SENTENCE_BREAK.findall(gap))
+        + 1.2 * len(_SOFT_BREAK.findall(gap))
+    )
     gap = re.sub(r"[\ue000-\ue002\ue004]+", " zz ", gap)  # something that was read already counts as one word
     rest = _FILLER.sub(" ", _SOFT_BREAK.sub(" ", _HARD_BREAK.sub(" ", gap)))
     meaningful = len(re.findall(r"[A-Za-z0-9]+", rest))

@@ -38,11 +38,11 @@ class NodeSizes:
 _GB = r"(?:gi?b?|gigs?|gigabytes?)(?![a-z]|\s(?:nics?|ethernet|infiniband|ib|roce|net|link|uplink|switch|fabric))"
 _MEMORY_AFTER = re.compile(
     rf"\s?[(\[]\s?(?:the\s)?(?:(?P<times>\d{{1,2}})\s?x\s?)?(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?"
-    r"(?:hbm\w{0,2}|vram|memory|version|variant|model|ones?|each|版本?|显存)?\s?[)\]]|"
+    r"(?:hbm\w{0,2}|vram|memory|version|variant|model|ones?|each|版本?|显存)?\s?(?:[)\]]|(?=[,;、]))|"
     rf"(?:s(?![a-z]))?(?:\s(?:cards?|gpus?)(?![a-z]))?,?\s(?:with|at|of|having)\s(?P<size2>\d{{2,3}})[\s\-]?{_GB}"
     r"(?:\s(?:of\s)?(?:hbm\w{0,2}|vram|memory|ram))?(?:\s(?:each|apiece|per\s(?:card|gpu)))?|"
     rf"(?:s(?![a-z]))?,\s(?:the\s)?(?P<size3>\d{{2,3}})[\s\-]?{_GB}\s(?:(?P<bus>pcie|sxm)\s(?=version|variant|model|ones?|cards?))?(?:each|apiece|version|variant|model|ones?|cards?|vram|hbm\w{{0,2}}|of\s(?:memory|vram|hbm))|"
-    r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])",
+    r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])(?:[\s\-](?P<bus4>pcie|sxm)(?![a-z]))?",
     re.IGNORECASE,
 )
 _MEMORY_BEFORE = re.compile(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$", re.IGNORECASE)
@@ -84,7 +84,7 @@ _PLACE_BEFORE = re.compile(
     r"(?:[A-Z]?\d{1,3}\s?(?:to|through|and|-|到|至|,)\s?)?$",
     re.IGNORECASE,
 )
-_RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
+_RACK = re.compile(r"nvl\s?(\d{2,3})(?!\d|\s?gi?b)", re.IGNORECASE)
 _RACK_AFTER = re.compile(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
 _TRAY_AFTER = re.compile(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
@@ -272,7 +272,7 @@ def _with_memory(
     if found is None:
         return mention.start, mention.end, accelerator
     size = next(value for key, value in found.groupdict().items() if value and key.startswith("size"))
-    bus = f" {found['bus']}" if after and after["bus"] else ""
+    bus = f" {after['bus'] or after['bus4']}" if after and (after["bus"] or after["bus4"]) else ""
     start = mention.start - (len(before.group()) if before else 0)
     end = after.end() if after else mention.end
     if after and after["times"] and not mention.gpus_per_node:

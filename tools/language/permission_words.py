@@ -87,7 +87,9 @@ _DISAGGREGATED = Gated(
 )
 # "Separate prefill/decode pools: no".
 _DENIED_BEHIND = re.compile(
-    r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])", re.IGNORECASE
+    r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
+    r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期)?都?(?:先)?(?:不|别|免)(?!错)",
+    re.IGNORECASE,
 )
 _ONE_AND_ANOTHER = re.compile(
     r"(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s(?:one|a)\s(?:node|server|machine|box)(?:,|\sand|\swith|;)\s(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s"

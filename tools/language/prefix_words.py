@@ -55,17 +55,24 @@ _PARTS = _any_of(
     rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:are|is|being|form|make\sup)\s(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
+    # "begins with the same 2,500 token policy text", "5,500 tokens, identical for every NPC".
+    rf"(?<![a-z])(?:begin|start|open|lead)s?\s(?:off\s)?with\s(?:exactly\s)?(?:the|an?)\s(?:very\s)?{_ALIKE}\s{_ABOUT}{_number('tokens')}{_TOKENS}(?:\s(?:of\s)?[a-z+/&\s-]{{2,40}}?(?=\s?(?:[,.;)\n]|$|then|and|plus)))?",
+    rf"{_number('tokens')}[\s-]?tokens?(?:\s(?!of\s)[a-z\s-]{{2,30}}?)?,?\s(?:(?:that|which)\s)?(?:(?:is|are|stays?|remains?)\s)?(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?(?:the\ssame|identical|shared|common|fixed|unchanged)\s"
+    r"(?:for|across|in|by|between|to|on)\s(?:all|every|each)(?:body|one|thing)?(?:\s(?:of\sthem|the\s)?[a-z]{2,14})?(?![a-z])",
+    rf"(?:开头|前面?|头)\s?(?:的|有|约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?的?[^\d,;。\n]{{0,10}}?(?:每[份次个条]|所有|大家|全部)[^\d,;。\n]{{0,6}}?(?:都|是|均)?(?:一样|相同|不变|固定)的?",
     rf"其中(?:有|前|约|大约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?(?:是|为|属于)?(?:所有人|大家|每次)?都?"
     r"(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)?",
     r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
     rf"{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
 )
 _PROMPT = re.compile(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元", re.IGNORECASE)
+# A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
+REPEATED = "repeated_tokens"
 _LEAST_SHARED = 32  # "4 cards, 2 of those are shared"
 # Behind a system prompt: what each user adds to it, which makes the input with it.
 _USERS = (
     r"(?:users?(?:'s)?[\s-](?:parts?|messages?|inputs?|texts?|prompts?|questions?|turns?|content)|variable\s(?:part|text|content)|"
-    r"(?:the\s)?(?:actual\s)?(?:question|query)|用户(?:的)?(?:部分|输入|问题|消息|提问|内容)|(?:变化|可变)的?部分)"
+    r"(?:the\s)?(?:actual\s)?(?:question|query)|用户(?:的)?(?:部分|输入|问题|消息|提问|内容|历史)|(?:历史|检索)(?:对话|消息|片段|内容)?|(?:变化|可变)的?部分)"
 )
 _ADDED = _any_of(
     rf"(?:\s?(?:\+|plus(?![a-z])|加上?|,|;|and(?![a-z])|和)){{1,2}}\s?(?:then\s)?(?:an?\s|the\s)?{_USERS}\s?"
@@ -73,9 +80,17 @@ _ADDED = _any_of(
     r"(?:\son\saverage)?",
     rf"\s?(?:\+|plus(?![a-z])|加上?|and(?![a-z]))\s?(?:then\s)?{_ABOUT}(?:(?:an?\s)?average\sof\s)?{_number('tokens')}{_TOKENS}\s?"
     rf"(?:of\s|from\s|for\s|的)?(?:the\s|each\s)?{_USERS}",
+    rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )
 
 
+# "24,000 tokens, 22,000 of which are byte-for-byte the same as that agent's previous call": found in the cache.
+_REPEATED = re.compile(
+    rf"(?:of\s(?:which|those|these|them|that)\s)?{_number('tokens')}{_TOKENS}\s(?:of\s(?:which|those|these|them|that)\s)?(?:are|is)\s(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?"
+    r"(?:(?:the\ssame|identical|unchanged|repeated|copied|carried\sover|reused|known)\s?(?:as|to|from|since|in)?\s)(?:in\s|from\s)?(?:that\s|the\s|its\s|their\s|his\s|a\s|an\s)?(?:[a-z]{2,14}'?s?'?\s){0,2}?"
+    r"(?:previous|last|prior|preceding|earlier)\s(?:call|request|turn|prompt|message|round|step)s?(?![a-z])",
+    re.IGNORECASE,
+)
 _SYSTEMS = _any_of(
     rf"{_number('count')}\s(?:different\s|distinct\s)?system[\s-]prompts\s(?:of|with)\s{_number('tokens')}{_TOKENS}"
     r"(?:\seach)?",
@@ -107,6 +122,8 @@ def read_prefixes(page: Page, claims: Claims) -> None:
     """Read what prompts share and how long users think, in English and Chinese."""
     fields: dict[str, Any] = {}
     words: list[str] = []
+    for match, said in _matches(page, (_REPEATED,), _is_length):
+        claims.claim(REPEATED, read_whole(match["tokens"]), said)
     for match, said in (*_matches(page, _PARTS, _is_of_prompt), *_matches(page, _SYSTEMS, _is_length)):
         tokens, count = read_whole(match["tokens"]), read_whole(match.groupdict().get("count"))
         if tokens:
@@ -129,6 +146,20 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             minutes = match["unit"].lower().startswith(("m", "分"))
             arrivals = _checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [said])
             claims.claim("arrivals", arrivals, said)
+
+
+def settle_repeated(claims: Claims) -> None:
+    """Make the share of a prompt that repeats the request before it the share that the cache holds."""
+    tokens, words = claims.values.get(REPEATED), claims.words.get(REPEATED, "")
+    claims.drop(REPEATED)
+    if tokens is None:
+        return
+    prompt = claims.values.get("input_tokens", 0)
+    if not 0 < tokens < prompt:
+        claims.leave_unread(f"{words!r}: which share of a prompt they are takes its length, which was not said")
+        return
+    claims.claim("prefix_cache_hit_rate", tokens / prompt, words)
+    claims.reading(f"{words!r} read as {tokens / prompt:.1%} of each prompt found in the cache")
 
 
 def _is_length(_: Page, match: re.Match[str]) -> bool:

@@ -112,11 +112,24 @@ _IN_SOME_TIME = re.compile(
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
+# "per 24 h"; "about thousand tokens".
+_A_DAY = re.compile(r"(?<![a-z])(?:per|every|each|in|a)\s24\s?(?:h|hours?|hrs?)(?![a-z])", re.IGNORECASE)
+_BARE_SCALE = re.compile(
+    r"(?<![a-z])(about|around|roughly|maybe|some|almost|nearly)\s(?=(?:thousand|hundred)\s)", re.IGNORECASE
+)
 # "three quarters of a second", "a second and a half", "two and a half seconds".
-_PARTS_OF = {"half": 0.5, "third": 1 / 3, "quarter": 0.25}
+_PARTS_OF = {
+    "half": 0.5,
+    "third": 1 / 3,
+    "quarter": 0.25,
+    "fifth": 0.2,
+    "tenth": 0.1,
+    "twentieth": 0.05,
+    "hundredth": 0.01,
+}
 _PART_OF_TIME = re.compile(
     r"(?<![a-z])(?:(?P<n>\d{1,2}|an?|one|two|three|four|five|six)\s(?P<unit>second\s|minute\s)?and\sa\s(?P<part>half|quarter|third)"
-    r"|(?:(?P<m>a|one|two|three)[\s\-])?(?P<part2>half|quarter|third)s?\s(?:of\s)?(?:an?|one))"
+    r"|(?:(?P<m>a|one|two|three)[\s\-])?(?P<part2>half|quarter|third|fifth|tenth|twentieth|hundredth)s?\s(?:of\s)?(?:an?|one))"
     r"(?(unit)(?![a-z])|\s(?P<unit2>sec(?:ond)?|minute)s?(?![a-z]))",
     re.IGNORECASE,
 )
@@ -188,6 +201,7 @@ def normalise(text: str) -> str:
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
     text = _STRUCK_OUT.sub(" ", text)
+    text = _BARE_SCALE.sub(r"\1 a ", _A_DAY.sub("per day", text))
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
     text = _IN_SOME_TIME.sub(_in_one_unit, text)

@@ -112,7 +112,7 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
         found = [_within_hours(page, claims, found[0])]
     for other in [other for one in rates for other in _beside(page, rates, one)]:
         found.append(Statement("rate", other, _taken(page, other)))
-    peaks = [match for match in page.search(TIMES) if PEAK.search(match.group()) or "峰" in match.group()]
+    peaks = [one for one in page.search(TIMES) if one["that"] or PEAK.search(one.group()) or "峰" in one.group()]
     factors = {factor_of(match) for match in peaks}
     if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
@@ -135,6 +135,11 @@ def settle_rates(claims: Claims) -> None:
 
 
 def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], words: str) -> None:
+    tokens_in, tokens_out = amounts
+    if tokens_in and tokens_out and claims.has("input_tokens") and not claims.has("output_tokens"):
+        length = max(1, round(claims.values["input_tokens"] * tokens_out / tokens_in))
+        claims.claim("output_tokens", length, words)
+        claims.reading(f"{words!r} read as an output of {length:,} tokens for each request")
     rates = {
         side: tokens / claims.values[f"{side}_tokens"]
         for side, tokens in zip(("input", "output"), amounts, strict=True)

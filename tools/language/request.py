@@ -39,7 +39,7 @@ from .objective_words import read_objective
 from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
-from .prefix_words import read_prefixes
+from .prefix_words import read_prefixes, settle_repeated
 from .quantities import normalise
 from .quoted import quoted_apart
 from .rate_words import read_token_amounts, settle_rates
@@ -64,6 +64,12 @@ _INSTANCE = Gated(
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
 _FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|back|少", re.IGNORECASE)
+# Who said a line of a chat, and when: "dana  10:02  ok, 8 H100s in that box", "[10:02] dana: ok", "[voice memo, 1:12]".
+_STAMP = re.compile(
+    r"(?:^|\n)\s{0,4}(?:[^\W\d][\w.\-]{1,20}\s{1,4}\(?(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?\)?(?=\s)\s?:?|"
+    r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
+    re.IGNORECASE,
+)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
 
 
@@ -133,7 +139,7 @@ def read_page(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
     """
-    for match in (*page.search(_LIST_NUMBER), *page.search(TICKET)):
+    for match in (*page.search(_LIST_NUMBER), *page.search(TICKET), *page.search(_STAMP)):
         page.take(*match.span())
     set_aside_orders(page, claims)
     set_aside_former(page, claims)
@@ -168,6 +174,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_load(page, claims)
     settle_rates(claims)
     settle_most_load(claims)
+    settle_repeated(claims)
     _resolve_shares(claims)
     if not claims.has("accelerator"):
         _refuse_unknown_part(page, claims)

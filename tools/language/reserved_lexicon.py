@@ -22,7 +22,7 @@ COUNTED = Gated(
     rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
 )
 _GONE = (
-    r"(?:lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
+    r"(?:pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
     r"given|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])"
 )
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -38,6 +38,21 @@ PART_OF_IT = Gated(
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
     needs="of|其中|hold|keep|set|put|leav|left|held|kept|must|sh|ha|need|stay|remain|are|is|were|will|belong|go",
+)
+# "students use two of them", "the client keeps 4 GPUs for embeddings", "其中2张要跑语音合成": what somebody else takes.
+# Whoever plans, and what is planned, is nobody else.
+_OTHERS = (
+    r"(?<![a-z])(?!(?:we|i|you|us|it|they|that|this|which|who|what|each|every|one|to|can|may|must|should|will|would|could|please|let|model|llm|"
+    r"engine|replicas?|instances?|services?|deployments?|plan|copy|copies|stages?|groups?|prefill|decode|tp|pp|dp|ep|and|or|then|only|just)(?![a-z]))"
+    r"[a-z][a-z'\-]{1,20}"
+)
+OTHERS_TAKE = Gated(
+    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have)\s"
+    rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
+    rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
+    rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
+    rf"(?=(?:剩|其余|余下|别的))",
+    needs="use|take|keep|occup|hog|eat|hold|has|have|跑|做|给|用",
 )
 # The last of these before it says what is counted.
 HARDWARE = re.compile(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -74,11 +89,14 @@ NUMBERED = re.compile(
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
 RANGE = re.compile(rf"\d{_TO}\d", re.IGNORECASE)
 RANGE_OR_ONE = re.compile(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?", re.IGNORECASE)
-DOWN = cues(r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)|exclude", "坏|掉卡|故障|维修|没修|宕机")
+DOWN = cues(
+    r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)|exclude",
+    "坏|掉[卡线]|离线|故障|维修|没修|宕机|不能算|不可用",
+)
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
-    r"off[\s\-]?limits|hands\soff|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
-    r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
+    r"off[\s\-]?limits|hands\soff|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
+    r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
     r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"
     r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
@@ -91,7 +109,7 @@ AWAY = cues(
     r"(?:is|are)\s(?:another|an?\sother|the\s\w+|some(?:one|body)\selse)(?:\s(?:team|group|department|project|unit|lab))?'s",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
     r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{0,8}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
-    needs="lent|loan|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
+    needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(

@@ -42,6 +42,9 @@ _REPLICAS = Gated(
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{lex.NUMBER})",
     needs="replica|cop|instances|副本|实例",
 )
+_MORE = lex.cues(
+    r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
+)
 _OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE)
 _KEPT_OF_EACH = "{!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
 # Memory that is there to plan with; what has to be left free is read before.
@@ -80,7 +83,26 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     yield from _usable_memory(page, claims)
     _note_on_each_node(page, claims)
     yield from _replicas(page)
-    yield from _reserved(page, claims)
+    yield from _together([*_taken_by_others(page), *_reserved(page, claims)])
+
+
+def _together(found: list[Constraint]) -> list[Constraint]:
+    """What is kept back, with what is kept back beside it ("one more node", "还有1台") or for another reason added."""
+    kept: list[Constraint] = []
+    for one in found:
+        other = next((two for two in kept if isinstance(two, ReservedConstraint) and two.kind == one.kind), None)
+        if not isinstance(one, ReservedConstraint) or other is None or not _is_further(other.words, one.words):
+            kept.append(one)
+            continue
+        words = f"{other.words}; {one.words}"[:500]
+        kept[kept.index(other)] = other.model_copy(update={"value": other.value + one.value, "words": words})
+    return kept
+
+
+def _is_further(first: str, second: str) -> bool:
+    """Whether the second of two statements keeps back more than the first does."""
+    is_broken = [lex.DOWN.search(words) is not None for words in (first, second)]
+    return first != second and (_MORE.search(second) is not None or is_broken[0] != is_broken[1])
 
 
 def _parts(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -197,6 +219,22 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         elif TAKEN not in sentence and lex.AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
+
+
+def _taken_by_others(page: Page) -> Iterator[Constraint]:
+    """What somebody else uses of hardware that was counted before, or that is counted there."""
+    for match in page.search(lex.OTHERS_TAKE):
+        group = next(name for name in ("n", "k", "r") if match[name])
+        count, unit = read_whole(match[group]), match["unit"] or match["unit2"]
+        before = [*lex.HARDWARE.finditer(page.text, 0, match.start(group))]
+        if not count or not before or OTHER in match.group():
+            continue
+        is_gpu = unit in ("张", "块") or (match["n"] and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE))
+        of_node = before[-1]["node"] and not (count > 1 and lex.ONE_NODE.fullmatch(before[-1].group()))
+        is_node = match["node"] or unit == "台" or (of_node and not is_gpu)
+        words = page.clause_text(*match.span())[:500]
+        page.take(*match.span())
+        yield ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)
 
 
 def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:

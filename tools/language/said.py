@@ -119,6 +119,8 @@ class Said(FrozenModel):
     ttft_statistic: Statistic | None = None
     tpot_ms_max: float | None = None
     tpot_statistic: Statistic | None = None
+    end_to_end_ms_max: float | None = None
+    end_to_end_statistic: Statistic | None = None
     objective: Objective | None = None
     weights: DType | None = None
     kv_cache: DType | None = None

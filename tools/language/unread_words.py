@@ -10,7 +10,7 @@ import re
 from .claims import Claims
 from .constraint_words import LEFT_TO_US
 from .objective_words import wants
-from .page import OTHER, TAKEN, Page
+from .page import MODEL, OTHER, TAKEN, Page
 from .quantities import find_quantities
 from .standing import STAYS
 
@@ -23,6 +23,16 @@ _OF_NO_MATTER = re.compile(
     re.IGNORECASE,
 )
 _MODELS = re.compile(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
+# "since 09:40", "by 6:00": times of a day ask for nothing; a window in which an amount comes was read before.
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?![\d:])\s?(?:[ap]\.?m\.?(?![a-z])|uhr|h(?![a-z]))?",
+    re.IGNORECASE,
+)
+# "DeepSeek V3 0324", "R1-0528": the month of a release, whose shape the name before it has.
+_RELEASE = re.compile(
+    rf"(?<={MODEL})[\s\-]?(?:0[1-9]|1[0-2]|2[3-6])\d\d(?![\d.,]|\s?[a-z%\u4e00-\u9fff]*(?:tok|in|out|词))",
+    re.IGNORECASE,
+)
 _ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 # What demands something, of whatever.
 _DEMAND = re.compile(
@@ -77,6 +87,8 @@ def _list_unread_subjects(page: Page, claims: Claims) -> None:
 
 def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
+    for match in (*page.search(_CLOCK), *page.search(_RELEASE)):
+        page.take(*match.span())
     references = [match.span() for match in _REFERENCE.finditer(page.original)]
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         is_figure = any(character.isdigit() for character in quantity.words)
