@@ -22,7 +22,7 @@ from .quantities import Quantity, find_quantities, normalise, read_number
 _DAY = Gated(
     r"(?<![a-z])(?:office|business|working|work)[\s\-]hours(?![a-z])|(?<![a-z])over\s(?:a|the)\sday(?![a-z])|"
     r"(?<![a-z])hour[\s\-]by[\s\-]hour(?![a-z])|(?<![a-z])(?:diurnal|autoscal(?:e|es|ed|ing|er))(?![a-z])|"
-    r"(?<![a-z])(?:daily|day)[\s\-](?:curve|cycle|pattern|profile)(?![a-z])|办公时间|工作时间|一天之内|全天",
+    r"(?<![a-z])(?:daily|day)[\s\-](?:curve|cycle|pattern|profile)(?![a-z])|办公时间|工作时间|一天之内|全天(?!的?平?均)",
     needs="hour|day|daily|diurnal|autoscal|时间|一天|全天",
 )
 _MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
@@ -32,7 +32,7 @@ TIMES = Gated(
     rf"(?P<after>{_FACTOR})\s?(?:x|×|times|fold)(?:\s?{_MEAN})?(?![a-z])|"
     rf"(?<![\d.\w])(?P<before>{_FACTOR})\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
     rf"(?<![\d.\w])(?P<that>{_FACTOR})\s?(?:x|×|times)\s(?:that|this|it|as\s(?:many|much))(?=\s(?:when|at|in|during|on|after|for)(?![a-z])|\s?(?:[,.;)\n]|$))|"
-    r"(?:峰值|高峰)(?:是|为|达到?)?(?:平均值?|均值|平时)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?|[两三四五六七八九十])\s?倍",
+    r"(?:峰值|高峰)(?:大?约|大概|差不多|是|为|达到?|有){0,3}(?:全天)?(?:的)?(?:平均值?|均值|平时)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?|[两三四五六七八九十])\s?倍",
     needs="peak|x|×|times|峰",
 )
 """How many times the mean a peak is."""
@@ -203,9 +203,17 @@ def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates
     kinds: dict[str, list[Quantity]] = {"peak": [], "mean": [], "plain": []}
     for rate in [*found, *bare]:
         kind = _mark_of(page, rate)
-        if rate in found or kind != "plain":
+        if rate in found or (kind != "plain" and not _is_of_else(page, rate)):
             kinds[kind].append(rate)
     return _Rates(*(tuple(kinds[name]) for name in ("peak", "mean", "plain")))
+
+
+def _is_of_else(page: Page, number: Quantity) -> bool:
+    """Whether words beside a bare number say that it is a length."""
+    before = _BREAK.split(page.original[max(0, number.start - _BEFORE) : number.start])[-1]
+    after = _BREAK.split(page.original[number.end : number.end + _AFTER])[0]
+    roles = (one.lastgroup for words in (before, after) for one in lex.ROLE.of(words).finditer(words))
+    return any(role in lex.LENGTHS for role in roles)
 
 
 def _mark_of(page: Page, rate: Quantity) -> str:

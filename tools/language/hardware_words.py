@@ -14,7 +14,7 @@ from ..catalog.hardware import singular
 from . import hardware_lexicon as lex
 from .claims import Claims
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy
-from .names import NodeSizes
+from .names import COUNT_TAKEN_BACK, NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
@@ -135,6 +135,11 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1]
     counts = agreed(claims, without_the_busy(claims, counts, available))
+    former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
+    claims.drop(COUNT_TAKEN_BACK)
+    if former is not None and not counts and not claims.has("gpus_open"):
+        counts.append(Count("gpus", former, words, frozenset()))
+        claims.reading(f"the {former} of {words!r} are counted still, of the card that was named after it")
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
 

@@ -95,7 +95,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
-        rf"{_AFTER_NUMBER}(?:back(?!-)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|exit)(?![a-z])",
+        rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|exit)(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
@@ -158,7 +158,7 @@ HEADROOM = re.compile(
     re.IGNORECASE,
 )
 PEAK = re.compile(
-    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|rush|surges?|p\s?9[059])(?![a-z])"
+    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|(?:hardly|rarely|seldom|barely|never|not)\s(?:ever\s)?(?:go(?:es)?\s|get\s|run\s|grow\s)?(?:over|above|beyond|past|exceed(?:s|ing)?|longer\sthan|more\sthan)|rush|surges?|p\s?9[059])(?![a-z])"
     r"|峰值|高峰|大促|冲到|最大|最高|最多|最长|顶峰|上限|至多",
     re.IGNORECASE,
 )

@@ -35,6 +35,11 @@ class NodeSizes:
     rack: int | None = None
 
 
+# A claim that is no field: the count of a name that was taken back, until all counts are read.
+COUNT_TAKEN_BACK = "count_taken_back"
+_SLIP = re.compile(
+    r"(?<![a-z])(?:sorry|my\sbad|oops|typo|i\smean(?:t)?|wrong|mistake|mix)|[写说打记搞弄]错|口误", re.IGNORECASE
+)
 _GB = r"(?:gi?b?|gigs?|gigabytes?)(?![a-z]|\s(?:nics?|ethernet|infiniband|ib|roce|net|link|uplink|switch|fabric))"
 _MEMORY_AFTER = re.compile(
     rf"\s?[(\[]\s?(?:the\s)?(?:(?P<times>\d{{1,2}})\s?x\s?)?(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?"
@@ -305,6 +310,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     named: list[Named] = []
     for mention in hardware.mentions(page.text):
         if mention.accelerator is None and CORRECTED.match(page.original[mention.end :].lstrip(" .,;-")):
+            _keep_count(page, claims, mention.start)
             _take_counted(page, mention.start, mention.end)
             claims.reading(f"{mention.words!r} is taken back and was not read")
             continue
@@ -337,6 +343,14 @@ def _count_before(page: Page, name: Named) -> re.Match[str] | None:
     return found if found is not None and page.text[name.start] == CARD else None
 
 
+def _keep_count(page: Page, claims: Claims, start: int) -> None:
+    """Keep the count of a name that is taken back for the one that is meant, where nothing else counts it."""
+    count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
+    digits = re.search(r"\d{1,5}", count.group()) if count is not None else None
+    if digits is not None and not claims.has(COUNT_TAKEN_BACK):
+        claims.claim(COUNT_TAKEN_BACK, int(digits.group()), page.original[max(0, start - 12) : start].strip())
+
+
 def _take_counted(page: Page, start: int, end: int) -> None:
     """Take a name that is not meant off the page, with its count."""
     count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
@@ -352,6 +366,9 @@ def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
             f"not planned by this tool: mixed accelerators ({words[first]!r} and {words[last]!r}); keep one kind"
         )
     for name in settled.superseded:
+        slip = _SLIP.search(page.original, name.end, max(name.end, first.start))
+        if slip and name.value != first.value and _count_before(page, first) is None:
+            _keep_count(page, claims, name.start)
         _take_counted(page, name.start, name.end)
         if name.value != first.value:
             claims.reading(f"{words[name]!r} is named as what {words[first]!r} takes the place of")

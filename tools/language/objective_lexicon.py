@@ -90,7 +90,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"(?:多多益善|越多越好)"
     ),
     ("best", "cost"): (
-        r"cheapest|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
+        r"(?:\$|dollars?|usd|costs?|price|cents?)\s?(?:per|/)\s?(?:(?:1\s?)?m(?:illion|n)?|1k|thousand|output)\s?(?:output\s)?tok(?:en)?s?|cheapest|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"

@@ -52,6 +52,8 @@ _OF = r"of\s(?:which|those|these|that|them|it)(?:\stokens)?"
 _ABOUT = r"(?:(?:about|some|roughly|around|the\sfirst)\s|~\s?){0,2}"
 # A part of a prompt: "700 of those are the same system prompt", "of which 650 shared instructions".
 _PARTS = _any_of(
+    rf"(?:the\s)?(?:first|leading|initial)\s{_number('tokens')}{_TOKENS}\s(?:are|is|being|form|make\sup|hold)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
+    rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is|being)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:are|is|being|form|make\sup)\s(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",

@@ -136,7 +136,7 @@ _PART_OF_TIME = re.compile(
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = re.compile(
     r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
-    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
+    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
     r"nine\s(?:out\sof|in|of)\s(?:every\s)?ten(?:\s(?:of\s)?(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z]))",
     re.IGNORECASE,
 )

@@ -70,7 +70,9 @@ _STAMP = re.compile(
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
     re.IGNORECASE,
 )
-_LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
+_LIST_NUMBER = re.compile(
+    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)"
+)
 
 
 def read_request(text: str) -> Said:

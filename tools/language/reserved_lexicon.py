@@ -32,7 +32,7 @@ PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|其中\s?(?P<k>{NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?P<l>{NUMBER})\s(?:are|is|were)\s{_GONE}|"
+    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
@@ -108,7 +108,7 @@ AWAY = cues(
     r"(?:hot|cold|warm)[\s\-](?:spares?|stand-?bys?)|(?:(?:is|are|as)\s(?:the|our|an?)\s|as\s)(?:spares?|stand-?bys?|fail-?over|back-?ups?|reserves?)(?!\s(?:parts?|disk|drive))|"
     r"(?:is|are)\s(?:another|an?\sother|the\s\w+|some(?:one|body)\selse)(?:\s(?:team|group|department|project|unit|lab))?'s",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{0,8}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
+    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
     needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.

@@ -67,6 +67,8 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
     (rf"{_TOKEN}{_PER_HOUR}", "tokens/s", 1 / 3600),
     (rf"{_TOKEN}{_PER_DAY}", "tokens/s", 1 / 86_400),
+    (rf"{_TOKEN}{_PER_WEEK}", "tokens/s", 1 / 604_800),
+    (rf"{_TOKEN}{_PER_MONTH}", "tokens/s", 1 / 2_592_000),
     (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
     (rf"(?:s|secs?|seconds?){_END}|秒钟?|\((?:s|secs?|seconds?){_END}[^)\d]{{0,12}}\)", "ms", 1000.0),
