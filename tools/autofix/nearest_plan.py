@@ -17,7 +17,7 @@ from typing import Any
 from ..catalog.hardware import hardware_facts
 from ..checkpoint import checked
 from ..errors import InputError
-from ..performance.limits import excess_share, excess_shares, figures_of_run
+from ..performance.limits import excess_share, excess_shares, figures_of_run, stated_limits
 from ..performance.planned_run import planned_run
 from ..plan.document import HardwareBlock, Strategy
 from ..plan.placement import evening_copies, is_disaggregated
@@ -243,9 +243,8 @@ class Attempt:
     def _holds_limits(self, strategy: Strategy) -> bool:
         """Whether the run of the load holds the workload's limits."""
         workload = self.walk.request.workload
-        stated = workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second, workload.request_rate
         layout = self.walk.layout(strategy)
-        if layout is None or all(limit is None for limit in stated):
+        if layout is None or not stated_limits(workload):
             return layout is not None
         run = planned_run(layout)
         simulated = run.requests * (1 if workload.request_rate is None else _OPEN_RUNS)

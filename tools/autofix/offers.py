@@ -17,6 +17,7 @@ from ..catalog.dtypes import DType, weight_bytes_per_element
 from ..performance.weights import model_bytes
 from ..plan.describe import describe, number
 from ..plan.document import Strategy, WorkloadBlock
+from ..plan.latency_limits import LIMIT_FIELDS
 from ..search.candidate import SearchRequest
 from ..search.screen import Screen, fits_somehow
 from ..search.search import base_setting, holds_limits
@@ -28,7 +29,7 @@ from .intent import PlanIntent
 MOST_SEARCHED_GPUS = 64
 # Layouts of a stage in a space that is searched again for an offer; of a wider one, on fewer GPUs.
 _MOST_SHAPES = 600
-_NO_LIMITS = {"ttft_ms_max": None, "tpot_ms_max": None, "request_rate": None, "min_tokens_per_second": None}
+_NO_LIMITS = dict.fromkeys(LIMIT_FIELDS)
 _NARROWER: tuple[DType, ...] = ("fp8", "int4")
 _WIDE = ("fp32", "bf16", "fp16")
 # A figure is halved and halved again: the closest that does is found to a sixteenth of what was asked.

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from ..calibration.forms.elementary import Number, larger
 from ..plan.document import Statistic, WorkloadBlock
+from ..plan.latency_limits import LATENCY_LIMITS, LatencyFigure, LatencyName
+from ..plan.load import spread_of
 from ..plan.performance import Percentiles, PerformanceEstimate
 
 if TYPE_CHECKING:
@@ -20,26 +22,32 @@ if TYPE_CHECKING:
 # Figures that are equal but for rounding hold.
 _ROUNDING = 1e-9
 
-LimitName = Literal["TTFT", "TPOT", "output tokens/s", "output tokens/s for the request rate"]
+RateName = Literal["output tokens/s", "output tokens/s for the request rate"]
+LimitedFigure = LatencyFigure | Literal["output_tokens_per_s"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit that a workload states: its field there, the statistic that it is taken in, and its unit."""
+    """A limit that a workload states: its field there, the figure that it is on, the statistic of it, and its unit."""
 
     field: str
-    name: LimitName
+    figure: LimitedFigure
+    name: LatencyName | RateName
     statistic: Statistic
     unit: Literal["ms", "tokens/s"]
     bound: float
 
+    @property
+    def full_name(self) -> str:
+        """The name with the statistic, where that is not the mean: `TTFT p95`."""
+        return self.name if self.statistic == "mean" else f"{self.name} {self.statistic}"
+
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """What limits are about: TTFT and TPOT in ms by statistic, output tokens per second, whether the queue grows."""
+    """What limits are about: latencies in ms by statistic, output tokens per second, whether the queue grows."""
 
-    ttft_ms: Mapping[Statistic, float]
-    tpot_ms: Mapping[Statistic, float]
+    latencies_ms: Mapping[LimitedFigure, Mapping[Statistic, float]]
     output_tokens_per_s: float
     saturated: bool
 
@@ -47,7 +55,7 @@ class RunFigures:
         """The figure that `limit` is about."""
         if limit.unit == "tokens/s":
             return self.output_tokens_per_s
-        return (self.ttft_ms if limit.name == "TTFT" else self.tpot_ms)[limit.statistic]
+        return self.latencies_ms[limit.figure][limit.statistic]
 
     def excess(self, limit: Limit) -> float:
         """By which share `limit` is missed; 0 where it holds. A request rate holds unless the queue grows."""
@@ -69,15 +77,21 @@ class MissedLimit:
 def figures_of_run(run: PlannedRun) -> RunFigures:
     """The figures of a simulated run."""
     times = run.times
-    return RunFigures(times.ttft.in_ms(), times.tpot.in_ms(), times.output_tokens_per_s, times.saturated)
+    latencies: dict[LimitedFigure, Mapping[Statistic, float]] = {
+        "ttft_ms": times.ttft.in_ms(), "tpot_ms": times.tpot.in_ms(), "end_to_end_ms": times.end_to_end.in_ms()
+    }  # fmt: skip
+    return RunFigures(latencies, times.output_tokens_per_s, times.saturated)
 
 
 def figures_of_estimate(estimate: PerformanceEstimate) -> RunFigures:
     """The figures of the run that `estimate` tells of."""
     latency = estimate.latency
+    latencies: dict[LimitedFigure, Mapping[Statistic, float]] = {
+        one.figure: _with_mean(getattr(latency, one.figure), getattr(latency.percentiles, one.figure))
+        for one in LATENCY_LIMITS
+    }
     return RunFigures(
-        _with_mean(latency.ttft_ms, latency.percentiles.ttft_ms),
-        _with_mean(latency.tpot_ms, latency.percentiles.tpot_ms),
+        latencies,
         estimate.throughput.dp_scaled_tokens_per_s,
         estimate.load.saturated,
     )
@@ -100,14 +114,21 @@ def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:
     """The limits that a workload states."""
     rate = workload.request_rate
     needed = None if rate is None else rate * workload.output_tokens
-    found: tuple[tuple[str, LimitName, Statistic, Literal["ms", "tokens/s"], float | None], ...] = (
-        ("ttft_ms_max", "TTFT", workload.ttft_statistic, "ms", workload.ttft_ms_max),
-        ("tpot_ms_max", "TPOT", workload.tpot_statistic, "ms", workload.tpot_ms_max),
-        ("min_tokens_per_second", "output tokens/s", "mean", "tokens/s", workload.min_tokens_per_second),
-        ("request_rate", "output tokens/s for the request rate", "mean", "tokens/s", needed),
+    rates: tuple[tuple[str, RateName, float | None], ...] = (
+        ("min_tokens_per_second", "output tokens/s", workload.min_tokens_per_second),
+        ("request_rate", "output tokens/s for the request rate", needed),
     )
-    return tuple(
-        Limit(field, name, taken, unit, bound) for field, name, taken, unit, bound in found if bound is not None
+    return (
+        *(
+            Limit(one.field, one.figure, one.name, getattr(workload, one.statistic), "ms", bound)
+            for one in LATENCY_LIMITS
+            if (bound := getattr(workload, one.field)) is not None
+        ),
+        *(
+            Limit(field, "output_tokens_per_s", name, "mean", "tokens/s", bound)
+            for field, name, bound in rates
+            if bound is not None
+        ),
     )
 
 
@@ -147,11 +168,46 @@ def excess_share(workload: WorkloadBlock, figures: RunFigures) -> float:
 
 def excess_shares(workload: WorkloadBlock, ttft_ms: Number, tpot_ms: Number, output_tokens_per_s: Number) -> Number:
     """The same of arrays of means, which a search screens by; a request rate is the tokens per second that it needs."""
-    over: Number = 0.0 * ttft_ms
+    share = latency_shares(workload, ttft_ms, tpot_ms)
+    for limit in stated_limits(workload):
+        if limit.unit == "tokens/s":
+            share = larger(share, limit.bound / larger(output_tokens_per_s, 1e-12))
+    return larger(0.0 * ttft_ms, share - 1.0 - _ROUNDING)
+
+
+def latency_shares(workload: WorkloadBlock, ttft_ms: Number, tpot_ms: Number) -> Number:
+    """The largest share that mean latencies, or arrays of them, take of their limits; 0 where none is stated."""
+    first, after = _limited_request(workload)
+    means = {"ttft_ms": ttft_ms, "tpot_ms": tpot_ms, "end_to_end_ms": ttft_ms * first + tpot_ms * after}
+    share: Number = 0.0 * ttft_ms
     for limit in stated_limits(workload):
         if limit.unit == "ms":
-            share = (ttft_ms if limit.name == "TTFT" else tpot_ms) / limit.bound
-        else:
-            share = limit.bound / larger(output_tokens_per_s, 1e-12)
-        over = larger(over, share - 1.0 - _ROUNDING)
-    return over
+            share = larger(share, means[limit.figure] / limit.bound)
+    return share
+
+
+def first_token_ms_max(workload: WorkloadBlock) -> float | None:
+    """What the first token may take at most by every limit on latencies; `None` where none bounds it."""
+    return _least(workload.ttft_ms_max, workload.end_to_end_ms_max, _limited_request(workload)[0])
+
+
+def token_ms_max(workload: WorkloadBlock) -> float | None:
+    """What each token after the first may take at most, were the first there at once; `None` where no limit is."""
+    return _least(workload.tpot_ms_max, workload.end_to_end_ms_max, _limited_request(workload)[1])
+
+
+def _least(own_ms: float | None, whole_ms: float | None, times: float) -> float | None:
+    """The bound by a limit of its own, and by one on the whole answer, of which it is so many times."""
+    bounds = [own_ms, None if whole_ms is None or times <= 0.0 else whole_ms / times]
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _limited_request(workload: WorkloadBlock) -> tuple[float, float]:
+    """Of the request that a limit on end to end is about: its prompt in mean prompts, and tokens after its first.
+
+    Never more than those of the mean request: one that most requests stay below may be shorter, where lengths spread.
+    """
+    means, statistic = (workload.input_tokens, workload.output_tokens), workload.end_to_end_statistic
+    spread = None if statistic == "mean" else spread_of(workload)
+    prompt, answer = means if spread is None else map(min, means, spread.at(int(statistic[1:]) / 100))
+    return prompt / means[0], float(answer - 1)

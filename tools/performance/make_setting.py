@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..kept import Recent
 from ..plan.constraints import free_bytes
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ..plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
 from ..plan.view import PlanView
 from .setting import Setting
 
@@ -57,7 +58,7 @@ def make_setting(
 # An entry (times of a piece, a run of a load) has some kilobytes.
 _RECENT = Recent[Setting](32, 10_000, lambda setting: setting.caches)
 # What says how much of a load there is and what is wanted of it.
-_OF_A_LOAD = ("concurrency", "objective", "ttft_ms_max", "tpot_ms_max", "ttft_statistic", "tpot_statistic")
+_OF_A_LOAD = ("concurrency", "objective", *LATENCY_FIELDS, *STATISTIC_FIELDS)
 
 
 def _are_timed_alike(one: Setting, other: Setting) -> bool:

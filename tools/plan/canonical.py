@@ -17,7 +17,7 @@ from typing import Any
 
 from ..checkpoint import checked
 from .compact import expand
-from .document import Plan
+from .document import UNWRITTEN_DEFAULTS, Plan
 from .view import PlanView, as_list, as_mapping
 
 _HEADER = ("model", "hardware", "workload", "precision", "policy", "serving", "strategy")
@@ -65,6 +65,8 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
                 for phase in ("prefill", "decode"):
                     if isinstance(block.get(phase), dict):
                         block[phase] = {**_PHASE_DEFAULTS, **block[phase]}
+            if key == "workload":
+                block = {name: part for name, part in block.items() if UNWRITTEN_DEFAULTS.get(name, ...) != part}
             header[key] = block
         elif value is not None or key != "serving":
             header[key] = value

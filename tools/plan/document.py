@@ -7,7 +7,7 @@ degrees that do not apply are 1. The compact form (`repeat`, `like`) is expanded
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import FailFast, Field, ValidationInfo, field_validator
+from pydantic import FailFast, Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
 from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName
@@ -64,6 +64,10 @@ class HardwareBlock(Sparse):
     inter_node_bw_gb_s: Bandwidth | None = None
 
 
+# Fields of a workload that are left out where they have this value: a plan is written as before there were such fields.
+UNWRITTEN_DEFAULTS: dict[str, Any] = {"end_to_end_statistic": "mean"}
+
+
 class WorkloadBlock(Sparse):
     """What is served: tokens in and out, requests in flight, limits, and what to make best."""
 
@@ -72,8 +76,10 @@ class WorkloadBlock(Sparse):
     concurrency: Requests = 1
     ttft_ms_max: LatencyLimit | None = None
     tpot_ms_max: LatencyLimit | None = None
+    end_to_end_ms_max: LatencyLimit | None = None
     ttft_statistic: Statistic = "mean"
     tpot_statistic: Statistic = "mean"
+    end_to_end_statistic: Statistic = "mean"
     request_rate: RequestRate | None = None
     min_tokens_per_second: TokenRate | None = None
     prefix_cache_hit_rate: Annotated[float, bounds.SHARE.real()] | None = None
@@ -84,6 +90,12 @@ class WorkloadBlock(Sparse):
     prefixes: SharedPrefixes | None = None
     arrivals: Arrivals | None = None
     objective: Objective = "latency"
+
+    @model_serializer(mode="wrap")
+    def _drop_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write no absent field, and the statistic of the whole answer only where it is another than the mean."""
+        written = {name: value for name, value in handler(self).items() if value is not None}
+        return {name: value for name, value in written.items() if UNWRITTEN_DEFAULTS.get(name, ...) != value}
 
     @field_validator("lengths")
     @classmethod

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, floats, ints
 from ..checkpoint import checkpoint
+from ..performance.limits import first_token_ms_max, token_ms_max
 from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
@@ -89,7 +90,7 @@ class DisaggregatedScreen:
         tables = [phase.rows for phase in self.phases]
         self._timely = [np.zeros(len(table), dtype=np.bool_) for table in tables]
         self._paired = [np.zeros(len(table), dtype=np.bool_) for table in tables]
-        limits_ms = self.workload.ttft_ms_max, self.workload.tpot_ms_max
+        limits_ms = first_token_ms_max(self.workload), token_ms_max(self.workload)
         for number, concurrency in enumerate(self.loads):
             chosen: list[PhaseRows] = []
             for phase, (table, limit_ms) in enumerate(zip(tables, limits_ms, strict=True)):

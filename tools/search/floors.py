@@ -11,6 +11,7 @@ from ..checkpoint import checkpoint
 from ..errors import MissingFieldError
 from ..performance.budget import communication_buffer_bytes
 from ..performance.kv_cache import all_layers, request_bytes
+from ..performance.limits import token_ms_max
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
 from ..plan.prefixes import repeated_share
@@ -41,7 +42,7 @@ def may_hold(request: SearchRequest, setting: Setting) -> bool:
 
 
 def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
-    """Whether every strategy of `request` misses a limit: on TPOT by the decode step alone, on rates by arithmetic."""
+    """Whether every strategy of `request` misses a limit: on times by the decode step alone, on rates by arithmetic."""
     return tokens_that_come(request) is not None or _is_too_much(request) or _is_too_slow(request, setting)
 
 
@@ -69,12 +70,12 @@ def _is_too_much(request: SearchRequest) -> bool:
 
 
 def _is_too_slow(request: SearchRequest, setting: Setting) -> bool:
-    """Whether a decode step of each layout takes longer than the limit on TPOT.
+    """Whether a decode step of each layout takes longer than the limits leave for a token.
 
     Stages in a row take as long as one stage with all layers, and sending between them more: so each layout of a stage
     stands for its pipelines of every length, whether or not it fits into memory.
     """
-    limit_ms = request.workload.tpot_ms_max
+    limit_ms = token_ms_max(request.workload)
     if limit_ms is None:
         return False
     screen = ReplicaScreen(request, setting)

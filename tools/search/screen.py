@@ -17,6 +17,7 @@ from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..performance.setting import Setting
 from ..plan.document import Strategy
+from ..plan.latency_limits import LATENCY_FIELDS, LIMIT_FIELDS
 from ..plan.placement import stage_width
 from .candidate import SearchRequest
 from .colocated import ColocatedScreen
@@ -39,10 +40,10 @@ def loosened(request: SearchRequest) -> SearchRequest:
     if request.concurrency_open:
         return request
     load, changes = request.workload, dict[str, float]()
-    for name in ("ttft_ms_max", "tpot_ms_max", "min_tokens_per_second", "request_rate"):
+    for name in LIMIT_FIELDS:
         stated: float | None = getattr(load, name)
         if stated is not None:
-            changes[name] = stated / OPTIMISM if name.endswith("_ms_max") else stated * OPTIMISM
+            changes[name] = stated / OPTIMISM if name in LATENCY_FIELDS else stated * OPTIMISM
     return replace(request, workload=load.model_copy(update=changes))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
+from ..performance.limits import latency_shares
 from ..performance.make_setting import make_setting
 from ..performance.setting import Setting
 from ..plan.describe import family
@@ -182,12 +183,11 @@ class _Answer:
     def _screened(self, row: int) -> Screened:
         """A row as the simulator takes it."""
         workload = self.request.workload
-        limits = (self.rows.ttft_s[row], workload.ttft_ms_max), (self.rows.tpot_s[row], workload.tpot_ms_max)
         return Screened(
             self.screen.strategy(self.rows, row),
             int(self.rows.concurrency[row]),
             float(self.rows.cost[row]) if self.rows.excess[row] <= 0.0 else math.inf,
-            max((float(seconds) * 1e3 / limit for seconds, limit in limits if limit is not None), default=0.0),
+            float(latency_shares(workload, self.rows.ttft_s[row] * 1e3, self.rows.tpot_s[row] * 1e3)),
         )
 
     def _distinct(self, sequence: IntArray) -> Iterator[int]:

@@ -13,6 +13,7 @@ from ..checkpoint import leaves_out
 from ..performance.setting import Setting
 from ..plan.describe import number
 from ..plan.document import WorkloadBlock
+from ..plan.latency_limits import LATENCY_LIMITS
 from ..plan.load import longest_stated
 from ..plan.performance import Frozen, Sparse
 from .batch import under_load
@@ -25,8 +26,7 @@ _FACTORS = ((Fraction(2), "2x the"), (Fraction(1, 2), "half the"))
 _LENGTHS = (("input_tokens", "input tokens"), ("output_tokens", "output tokens"))
 # Limits: field, name, unit, and whether more is asked for by a higher figure.
 _LIMITS = (
-    ("ttft_ms_max", "TTFT limit", "ms", False),
-    ("tpot_ms_max", "TPOT limit", "ms", False),
+    *((one.field, f"{one.name} limit", "ms", False) for one in LATENCY_LIMITS),
     ("min_tokens_per_second", "floor of output tokens/s", "tokens/s", True),
     ("request_rate", "request rate", "requests/s", True),
 )
@@ -63,7 +63,7 @@ class Sensitivity(Frozen):
 def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
     """Which changes of lengths, load and limits change the answer of `result`, the search for `request`.
 
-    One search for each change: ten where both limits on latency are stated. Where number formats were left open those
+    One search for each change: ten where two limits are stated. Where number formats were left open those
     of the best stay; where nothing is the best all of them are searched.
 
     Raises:

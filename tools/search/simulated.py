@@ -93,7 +93,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         ttft_ms=times.ttft.mean * 1e3,
         tpot_ms=times.tpot.mean * 1e3,
         end_to_end_ms=times.end_to_end.mean * 1e3,
-        limited_ms={f"{one.name} {one.statistic}": found.of(one) for one in limited},
+        limited_ms={one.full_name: found.of(one) for one in limited},
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         queue_grows=times.saturated,
@@ -239,11 +239,10 @@ class Simulator:
 
     def _fewer(self, one: Candidate, concurrency: int) -> int:
         """As many requests as the limit that is missed leaves, were latencies in proportion to them."""
-        workload = self.request.workload
         share = 1.0
-        for limit_ms, figure_ms in ((workload.ttft_ms_max, one.ttft_ms), (workload.tpot_ms_max, one.tpot_ms)):
-            if limit_ms is not None and figure_ms:
-                share = min(share, limit_ms / figure_ms)
+        for limit in stated_limits(self.request.workload):
+            if limit.unit == "ms" and (figure_ms := one.figure_of(limit)):
+                share = min(share, limit.bound / figure_ms)
         fewer = int(concurrency * max(0.25, share * _MARGIN))
         # Every replica keeps as many requests as the others.
         return min(fewer, concurrency - one.strategy.dp) // one.strategy.dp * one.strategy.dp

@@ -73,6 +73,7 @@ _FIELDS = {
     r"concurrencies|requests in flight|global batch size)|bs|并发(?:数|量)?|批大小|批次大小",
     "ttft_ms_max": rf"(?:max |target )?(?:ttft|time to first token){_AS_LIMIT}",
     "tpot_ms_max": rf"(?:max |target )?(?:tpot|itl|tbt|time per output token|inter token latency){_AS_LIMIT}",
+    "end_to_end_ms_max": rf"(?:max |target )?(?:e2el?|end to end|total latency)(?: latency| time)?{_AS_LIMIT}",
     "objective": r"(?:optimi[sz]ation )?(?:objective|goal|optimi[sz]e(?: for)?|target metric|priority)|目标|优化目标",
     "request_rate": r"request rate|qps|rps|requests per second|arrival rate",
     "memory_utilization": r"(?:gpu )?(?:memory|mem) (?:utili[sz]ation|fraction static|fraction)"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...catalog import hardware, model_mentions
 from ...errors import InputError
 from ...plan.document import PHASES
+from ...plan.latency_limits import LATENCY_FIELDS
 from ...plan.shorthand import read_shorthand
 from .lexicon import any_case
 from .scope import Scope
@@ -43,7 +44,7 @@ _UNPLANNED = {
 }
 # A figure without the word that says what it is may be part of a calculation.
 _UNNAMED = any_case(r"\d[\d.,]*\s?[km万千]?\s?(?:tok(?:en)?s?|requests?|词元)?")
-_LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate")
+_LIMITS = (*LATENCY_FIELDS, "request_rate")
 _LOAD = {
     **{name: f"workload.{name}" for name in ("input_tokens", "output_tokens", "concurrency")},
     **{name: f"precision.{name}" for name in ("weights", "kv_cache", "activations")},

@@ -15,6 +15,7 @@ from ...catalog.models import find_model
 from ...catalog.names import named_format
 from ...checkpoint import checkpoint
 from ...errors import InputError
+from ...plan.latency_limits import LATENCY_FIELDS
 from ...rules.combination.dimension_names import read_dimension
 from ...shapes import is_list, is_nested, is_object
 from .axes import degrees_by_axis, lengths_of
@@ -42,7 +43,7 @@ _PLAIN: dict[str, tuple[str, Callable[[Any], Any]]] = {
         name: (f"workload.{name}", lambda value: whole_number(value) or None)
         for name in ("input_tokens", "output_tokens", "concurrency")
     },
-    **{name: (f"workload.{name}", figure_of) for name in ("ttft_ms_max", "tpot_ms_max", "request_rate")},
+    **{name: (f"workload.{name}", figure_of) for name in (*LATENCY_FIELDS, "request_rate")},
     **{name: (f"precision.{name}", number_format) for name in _PRECISIONS},
     "objective": ("workload.objective", lambda value: OBJECTIVES.get(words_of(str(value)))),
     "memory_utilization": ("memory_utilization", lambda value: _share(value)),

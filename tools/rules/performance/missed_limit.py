@@ -1,4 +1,4 @@
-"""PE010: the workload's limits on TTFT, TPOT and throughput hold in the simulated run of the plan's load.
+"""PE010: the workload's limits on TTFT, TPOT, end to end and throughput hold in the simulated run of the plan's load.
 
 Each latency is held against the statistic that its limit names. The finding names the calibration profile, since
 another one may decide otherwise.
@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...performance.limits import MissedLimit, figures_of_estimate, missed_limits
+from ...plan.latency_limits import LIMIT_FIELDS
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..evaluation import evaluation_of
 
-_LIMITS = ("ttft_ms_max", "tpot_ms_max", "min_tokens_per_second", "request_rate")
-
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every limit that does not hold, with by how much."""
-    if all(view.workload.get(name) is None for name in _LIMITS):
+    if all(view.workload.get(name) is None for name in LIMIT_FIELDS):
         return
     evaluation = evaluation_of(view)
     if evaluation.layout is None or evaluation.estimate is None:
@@ -52,10 +51,11 @@ def _figure(value: float) -> str:
 RULE = Rule(
     id="PE010",
     name="limit not held",
-    requirement="The workload's limits (TTFT, TPOT, throughput) hold by the estimate; where not, it says by how much.",
+    requirement="The limits (TTFT, TPOT, end to end, throughput) hold by the estimate; where not, it says by how much.",
     rationale=(
         "A plan that fits but is too slow is not what was asked for. TTFT = prefill + its waits, TPOT = decode step + "
-        "the prompts of others in between: a simulated run of the plan's load shows both, and the tokens/s."
+        "the prompts of others in between, end to end = TTFT + TPOT for each token after the first: a simulated run of "
+        "the plan's load shows all three, and the tokens/s."
     ),
     source="001 hardware-constrained, objective-driven",
     fix="re-plan",

@@ -1,0 +1,43 @@
+"""The latencies that a workload may limit, each once: its figure, its name in reports, and its fields in a workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+LatencyName = Literal["TTFT", "TPOT", "end to end"]
+LatencyFigure = Literal["ttft_ms", "tpot_ms", "end_to_end_ms"]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedLatency:
+    """A latency that a workload may limit: its figure, as estimates and options call it, and its name in reports."""
+
+    figure: LatencyFigure
+    name: LatencyName
+
+    @property
+    def field(self) -> str:
+        """The field of a workload that holds the limit."""
+        return f"{self.figure}_max"
+
+    @property
+    def title(self) -> str:
+        """What the limit is called."""
+        return f"{self.name} limit (ms)"
+
+    @property
+    def statistic(self) -> str:
+        """The field of a workload that says what of the latency is limited."""
+        return f"{self.figure.removesuffix('_ms')}_statistic"
+
+
+LATENCY_LIMITS = (
+    LimitedLatency("ttft_ms", "TTFT"),
+    LimitedLatency("tpot_ms", "TPOT"),
+    LimitedLatency("end_to_end_ms", "end to end"),
+)
+LATENCY_FIELDS = tuple(one.field for one in LATENCY_LIMITS)
+STATISTIC_FIELDS = tuple(one.statistic for one in LATENCY_LIMITS)
+# Every field of a workload that is a limit.
+LIMIT_FIELDS = (*LATENCY_FIELDS, "min_tokens_per_second", "request_rate")
