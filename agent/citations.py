@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..knowledge.citation_table import citation_table
+from ..tools.performance.limits import stated_limits
 from ..tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
 
 MAX_CITATIONS = 8
@@ -51,8 +52,7 @@ def public_sources(sources: Iterable[str]) -> str:
 
 def _section_ids(workload: WorkloadBlock, strategy: Strategy) -> Iterator[str]:
     yield OBJECTIVE_SECTIONS[workload.objective]
-    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second, workload.request_rate)
-    if any(limit is not None for limit in limits):
+    if stated_limits(workload):
         yield LIMITS_SECTION
     used = set(_used(strategy.prefill)) | set(_used(strategy.decode))
     apart = strategy.prefill.replicas is not None or strategy.decode.replicas is not None

@@ -18,6 +18,7 @@ from ..tools.language.request import read_words
 from ..tools.language.said import Said
 from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
+from ..tools.plan.latency_limits import LATENCY_LIMITS
 from ..tools.plan.view import as_int, as_mapping, as_str
 from .intent.complete import complete
 from .intent.intent import HardwareChoice
@@ -32,8 +33,7 @@ _COMPARED = (
     ("concurrency", "workload", "concurrency", "requests at once"),
     ("request_rate", "workload", "request_rate", "requests/s"),
     ("min_tokens_per_second", "workload", "min_tokens_per_second", "least tokens/s"),
-    ("ttft_ms_max", "workload", "ttft_ms_max", "limit on TTFT in ms"),
-    ("tpot_ms_max", "workload", "tpot_ms_max", "limit on TPOT in ms"),
+    *((one.field, "workload", one.field, f"limit on {one.name} in ms") for one in LATENCY_LIMITS),
     ("objective", "workload", "objective", "objective"),
     ("weights", "precision", "weights", "weights"), ("kv_cache", "precision", "kv_cache", "KV cache"),
     ("activations", "precision", "activations", "activations"),

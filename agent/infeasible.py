@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..tools.checkpoint import if_time, left_out
+from ..tools.performance.limits import stated_limits
 from ..tools.performance.memory import max_concurrency
 from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
+from ..tools.plan.latency_limits import LATENCY_FIELDS
 from ..tools.rules.registry import all_rules
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
@@ -132,8 +134,8 @@ def _constraints_bind(request: SearchRequest, binding: _Binding) -> _Binding | N
 def _most_that_fit(request: SearchRequest, held: Candidate) -> str:
     """How many requests fit into memory, and about how many of them hold the limits on latency (`held` does)."""
     load = request.workload
-    limits = [name for name, most in (("TTFT", load.ttft_ms_max), ("TPOT", load.tpot_ms_max)) if most is not None]
-    free = replace(request, workload=load.model_copy(update={"ttft_ms_max": None, "tpot_ms_max": None}))
+    limits = [limit.name for limit in stated_limits(load) if limit.unit == "ms"]
+    free = replace(request, workload=load.model_copy(update=dict.fromkeys(LATENCY_FIELDS)))
     fitting = (_most_requests(free) if limits else held) or held
     own = free.settled(fitting)
     most = max(fitting.concurrency, max_concurrency(layout_at(own, base_setting(own), fitting.strategy, 1)))

@@ -87,7 +87,7 @@ def sureness(limit: Limit, figures: RunFigures, estimate: PerformanceEstimate) -
     if figures.excess(limit) > 0:
         return say("missed as estimated")
     is_time = limit.unit == "ms"
-    field = f"{limit.name.lower()}_ms" if is_time else "dp_scaled_tokens_per_s"
+    field = limit.figure if is_time else "dp_scaled_tokens_per_s"
     span = getattr(estimate.ranges, field)
     if span is None:
         return say("held as estimated; too few measurements are like it to say how sure that is")

@@ -46,6 +46,7 @@ class Kind(FrozenModel):
     output_tokens: WrittenTokens
     ttft_ms_max: LatencyLimit | None = None
     tpot_ms_max: LatencyLimit | None = None
+    end_to_end_ms_max: LatencyLimit | None = None
     prefix_cache_hit_rate: float | None = Field(default=None, ge=0, le=1)
 
 
@@ -122,7 +123,7 @@ def plan_mix(
     Args:
         request: What else is asked, in words, as `search`.
         workloads: Of each kind its name, weight (its share, in any unit), input_tokens and output_tokens, and where
-            there are such ttft_ms_max, tpot_ms_max and prefix_cache_hit_rate.
+            there are such ttft_ms_max, tpot_ms_max, end_to_end_ms_max and prefix_cache_hit_rate.
         model: As `plan`.
         hardware: As `plan`, with a number of nodes.
         brief: The path of a deployment brief, or several.

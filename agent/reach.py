@@ -11,6 +11,7 @@ from functools import partial
 
 from ..tools.checkpoint import if_time
 from ..tools.plan.document import Objective
+from ..tools.plan.latency_limits import LATENCY_LIMITS
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.search import search
 from .reasons import named
@@ -28,8 +29,7 @@ class _Limit:
 
 
 _LIMITS = (
-    _Limit("ttft_ms_max", "ttft_ms", "latency"),
-    _Limit("tpot_ms_max", "tpot_ms", "latency"),
+    *(_Limit(one.field, one.figure, "latency") for one in LATENCY_LIMITS),
     _Limit("min_tokens_per_second", "output_tokens_per_s", "throughput", is_floor=True),
     _Limit("request_rate", "output_tokens_per_s", "throughput", is_floor=True),
 )

@@ -12,6 +12,7 @@ from ..tools.catalog.attention.grouped import GroupedQueryAttention
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.dtypes import DType
 from ..tools.performance.kv_cache import all_layers, request_bytes
+from ..tools.performance.limits import stated_limits
 from ..tools.plan.document import WorkloadBlock
 from ..tools.plan.load import longest_stated
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
@@ -52,7 +53,7 @@ def situation_of(intent: Intent) -> Situation:
         latency=workload.objective == "latency",
         throughput=workload.objective == "throughput",
         cost=workload.objective == "cost",
-        limits=_has_limits(workload),
+        limits=bool(stated_limits(workload)),
         low_precision=_is_low_precision(intent),
         relaxations=bool(intent.relaxations),
         tight_memory=_is_tight(intent, architecture),
@@ -61,11 +62,6 @@ def situation_of(intent: Intent) -> Situation:
 
 def _longest_input_tokens(workload: WorkloadBlock) -> int:
     return max(workload.input_tokens, longest_stated(workload)[0])
-
-
-def _has_limits(workload: WorkloadBlock) -> bool:
-    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second, workload.request_rate)
-    return any(limit is not None for limit in limits)
 
 
 def _is_low_precision(intent: Intent) -> bool:

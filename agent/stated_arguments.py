@@ -27,6 +27,7 @@ from ..tools.plan.document import (
     Statistic,
     WorkloadBlock,
 )
+from ..tools.plan.latency_limits import LATENCY_LIMITS
 from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.plan.prefixes import SharedPrefixes
 from ..tools.strict_values import check_text, check_value
@@ -50,7 +51,7 @@ _APART: tuple[tuple[str, type[BaseModel]], ...] = (
     ("arrivals", Arrivals),
 )
 # Limits by the names of the options.
-_LIMITS = {"ttft_ms": "ttft_ms_max", "tpot_ms": "tpot_ms_max"}
+_LIMITS = {one.figure: one.field for one in LATENCY_LIMITS}
 # Each of them is a search of its own.
 _MOST_PRECISIONS = 20
 _PRECISIONS = ("weights", "kv_cache", "activations")
@@ -64,10 +65,13 @@ class LoadArguments(TypedDict, total=False):
     concurrency: int
     ttft_ms: float
     tpot_ms: float
+    end_to_end_ms: float
     ttft_ms_max: float
     tpot_ms_max: float
+    end_to_end_ms_max: float
     ttft_statistic: Statistic
     tpot_statistic: Statistic
+    end_to_end_statistic: Statistic
     request_rate: float
     min_tokens_per_second: float
     prefix_cache_hit_rate: float

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...tools.errors import InputError
 from ...tools.plan.document import Relaxation
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..languages.say import say
 from .edits import Spoken
 from .figures import FIGURES, WHOLE, title
@@ -19,8 +20,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
     "gpus": _COUNTS,
     "nodes": _COUNTS,
     "precision": _FORMATS,
-    "ttft_ms_max": ("ttft_ms_max", "ttft_statistic"),
-    "tpot_ms_max": ("tpot_ms_max", "tpot_statistic"),
+    **{one.field: (one.field, one.statistic) for one in LATENCY_LIMITS},
     "input_tokens": ("input_tokens", "input_tokens_range"),
     "output_tokens": ("output_tokens", "output_tokens_range"),
 }

@@ -14,6 +14,7 @@ from ...tools.language.merge import merge_said
 from ...tools.language.quantities import normalise
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
+from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ..languages.say import say
 from . import edit_words as words
 from .edit_page import TOGETHER, EditPage
@@ -195,7 +196,7 @@ def _named(groups: dict[str, Any]) -> str:
 def _dropped(reader: EditPage) -> None:
     while (match := words.DROP_ALL.search(reader.text)) is not None:
         said_as = reader.take(match)
-        for name in words.LIMITS:
+        for name in LIMIT_FIELDS:
             reader.drop(name, said_as)
     for pattern in (words.DROP, words.DROP_CHINESE, words.DROP_CHINESE_AFTER):
         while (match := pattern.search(reader.text)) is not None:

@@ -20,6 +20,11 @@ _FIELDS = {
         r"tpot|itl|time\sper\soutput\stoken|(?:inter|per)[\s\-]token(?:\slatency|\stime)?|"
         r"每\s?(?:个\s?)?token(?:的)?(?:延迟|时延|时间)?"
     ),
+    "end_to_end_ms_max": (
+        r"(?:end[\s\-]to[\s\-]end|e2e|total)(?:\s(?:latency|response\stime|time))|end[\s\-]to[\s\-]end|e2el?|"
+        r"(?:the\s)?(?:whole|full|complete|entire)\s(?:answer|response|reply)(?:\stime)?|response\stime|"
+        r"端到端(?:的)?(?:延迟|时延|时间)?|总(?:延迟|时延|耗时)|完整(?:回答|回复|响应)(?:时间)?|响应时间"
+    ),
     "request_rate": r"request\srate|requests?(?:/s|\sper\ssecond|\sa\ssecond)|rps|qps|arrival\srate|请求(?:速)?率",
     "min_tokens_per_second": r"throughput|tokens?(?:/s|\sper\ssecond)|token\srate|吞吐量?",
     "concurrency": (
@@ -89,8 +94,6 @@ DROP_ALL = re.compile(
     rf"|(?:{_CHINESE_DROPS})\s?(?:所有|全部)(?:的)?\s?{_LIMIT}",
     re.IGNORECASE,
 )
-LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate", "min_tokens_per_second")
-
 FORBID = re.compile(
     r"(?<![A-Za-z])(?:without|no(?:\smore)?|disallow|forbid|disable|turn\soff|stop\susing|drop|remove|"
     r"(?:do\snot|don'?t)\s(?:allow|use|permit)|不要|不允许|不许|禁止|禁用|取消|关闭|去掉)\s?(?P<what>[^,;.!?。,;!?]{2,60})",

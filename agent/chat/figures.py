@@ -6,12 +6,19 @@ What each is now is read off the intent; it states nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError
+from ...tools.plan.latency_limits import LATENCY_FIELDS, LATENCY_LIMITS
 from ..intent.intent import HardwareChoice, Intent
 from ..languages.say import say
 from .edits import Spoken
+
+
+def _of_load(field: str, intent: Intent) -> float | None:
+    return getattr(intent.workload, field)
+
 
 # The first that fits is meant where a text names none.
 FIGURES: dict[str, Callable[[Intent], float | None]] = {
@@ -20,8 +27,7 @@ FIGURES: dict[str, Callable[[Intent], float | None]] = {
     "concurrency": lambda intent: None if intent.concurrency_open else intent.workload.concurrency,
     "input_tokens": lambda intent: intent.workload.input_tokens,
     "output_tokens": lambda intent: intent.workload.output_tokens,
-    "ttft_ms_max": lambda intent: intent.workload.ttft_ms_max,
-    "tpot_ms_max": lambda intent: intent.workload.tpot_ms_max,
+    **{field: partial(_of_load, field) for field in LATENCY_FIELDS},
     "request_rate": lambda intent: intent.workload.request_rate,
     "min_tokens_per_second": lambda intent: intent.workload.min_tokens_per_second,
     "expert_imbalance": lambda intent: intent.workload.expert_imbalance,
@@ -34,8 +40,7 @@ TITLES = {
     "concurrency": "concurrency",
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
-    "ttft_ms_max": "TTFT limit (ms)",
-    "tpot_ms_max": "TPOT limit (ms)",
+    **{one.field: one.title for one in LATENCY_LIMITS},
     "request_rate": "requests/s",
     "min_tokens_per_second": "tokens/s",
     "expert_imbalance": "load of the busiest experts over the mean",

@@ -12,6 +12,7 @@ from functools import cache
 
 from ...tools.language.number_words import ENGLISH_NUMBER
 from ...tools.language.quantities import read_number
+from ...tools.plan.latency_limits import LATENCY_FIELDS
 from .edit_words import figure_fields
 
 _FIGURE = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,9}(?:\.\d{1,4})?)(?:\s?k(?![A-Za-z]))?"
@@ -20,7 +21,7 @@ _UNIT = r"(?:\s?(?P<unit>%|percent|ms|milliseconds?|msec|s|secs?|seconds?|毫秒
 _AMOUNT = rf"(?<![\w.])(?P<amount>{_FIGURE}|{ENGLISH_NUMBER}(?![A-Za-z])){_UNIT}"
 _AMOUNT_CHINESE = rf"(?:百分之)?(?P<amount>{_FIGURE}|{_CHINESE_FIGURE}){_UNIT}"
 _MS_OF_UNIT = {"s": 1000.0, "sec": 1000.0, "secs": 1000.0, "second": 1000.0, "seconds": 1000.0, "秒": 1000.0}
-_TIMES = frozenset({"ttft_ms_max", "tpot_ms_max"})
+_TIMES = frozenset(LATENCY_FIELDS)
 # Things that "a", "another" or a counter of things may stand before.
 _COUNTED = frozenset({"gpus", "nodes", "concurrency"})
 

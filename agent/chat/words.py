@@ -8,6 +8,7 @@ from typing import Any
 from ...tools.comparison.result import ComparedFigure, Comparison
 from ...tools.language.said import StatedDegrees, StatedStrategy
 from ...tools.plan.describe import describe, number, precision_name
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..intent.intent import Intent
 from ..languages.say import say
 from ..report.asked import hardware_text, left_out_lines, read_as_lines
@@ -99,8 +100,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "input tokens": load.input_tokens,
         "output tokens": load.output_tokens,
         "concurrency": say("open") if intent.concurrency_open else load.concurrency,
-        "TTFT limit (ms)": _limit(load.ttft_ms_max, load.ttft_statistic),
-        "TPOT limit (ms)": _limit(load.tpot_ms_max, load.tpot_statistic),
+        **{one.title: _limit(getattr(load, one.field), getattr(load, one.statistic)) for one in LATENCY_LIMITS},
         "requests/s": load.request_rate,
         "least tokens/s": load.min_tokens_per_second,
         "prefix cache hit rate": load.prefix_cache_hit_rate,

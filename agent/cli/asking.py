@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.engines.names import KNOWN
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ...tools.strict_values import check_text
 from .flags import (
     COUNT,
@@ -44,8 +45,7 @@ _FIELDS = {
     "output_tokens": "output_tokens",
     "concurrency": "concurrency",
     "request_rate": "request_rate",
-    "ttft_ms": "ttft_ms_max",
-    "tpot_ms": "tpot_ms_max",
+    **{one.figure: one.field for one in LATENCY_LIMITS},
     "objective": "objective",
     "kv_precision": "kv_cache",
     "activation_precision": "activations",
@@ -70,6 +70,7 @@ _SETTING = (
     *_LOAD,
     click.option("--ttft-ms", type=LATENCY, help="Time to first token at most."),
     click.option("--tpot-ms", type=LATENCY, help="Time per output token at most."),
+    click.option("--end-to-end-ms", type=LATENCY, help="Time until the whole answer is there, at most."),
     click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
     click.option(
         "--precision",

@@ -11,11 +11,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from ...tools.errors import InputError
 from ...tools.plan.document import DType, Relaxation
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ...tools.search.candidate import SearchRequest
 
-FORMS = "ttft_ms = 900; tpot_ms = 42; weights = fp8; kv_cache = fp8; activations = fp8; relax = attention_dp"
+FORMS = (
+    "ttft_ms = 900; tpot_ms = 42; end_to_end_ms = 9000; weights = fp8; kv_cache = fp8; activations = fp8; "
+    "relax = attention_dp"
+)
 _LINE = re.compile(r"(?P<name>[a-z_]{1,20}) ?(?:<=|=) ?(?P<value>[\w.]{1,40})")
-_LIMITS = {"ttft_ms": "ttft_ms_max", "tpot_ms": "tpot_ms_max"}
+_LIMITS = {one.figure: one.field for one in LATENCY_LIMITS}
 _FORMATS = ("weights", "kv_cache", "activations")
 _DTYPE: TypeAdapter[DType] = TypeAdapter(DType)
 

@@ -14,9 +14,9 @@ from ..toolset.tool import Arguments, argument_schema
 FactName = Literal[
     "model", "accelerator", "accelerators", "nodes", "gpus_per_node", "gpus", "gpus_open", "input_tokens",
     "output_tokens", "concurrency", "request_rate", "min_tokens_per_second", "prefix_cache_hit_rate", "ttft_ms_max",
-    "ttft_statistic", "tpot_ms_max", "tpot_statistic", "objective", "weights", "kv_cache", "activations", "engine",
-    "engine_version", "disaggregated", "memory_utilization", "usd_per_gpu_hour", "relaxation", "constraint", "dp",
-    "tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas",
+    "ttft_statistic", "tpot_ms_max", "tpot_statistic", "end_to_end_ms_max", "end_to_end_statistic", "objective",
+    "weights", "kv_cache", "activations", "engine", "engine_version", "disaggregated", "memory_utilization",
+    "usd_per_gpu_hour", "relaxation", "constraint", "dp", "tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas",
 ]  # fmt: skip
 DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")
 MOST_FACTS = 60

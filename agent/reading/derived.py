@@ -12,9 +12,9 @@ from itertools import combinations
 
 from ...tools.catalog import hardware
 from ...tools.language.quantities import Quantity, find_quantities, normalise
+from ...tools.plan.latency_limits import LATENCY_FIELDS
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens")
-_LATENCIES = ("ttft_ms_max", "tpot_ms_max")
 _SHARES = ("memory_utilization", "prefix_cache_hit_rate")
 _COUNTED = ("nodes", "gpus_per_node", "gpus", "concurrency", "replicas")
 _PER = (
@@ -59,7 +59,7 @@ def _single(field: str, found: tuple[Quantity, ...], words: str) -> Iterator[tup
         for end in _ends(one):
             if field in TOKEN_FIELDS:
                 yield end, one.value if end == one.decimal_value else end
-            elif field in _LATENCIES:
+            elif field in LATENCY_FIELDS:
                 yield from _of_latency(field, one, end)
             elif field in _SHARES:
                 share = end if one.unit == "share" or end <= 1 else end / 100
@@ -84,7 +84,7 @@ def _of_latency(field: str, one: Quantity, end: float) -> Iterator[tuple[float, 
 
 def _of_two(field: str, found: tuple[Quantity, ...], words: str) -> Iterator[tuple[float, float]]:
     """What two numbers give together, for fields that people state so."""
-    if field in (*_LATENCIES, *_SHARES, "usd_per_gpu_hour"):
+    if field in (*LATENCY_FIELDS, *_SHARES, "usd_per_gpu_hour"):
         return
     sizes = [float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node and field in _COUNTED]
     numbers = [(end, one.unit) for one in found for end in dict.fromkeys(_ends(one))]

@@ -8,6 +8,7 @@ from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
 from ...tools.language.quantities import find_quantities, normalise
 from ...tools.language.said import Said
+from ...tools.plan.latency_limits import STATISTIC_FIELDS
 
 _PARALLEL = {
     "tp": r"(?<![a-z])tp|tensor|张量",
@@ -30,7 +31,7 @@ _WORDS: dict[str, dict[str, str]] = {
         "False": r"co-?locat|together|same|not|no\s|don'?t|without|不",
     },
     "gpus_open": {"True": r"no\s(?:limit|cap)|as\smany|few|how|minim|least|whatever|unlimited|不限|少"},
-    "ttft_statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均"},
+    "statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均"},
     "engine": {
         "trtllm": r"trt|tensorrt",
         "none": r"paper|no\sengine|any\sengine|纸面",
@@ -75,9 +76,9 @@ def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
         return str(value) in plain or _BITS.get(str(value), "\0") in plain
     if field == "engine_version":
         return str(value).lower() in quote.lower()
-    if field in ("ttft_statistic", "tpot_statistic"):
+    if field in STATISTIC_FIELDS:
         shares = (f"{one.value * 100:g}" for one in find_quantities(normalise(quote)) if one.unit == "share")
         if str(value)[1:] in (*re.findall(r"\d+", quote), *shares):
             return True
-    pattern = _WORDS.get("ttft_statistic" if field == "tpot_statistic" else field, {}).get(str(value))
+    pattern = _WORDS.get("statistic" if field in STATISTIC_FIELDS else field, {}).get(str(value))
     return pattern is not None and re.search(pattern, quote, re.IGNORECASE) is not None

@@ -22,6 +22,7 @@ from ...tools.language.request import read_words
 from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import Objective, Statistic
+from ...tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
 from ..stated_arguments import said_engine
 from ..stated_constraints import stated_constraints
 from .answer import DEGREES, ReadingAnswer, StatedFact
@@ -32,12 +33,12 @@ from .trusted import Trusted
 
 _NUMBERS = frozenset(
     {
-        "nodes", "gpus_per_node", "gpus", "concurrency", "request_rate", "min_tokens_per_second", "ttft_ms_max",
-        "prefix_cache_hit_rate", "tpot_ms_max", "memory_utilization", "usd_per_gpu_hour", *TOKEN_FIELDS,
+        "nodes", "gpus_per_node", "gpus", "concurrency", "request_rate", "min_tokens_per_second",
+        "prefix_cache_hit_rate", "memory_utilization", "usd_per_gpu_hour", *LATENCY_FIELDS, *TOKEN_FIELDS,
     }
 )  # fmt: skip
 _LISTED = {
-    "objective": get_args(Objective), "ttft_statistic": get_args(Statistic), "tpot_statistic": get_args(Statistic),
+    "objective": get_args(Objective), **dict.fromkeys(STATISTIC_FIELDS, get_args(Statistic)),
     "weights": DTYPES, "kv_cache": DTYPES, "activations": DTYPES,
 }  # fmt: skip
 _LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")

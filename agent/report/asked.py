@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
 from ..results import AUTHORS
@@ -37,8 +38,8 @@ def workload_text(
     What runs today nobody need have planned for it: then it is judged.
     """
     is_assumed = any(one.field == "objective" for one in assumptions)
-    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
-    unlimited = ", no limit stated" if limits == (None, None, None) else ""
+    is_limited = any(getattr(workload, field) is not None for field in LIMIT_FIELDS if field != "request_rate")
+    unlimited = "" if is_limited else ", no limit stated"
     load = load_text(workload, assumptions, as_many_as_hold=as_many_as_hold)
     verb = "planned" if is_planned else "judged"
     return f"{load}, {verb} for {workload.objective}{_ASSUMED if is_assumed else ''}{unlimited}"

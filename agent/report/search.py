@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..languages.say import say
 from .asked import (
     assumption_section,
@@ -135,12 +136,9 @@ def _load_text(answer: SearchAnswer, best: Candidate | None) -> str:
 
 def limit_texts(workload: WorkloadBlock) -> Iterator[str]:
     """Each stated limit in words."""
-    for name, limit, statistic in (
-        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
-        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
-    ):
-        if limit is not None:
-            yield f"{name} {'' if statistic == 'mean' else statistic + ' '}≤ {ms_text(limit)}"
+    from ...tools.performance.limits import stated_limits
+
+    yield from (f"{one.full_name} ≤ {ms_text(one.bound)}" for one in stated_limits(workload) if one.unit == "ms")
     if workload.min_tokens_per_second is not None:
         yield f"≥ {figure(workload.min_tokens_per_second)} output tokens/s"
     if workload.request_rate is not None:
@@ -148,8 +146,7 @@ def limit_texts(workload: WorkloadBlock) -> Iterator[str]:
 
 
 _LIMITED = {
-    "ttft_ms_max": "TTFT",
-    "tpot_ms_max": "TPOT",
+    **{one.field: one.name for one in LATENCY_LIMITS},
     "min_tokens_per_second": "output tokens/s",
     "request_rate": "request rate",
 }

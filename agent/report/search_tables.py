@@ -116,12 +116,10 @@ def _tight_limits(candidate: Candidate, workload: WorkloadBlock) -> Iterator[str
     from ...tools.performance.limits import spare_share, stated_limits
     from ..limit_words import TIGHT_SHARE, spare_text
 
-    means = {"TTFT": candidate.ttft_ms, "TPOT": candidate.tpot_ms, "output tokens/s": candidate.output_tokens_per_s}
     for limit in stated_limits(workload):
-        name = limit.name if limit.statistic == "mean" else f"{limit.name} {limit.statistic}"
-        figure = candidate.limited_ms.get(name, means.get(name))
+        figure = None if limit.field == "request_rate" else candidate.figure_of(limit)
         if figure is not None and 0.0 <= (spare := spare_share(limit, figure)) < TIGHT_SHARE:
-            yield f"{name}: {spare_text(spare)}"
+            yield f"{limit.full_name}: {spare_text(spare)}"
 
 
 def front_section(answer: SearchAnswer) -> Section:

@@ -38,7 +38,7 @@ class SearchArguments(Arguments):
     apart: bool | None = Field(default=None, description="prefill and decode on GPUs of their own; null: either")
     allow: Annotated[tuple[Line, ...], Field(max_length=8)] | None = Field(
         default=None,
-        description="if the person allowed: 'tpot_ms = 42', 'ttft_ms = 900', 'weights = fp8', 'relax = attention_dp'",
+        description="if allowed: 'tpot_ms = 42', 'end_to_end_ms = 9e3', 'weights = fp8', 'relax = attention_dp'",
     )
 
 

@@ -1,5 +1,7 @@
 // The question behind a plan: what was stated stays stated, what was assumed stays open, one field is changed at a time.
 
+import { limitOf } from "./limits.js";
+
 export const assumptionsOf = (view) => view.report?.assumptions ?? view.assumptions ?? [];
 
 const assumedOf = (view) => new Set(assumptionsOf(view).map((one) => one.field));
@@ -63,13 +65,11 @@ export const changed = (question, plan, name, value) => {
     const formats = { ...(typeof question.precision === "object" ? question.precision : {}), [name.slice(10)]: value };
     state("precision", defined(formats));
   } else {
-    if (next.workload) next.workload = defined({ ...next.workload, [IN_WORKLOAD[name] ?? name]: undefined });
+    if (next.workload) next.workload = defined({ ...next.workload, [limitOf(name)?.most ?? name]: undefined });
     state(name, value);
   }
   return next;
 };
-
-const IN_WORKLOAD = { ttft_ms: "ttft_ms_max", tpot_ms: "tpot_ms_max" };
 
 // Whether a field can only be emptied by leaving out the words that state it.
 export const isOfWords = (question) => Boolean(question?.request || question?.brief);

@@ -1,6 +1,7 @@
 // The question as a form: what was assumed, with the reason, and what was stated. A changed field plans again.
 
 import { make, option } from "./dom.js";
+import { LIMITS } from "./limits.js";
 import { assumptionsOf } from "./question.js";
 import { t, tOr } from "./words.js";
 
@@ -21,8 +22,7 @@ const FIELDS = [
   ["input_tokens", (plan) => plan.workload.input_tokens, WHOLE],
   ["output_tokens", (plan) => plan.workload.output_tokens, WHOLE],
   ["concurrency", (plan) => plan.workload.concurrency ?? 1, WHOLE],
-  ["ttft_ms", (plan) => plan.workload.ttft_ms_max, LIMIT],
-  ["tpot_ms", (plan) => plan.workload.tpot_ms_max, LIMIT],
+  ...LIMITS.map(({ field, most }) => [field, (plan) => plan.workload[most], LIMIT]),
   ["objective", (plan) => plan.workload.objective, ["latency", "throughput", "cost"]],
   ["precision.weights", (plan) => plan.precision.weights, FORMATS],
   ["precision.kv_cache", (plan) => plan.precision.kv_cache, FORMATS],

@@ -1,5 +1,6 @@
 // What was done beside the conversation, in words that it reads: so that it goes on from the plan that is shown.
 
+import { LIMITS, limitOf } from "./limits.js";
 import { describe } from "./strategy.js";
 
 const place = ({ nodes, gpus_per_node, accelerator }) => {
@@ -18,12 +19,10 @@ const FIELDS = {
   engine: "engine",
 };
 
-const LIMITS = { ttft_ms: "TTFT", tpot_ms: "TPOT" };
-
 // One field of the form as it says now; null where no words say that.
 export const phraseOf = (name, value, hardware) => {
   if (name.startsWith("hardware.")) return `on ${place({ ...hardware, [name.slice(9)]: value })}`;
-  const limit = LIMITS[name];
+  const limit = limitOf(name)?.name;
   if (limit) return value === undefined ? `drop the limit on ${limit}` : `${limit} at most ${value} ms`;
   if (value === undefined) return null;
   if (name.endsWith("_tokens")) return `${name.slice(0, -7)} ${value} tokens`;
@@ -44,8 +43,7 @@ export const requestOf = (plan, isPinned) => {
     workload.request_rate
       ? `${workload.request_rate} requests per second`
       : phraseOf("concurrency", workload.concurrency ?? 1),
-    limit("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
-    limit("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
+    ...LIMITS.map((one) => limit(one.name, workload[one.most], workload[one.statistic])),
     phraseOf("objective", workload.objective ?? "latency"),
     ...Object.entries(precision ?? {}).map(([name, format]) => phraseOf(`precision.${name}`, format)),
     policy?.memory_utilization && phraseOf("memory_utilization", policy.memory_utilization),
