@@ -53,7 +53,9 @@ def figures_line(candidate: Candidate) -> str:
     rate = f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU)"
     if candidate.queue_grows:
         return f"{growing_line(tpot, rate)} {on}"
-    limited = "".join(f"{name} {ms_text(value)} · " for name, value in candidate.limited_ms.items())
+    # The mean of the whole answer is told of every candidate.
+    own = {name: value for name, value in candidate.limited_ms.items() if name != "end to end"}
+    limited = "".join(f"{name} {ms_text(value)} · " for name, value in own.items())
     return (
         f"{limited}TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
         f"TPOT {tpot} · end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · {rate} {on}"
@@ -114,10 +116,11 @@ def _remark(candidate: Candidate, workload: WorkloadBlock) -> str:
 
 def _tight_limits(candidate: Candidate, workload: WorkloadBlock) -> Iterator[str]:
     from ...tools.performance.limits import spare_share, stated_limits
+    from ...tools.search.ranking import limited_figure
     from ..limit_words import TIGHT_SHARE, spare_text
 
     for limit in stated_limits(workload):
-        figure = None if limit.field == "request_rate" else candidate.figure_of(limit)
+        figure = None if limit.field == "request_rate" else limited_figure(candidate, limit)
         if figure is not None and 0.0 <= (spare := spare_share(limit, figure)) < TIGHT_SHARE:
             yield f"{limit.full_name}: {spare_text(spare)}"
 

@@ -278,6 +278,7 @@ _TOO_MUCH = [
     ),
     ({"concurrency": 8000, "input_tokens": 3000, "output_tokens": 3000, "tpot_ms_max": 3.0}, ("requests in flight",)),
     ({"input_tokens": 60_000, "ttft_ms_max": 150.0}, ("limits lifted", "input tokens instead of 60,000")),
+    ({"input_tokens": 60_000, "end_to_end_ms_max": 200.0}, ("limits lifted", "input tokens instead of 60,000")),
     ({"input_tokens": 65_530}, ("65,472 input tokens instead of 65,530",)),
     ({"input_tokens": 10, "output_tokens": 80_000}, ("65,527 output tokens",)),
 ]

@@ -14,6 +14,8 @@ from shardwright.tools.plan.document import PhaseStrategy
 
 from .tiny import MLA, tiny_plan
 
+# Of the plan below, before a workload had a limit on the whole answer.
+HASH = "201803a6ed8b1c129805b0fa8bb6838838fcc07e950723d40e22c8c6be2073eb"
 PLAN = tiny_plan(MLA, PhaseStrategy(pp=2, tp=2, ep=2, tp_ffn=2)).model_dump(mode="json")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -45,6 +47,13 @@ def test_stating_a_default_does_not_count() -> None:
     assert content_hash(other) == content_hash(PLAN)
 
 
+def test_a_plan_without_a_limit_on_the_whole_answer_keeps_its_hash() -> None:
+    other = _changed()
+    other["workload"] |= {"end_to_end_ms_max": None, "end_to_end_statistic": "mean"}
+    assert content_hash(PLAN) == content_hash(other) == HASH
+    assert not {"end_to_end_ms_max", "end_to_end_statistic"} & PLAN["workload"].keys()
+
+
 def test_experts_one_by_one_or_as_ranges_are_the_same() -> None:
     other = _changed()
     for node in other["nodes"]:
@@ -58,6 +67,8 @@ def test_experts_one_by_one_or_as_ranges_are_the_same() -> None:
     "change",
     [
         lambda d: d["workload"].update(input_tokens=17),
+        lambda d: d["workload"].update(end_to_end_ms_max=9000.0),
+        lambda d: d["workload"].update(end_to_end_statistic="p95"),
         lambda d: d["strategy"].update(dp=2),
         lambda d: d["policy"].update(memory_utilization=0.8),
         lambda d: d["model"]["config"].update(hidden_size=1),

@@ -84,6 +84,13 @@ def test_what_was_written_before_is_written_as_before() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("stated", [{"end_to_end_ms_max": 9.0}, {"end_to_end_statistic": "p95"}], ids=str)
+def test_what_is_stated_of_the_whole_answer_is_written_and_read_again(stated: dict[str, Any]) -> None:
+    workload = WorkloadBlock.model_validate({"input_tokens": 512, "output_tokens": 9, **stated})
+    written = json.loads(workload.model_dump_json())
+    assert stated.items() <= written.items() and WorkloadBlock.model_validate(written) == workload
+
+
 def test_the_longest_that_is_stated_is_not_the_longest_that_follows() -> None:
     stated = {"input": {"percentiles": [[50, 1000], [95, 8000]]}}
     workload = WorkloadBlock.model_validate({"input_tokens": 2200, "output_tokens": 100, "lengths": stated})

@@ -211,7 +211,7 @@ def test_a_plan_without_claims_and_limits_is_not_estimated() -> None:
 @pytest.mark.parametrize(
     ("statistic", "field"), [("mean", "latency"), ("p50", "p50"), ("p90", "p90"), ("p95", "p95"), ("p99", "p99")]
 )
-@pytest.mark.parametrize("name", ["ttft", "tpot"])
+@pytest.mark.parametrize("name", ["ttft", "tpot", "end_to_end"])
 def test_a_limit_is_held_against_the_statistic_that_it_is_stated_for(name: str, statistic: str, field: str) -> None:
     document = base_plan("dense-tp4")
     document["workload"][f"{name}_statistic"] = statistic

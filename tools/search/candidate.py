@@ -10,7 +10,7 @@ from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..engines.names import EngineName, engine_of
-from ..performance.limits import Limit, stated_limits
+from ..performance.limits import stated_limits
 from ..performance.make_setting import usable_share
 from ..plan.constraints import affordable_gpus
 from ..plan.document import TWO_BATCH, HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
@@ -155,7 +155,7 @@ class Candidate(Sparse):
     ttft_ms: float | None = None
     tpot_ms: float | None = None
     end_to_end_ms: float | None = None
-    # Latencies that a limit takes in another statistic than the mean: "TTFT p95" and its milliseconds.
+    # Latencies that a limit is on, but for the means of TTFT and TPOT: "TTFT p95" and its milliseconds.
     limited_ms: dict[str, float] = Field(default_factory=dict[str, float])
     output_tokens_per_s: float | None = None
     output_tokens_per_s_per_gpu: float | None = None
@@ -169,10 +169,6 @@ class Candidate(Sparse):
     shortfall_bytes: int | None = None
     # The number formats that it has; `None`: those of the request.
     precision: PrecisionBlock | None = None
-
-    def figure_of(self, limit: Limit) -> float | None:
-        """The figure that `limit` is about; `None` where there is none."""
-        return self.limited_ms.get(limit.full_name, getattr(self, limit.figure))
 
 
 class SearchResult(Sparse):

@@ -12,7 +12,7 @@ from ..kept import Cache
 from ..performance.balance import unbalanced_phases
 from ..performance.collectives import domain_of
 from ..performance.layout import LoadedLayout
-from ..performance.limits import MissedLimit, RunFigures, missed_limits
+from ..performance.limits import Limit, MissedLimit, RunFigures, missed_limits
 from ..performance.setting import Setting
 from ..plan.describe import number
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
@@ -39,6 +39,11 @@ def _words(missed: MissedLimit) -> str:
         return f"PE010: {queue}{number(missed.figure)} {limit.name}, {number(limit.bound)} wanted"
     statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
     return f"PE010: {limit.name}{statistic} {number(missed.figure)} ms exceeds {number(limit.bound)} ms"
+
+
+def limited_figure(candidate: Candidate, limit: Limit) -> float | None:
+    """The figure of a candidate that `limit` is about; `None` where it has none."""
+    return candidate.limited_ms.get(limit.full_name, getattr(candidate, limit.figure))
 
 
 def warnings_of(layout: LoadedLayout) -> tuple[str, ...]:

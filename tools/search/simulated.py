@@ -23,7 +23,7 @@ from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.performance import Ranges
 from .candidate import Candidate, SearchRequest
-from .ranking import limits_missed, warnings_of, worth
+from .ranking import limited_figure, limits_missed, warnings_of, worth
 from .screen import OPTIMISM
 
 # Leading strategies that are simulated at least, at most, and where none of them holds the limits; then as many are of
@@ -38,6 +38,8 @@ _MIN_RATIOS, _ALIKE = 4, 0.95
 _MOST_SHOWN = 4
 # How often requests in flight are lowered, where their number is open, for a strategy that misses a limit with them.
 _LOWERED = 5
+# Means that are told of every candidate.
+_TOLD = ("TTFT", "TPOT")
 # A lower number of requests is taken so much below what the missed limit asks for.
 _MARGIN = 0.97
 
@@ -80,7 +82,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
     run = _run(layout, strategy)
     found = figures_of_run(run)
     missed = limits_missed(request.workload, found)
-    limited = (one for one in stated_limits(request.workload) if one.statistic != "mean")
+    limited = (one for one in stated_limits(request.workload) if one.full_name not in _TOLD and one.unit == "ms")
     times, rate = run.times, run.times.output_tokens_per_s
     candidate = Candidate(
         strategy=strategy,
@@ -241,7 +243,7 @@ class Simulator:
         """As many requests as the limit that is missed leaves, were latencies in proportion to them."""
         share = 1.0
         for limit in stated_limits(self.request.workload):
-            if limit.unit == "ms" and (figure_ms := one.figure_of(limit)):
+            if limit.unit == "ms" and (figure_ms := limited_figure(one, limit)):
                 share = min(share, limit.bound / figure_ms)
         fewer = int(concurrency * max(0.25, share * _MARGIN))
         # Every replica keeps as many requests as the others.
