@@ -84,12 +84,13 @@ def plan(
         **stated: One of `Arguments` each. The load: input_tokens, output_tokens, input_tokens_range,
             output_tokens_range, concurrency (requests at once), request_rate (requests/s), lengths and arrivals
             (spreads, as the plan format has them), prefixes (what prompts share: system_tokens, turns, …) or
-            prefix_cache_hit_rate, and expert_imbalance. Limits: ttft_ms, tpot_ms and end_to_end_ms (the whole answer)
-            in milliseconds, or with _max behind them, each with its statistic (end_to_end_statistic and so on: mean,
-            p50 … p99), and min_tokens_per_second. The answer: objective (latency, throughput, cost), precision (`fp8`;
-            a block; a list or `any` to choose from), relaxations, constraints (`["tp <= 4", "reserved_nodes = 1"]`),
-            disaggregated, engine (`vllm`, `vllm==0.33.0`, `none`), rules, serving, memory_utilization (a share of each
-            GPU), usd_per_gpu_hour. trace: a file of requests, or what `read_trace` made of one, in place of the load.
+            prefix_cache_hit_rate, and expert_imbalance. Limits in milliseconds: ttft_ms, tpot_ms, end_to_end_ms
+            (or ttft_ms_max, tpot_ms_max, end_to_end_ms_max), each with what of it is limited (ttft_statistic,
+            tpot_statistic, end_to_end_statistic: mean, p50 … p99); and min_tokens_per_second. The answer: objective
+            (latency, throughput, cost), precision (`fp8`; a block; a list or `any` to choose from), relaxations,
+            constraints (`["tp <= 4", "reserved_nodes = 1"]`), disaggregated, engine (`vllm`, `vllm==0.33.0`,
+            `none`), rules, serving, memory_utilization (a share of each GPU), usd_per_gpu_hour. trace: a file of
+            requests, or what `read_trace` made of one, in place of the load.
             A day: rate_curve (24 rates, `0-8=2,8-18=20,18-24=5`, words, a file, `trace`), of which the peak is planned
             for and `over_day` has the replicas of each hour; reserve_replicas that may be lost, headroom (a share).
 
