@@ -40,7 +40,6 @@ TITLES = {
     "concurrency": "concurrency",
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
-    **{one.field: one.title for one in LATENCY_LIMITS},
     "request_rate": "requests/s",
     "min_tokens_per_second": "tokens/s",
     "expert_imbalance": "load of the busiest experts over the mean",
@@ -50,7 +49,13 @@ TITLES = {
 
 def title(name: str) -> str:
     """What a figure is called."""
-    return say(TITLES.get(name, name.replace("_", " ")))
+    latency = next((one.name for one in LATENCY_LIMITS if one.field == name), None)
+    return say(TITLES.get(name, name.replace("_", " "))) if latency is None else limit_title(latency)
+
+
+def limit_title(latency: str) -> str:
+    """What a limit on a latency is called."""
+    return say("{latency} limit (ms)", latency=say(latency))
 
 
 def shown(value: float) -> str:

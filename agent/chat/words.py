@@ -16,6 +16,7 @@ from ..report.compare import shown_figure
 from ..report.plan import figures_text
 from ..report.text import NONE, Bullets, Column, Section, Table, section
 from ..results import PlanResult
+from .figures import limit_title
 
 _SHOWN = (
     "gpus", "ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu",
@@ -100,7 +101,10 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "input tokens": load.input_tokens,
         "output tokens": load.output_tokens,
         "concurrency": say("open") if intent.concurrency_open else load.concurrency,
-        **{one.title: _limit(getattr(load, one.field), getattr(load, one.statistic)) for one in LATENCY_LIMITS},
+        **{
+            limit_title(one.name): _limit(getattr(load, one.field), getattr(load, one.statistic))
+            for one in LATENCY_LIMITS
+        },
         "requests/s": load.request_rate,
         "least tokens/s": load.min_tokens_per_second,
         "prefix cache hit rate": load.prefix_cache_hit_rate,

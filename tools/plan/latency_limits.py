@@ -22,11 +22,6 @@ class LimitedLatency:
         return f"{self.figure}_max"
 
     @property
-    def title(self) -> str:
-        """What the limit is called."""
-        return f"{self.name} limit (ms)"
-
-    @property
     def statistic(self) -> str:
         """The field of a workload that says what of the latency is limited."""
         return f"{self.figure.removesuffix('_ms')}_statistic"

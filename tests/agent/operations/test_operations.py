@@ -52,6 +52,7 @@ def test_a_request_can_state_what_the_library_takes() -> None:
         "serving",
         "ttft_ms_max",
         "tpot_ms_max",
+        "end_to_end_ms_max",
         "input_tokens_range",
         "output_tokens_range",
         "expert_imbalance",
