@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..tools.catalog.architecture import Architecture
+from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError
 from ..tools.export.server import servers_of
 from ..tools.importing.deployment import Deployment
@@ -103,7 +104,7 @@ def _named_devices(layout: LoadedLayout, deployment: Deployment) -> dict[str, st
     servers = servers_of(layout)
     if len(servers) != len(deployment.devices):
         return {}
-    by_group = deployment.engine == "vllm"
-    placed = [device for one in servers for device in (one.group_major() if by_group else one.stage_major())]
+    order = ENGINES[deployment.engine].rank_order
+    placed = [device for one in servers for device in one.devices(order)]
     named = [device for one in deployment.devices for device in one]
     return dict(zip(placed, named, strict=True)) if placed != named and len(placed) == len(named) else {}

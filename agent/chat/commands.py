@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from ...tools.errors import InputError
+from ...tools.export.result import TargetName
 from ...tools.files import check_open, file_place, write_file
 from ..languages.say import say
 from ..spent import Spent
@@ -26,10 +28,7 @@ from .turns.work import Work
 _MOST_LOGGED = 100_000
 
 # Named where a path is meant, these are no file names.
-_TARGETS = (
-    *("vllm", "sglang", "trtllm", "kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"),
-    "chakra",
-)
+_TARGETS = get_args(TargetName)
 
 
 @dataclass(frozen=True)

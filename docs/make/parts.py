@@ -18,7 +18,6 @@ from ...tools.calibration.profile_file import KernelEntry, read_profile_file, sh
 from ...tools.calibration.stand_ins import POOLED
 from ...tools.engines.names import ENGINES
 from ...tools.errors import InputError
-from ...tools.export import sglang, trtllm, vllm
 from ...tools.importing.launch import DIALECTS
 
 _PART = re.compile(r"(?<=<!-- generated: )(?P<name>[\w-]+)(?P<begin> -->\n).*?(?=<!-- end generated -->)", re.DOTALL)
@@ -113,12 +112,11 @@ def _engine_runs() -> Iterator[str]:
 
 def _engines() -> Iterator[str]:
     """What each engine is known for: export, import, rules, a load generator, cache formats."""
-    targets = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
     runs = {name: sum(one.rows for one in all_entries() if one.engine == name) for name in ENGINES}
     rows = [
         (
             one.title,
-            f"{targets[name].version}" if name in targets else "no",
+            one.version or "no",
             "yes" if name in DIALECTS else "no",
             "yes" if one.is_judged else "no",
             ", ".join(one.caches),

@@ -8,6 +8,7 @@ import pytest
 
 import shardwright
 from shardwright.agent.plan_of_words import plan_of_words
+from shardwright.tools.engines.names import ENGINES
 from shardwright.tools.export.dynamo import graph
 from shardwright.tools.export.export import export
 from shardwright.tools.export.kubernetes import manifests
@@ -40,8 +41,8 @@ def _written(*servers: Server, arguments: tuple[str, ...] = ("vllm", "serve", "$
         for server in servers
     )
     return Written(
-        engine="trtllm" if "trtllm-serve" in arguments else "vllm", engine_version="1", model="m", gpus_per_node=8,
-        checkpoint_format=None, image="i", gpu_resource="nvidia.com/gpu", servers=servers,
+        engine=ENGINES["trtllm" if "trtllm-serve" in arguments else "vllm"], model="m", gpus_per_node=8,
+        checkpoint_format=None, gpu_resource="nvidia.com/gpu", servers=servers,
         launches=tuple((one,) for one in launches), files=(_NO_FILES,) * len(servers), head=("h",), check=(),
         fronts=lambda _prefill, _others: (),
     )  # fmt: skip

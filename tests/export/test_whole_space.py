@@ -40,7 +40,7 @@ _LONG_PROMPT_TOKENS = 65_536
 _CLUSTERS = ((2, 4), (3, 4), (2, 6))
 _MODELS = ("Qwen3-30B-A3B", "DeepSeek-V2-Lite", "Qwen3-8B")
 _HEAD = dict.fromkeys(("engine", "engine_version", "content_hash", "strategy"), "")
-_TARGETS = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+_TARGETS = {one.engine.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
 
 
 def runs_as_placed(found: Export, layout: LoadedLayout) -> None:

@@ -1,5 +1,11 @@
 """What is known of one serving engine; what one does not state of itself holds of most.
 
+Commands: those of `version`, which runs in the container `image`, are written and read by its `vocabulary`. `programs`
+and `modules` start a server, as do `starting_images` by themselves; `versioned_images` have its version as their tag.
+`begins`: what a command begins with in running text. `cut_variable` makes it cut stages otherwise than it does by
+itself. It `counts_all_groups` where its limits on requests and tokens are of all attention groups together. `makes`:
+formats that it makes of a 16-bit checkpoint when it loads one, by its own names. `by_itself`: what it does unasked.
+
 Degrees: `is_judged` engines have rules (EN). Their tensor ranks must divide the vocabulary padded to a multiple of
 `vocabulary_padding` (none: they take any), and one `deals_out_experts` where its ranks do not divide them. Attention
 groups have at most `most_group_ranks` devices. Where it `slices_groups`, there may be several expert groups of several
@@ -18,13 +24,14 @@ Serving: `handoff_s` is what handing a request from prefill to decode adds to it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from .load import LoadToSend
 from .memory import MemoryUse
 from .release import Release, release_of
+from .vocabulary import NO_FLAGS, Vocabulary
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
@@ -44,6 +51,18 @@ class Engine(ABC):
     title: str
     # By which letters a text names it.
     spellings: tuple[str, ...]
+    version: str = ""
+    image: str = ""
+    programs: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    starting_images: tuple[str, ...] = ()
+    versioned_images: tuple[str, ...] = ()
+    begins: str = ""
+    vocabulary: Vocabulary = NO_FLAGS
+    cut_variable: str = ""
+    counts_all_groups: bool = False
+    makes: Mapping[DType, str] = field(default_factory=dict["DType", str])
+    by_itself: Mapping[str, str] = field(default_factory=dict[str, str])
     is_judged: bool = True
     vocabulary_padding: int | None = None
     refuses_split_blocks: bool = False
@@ -62,8 +81,6 @@ class Engine(ABC):
     # Relaxations that it has no setting for, or none that is known here.
     lacks: frozenset[Relaxation] = frozenset()
     first_pipelined: Mapping[Phase, Release] = field(default_factory=dict["Phase", Release])
-    # The setting that makes it cut stages otherwise than it does by itself.
-    cut_setting: str = ""
     kernel_tables: str
     reduces_pairs_over_pcie: bool = False
     shared_read_heads: int = 0
@@ -145,6 +162,11 @@ class Engine(ABC):
         """Whether `release` (`None`: the newest) runs replicas that serve only `phase` as pipelines."""
         first = self.first_pipelined.get(phase)
         return first is None or release is None or release >= first
+
+    def cut_setting(self, cut: Iterable[int]) -> str:
+        """How it is told to cut stages of so many layers."""
+        layers = ",".join(map(str, cut))
+        return f'{self.cut_variable}="{layers}"' if self.cut_variable else f"{self.vocabulary.flag('cut')}: [{layers}]"
 
     def padded_vocabulary(self, size: int) -> int | None:
         """Rows of the embedding as it holds them; `None` where any number of ranks will do."""

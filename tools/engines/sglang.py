@@ -6,6 +6,7 @@ from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
 from .release import Release
+from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200,
 # GB200, GB300), where it lies between -0.10 and 0.02 s.
@@ -21,6 +22,53 @@ _MEMORY_USE = MemoryUse(
     linked_bytes=2.5 * GIB,
     counts_passes=False,
 )
+
+# `server_args.py` and `arg_groups/` of the version below, older spellings included.
+VOCABULARY = Vocabulary(
+    spelled={
+        "model": "model-path model", "config": "config", "tp": "tp-size tensor-parallel-size tp",
+        "pp": "pp-size pipeline-parallel-size pp", "dp": "dp-size data-parallel-size dp",
+        "attention_dp": "attn-dp-size attention-data-parallel-size", "dp_attention": "enable-dp-attention",
+        "context": "attn-cp-size attention-context-parallel-size", "cache_parts": "dcp-size",
+        "ep": "ep-size ep expert-parallel-size", "over_all": "enable-ep-moe enable-deepep-moe",
+        "all_to_all": "moe-a2a-backend", "dense_tp": "moe-dense-tp-size", "eplb": "enable-eplb",
+        "redundant": "ep-num-redundant-experts", "nodes": "nnodes", "node_rank": "node-rank",
+        "max_sequences": "max-running-requests", "token_budget": "chunked-prefill-size",
+        "max_tokens": "context-length", "memory_share": "mem-fraction-static", "kv_cache": "kv-cache-dtype",
+        "dtype": "dtype", "quantization": "quantization", "two_batch": "enable-two-batch-overlap",
+        "mode": "disaggregation-mode", "transfer": "disaggregation-transfer-backend",
+    },
+    switches=(
+        "disable-radix-cache enable-deepep-moe enable-dp-attention enable-dp-lm-head enable-ep-moe enable-eplb "
+        "enable-flashinfer-mla enable-mixed-chunk enable-prefill-cp enable-torch-compile enable-two-batch-overlap"
+    ),
+    unplanned={
+        "speculative decoding": "speculative-algorithm speculative-algo", "LoRA adapters": "enable-lora lora-paths",
+        "weights kept in CPU memory": "cpu-offload-gb", "execution without CUDA graphs": "disable-cuda-graph",
+        "a KV cache in CPU memory": "enable-hierarchical-cache",
+        "a changed model config": "json-model-override-args",
+        "sequence parallelism of norms": "enable-layernorm-sp",
+        "no overlapped scheduling": "disable-overlap-schedule",
+        "overlap in one batch": "enable-single-batch-overlap", "data parallelism in experts": "moe-dp-size",
+    },
+    beside=(
+        "attention-backend base-gpu-id cp-strategy cuda-graph-bs cuda-graph-max-bs cuda-graph-max-bs-decode "
+        "decode-attention-backend decode-log-interval deepep-mode disable-cuda-graph-padding "
+        "disable-custom-all-reduce disable-radix-cache disable-shared-experts-fusion disaggregation-bootstrap-port "
+        "disaggregation-decode-polling-interval disaggregation-ib-device dist-init-addr enable-dp-lm-head "
+        "enable-flashinfer-allreduce-fusion enable-flashinfer-mla enable-mixed-chunk enable-nccl-nvls "
+        "enable-prefill-cp enable-torch-compile ep-dispatch-algorithm eplb-algorithm eplb-rebalance-num-iterations "
+        "flashinfer-mla-disable-ragged fp8-gemm-backend gpu-id-step load-balance-method max-prefill-tokens "
+        "max-total-tokens mm-attention-backend moe-runner-backend num-continuous-decode-steps "
+        "num-reserved-decode-tokens page-size prefill-attention-backend prefill-round-robin-balance sampling-backend "
+        "schedule-conservativeness schedule-policy scheduler-recv-interval sleep-on-idle stream-output "
+        "tokenizer-worker-num torch-compile-max-bs warmups weight-loader-disable-mmap"
+    ),
+    choices={
+        "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),
+        "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "mode": ("null", "prefill", "decode"),
+    },
+)  # fmt: skip
 
 
 class _SGLang(Engine):
@@ -45,12 +93,31 @@ ENGINE = _SGLang(
     name="sglang",
     title="SGLang",
     spellings=("sglang", "sgl"),
+    version="0.5.23",
+    image="lmsysorg/sglang:v0.5.23",
+    programs=("sglang",),
+    modules=(
+        *("sglang.launch_server", "sglang_router.launch_server", "dynamo.sglang", "dynamo.sglang.worker"),
+        "dynamo.sglang.decode_worker",
+    ),
+    versioned_images=("sglang",),
+    begins=r"sglang\.launch_server|sglang[ \t]+serve",
+    vocabulary=VOCABULARY,
+    counts_all_groups=True,
+    makes={"fp8": "fp8"},
+    by_itself={
+        "experts": "each expert rank gets a run of experts in their order",
+        "all-to-all": "without --moe-a2a-backend dispatch and combine are an all-gather and a reduce-scatter; "
+        "deepep, where it is installed, sends each token to its experts alone",
+        "prefix cache": "prompts that share a beginning are served from its cache (--disable-radix-cache to "
+        "stop), but on decode servers",
+    },
     vocabulary_padding=64,
     refuses_split_blocks=True,
     cache_formats={"fp8": "fp8_e4m3", "nvfp4": "nvfp4", "mxfp8": "mxfp8"},
     # The first releases whose scheduler has an event loop for stages of a prefill server, and of a decode server.
     first_pipelined={"prefill": (0, 5, 1), "decode": (0, 5, 7)},
-    cut_setting='SGLANG_PP_LAYER_PARTITION="{}"',
+    cut_variable="SGLANG_PP_LAYER_PARTITION",
     kernel_tables="sglang",
     reduces_pairs_over_pcie=True,
     handoff_s=_HANDOFF_S,

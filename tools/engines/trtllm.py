@@ -8,6 +8,7 @@ from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
 from .release import Release, release_of
+from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
@@ -32,6 +33,41 @@ MEMORY_USE = MemoryUse(
 SHARED_READ_HEADS = 8
 # What NVIDIA's quantised checkpoints (ModelOpt, FP8 and NVFP4) ask for.
 QUANTISED_CACHE: DType = "fp8"
+# Options of `trtllm-serve`, and of the YAML that it reads (`llmapi/llm_args.py` of the version below).
+VOCABULARY = Vocabulary(
+    spelled={
+        "model": "model model-path", "config": "config extra-llm-api-options extra-engine-args",
+        "options": "override-engine-args", "tp": "tensor-parallel-size tp-size",
+        "pp": "pipeline-parallel-size pp-size", "context": "context-parallel-size cp-size",
+        "sequence_kind": "cp-config.cp-type", "ep": "moe-expert-parallel-size ep-size expert-parallel-size",
+        "tp_expert": "moe-tensor-parallel-size", "attention_dp": "enable-attention-dp", "cut": "pp-partition",
+        "max_sequences": "max-batch-size", "token_budget": "max-num-tokens", "max_tokens": "max-seq-len",
+        "memory_share": (
+            "kv-cache-config.free-gpu-memory-fraction free-gpu-memory-fraction "
+            "kv-cache-free-gpu-memory-fraction kv-cache-free-gpu-mem-fraction"
+        ),
+        "kv_cache": "kv-cache-config.dtype kv-cache-dtype", "dtype": "dtype", "quantization": "quantization",
+        "role": "server-role disaggregation-mode", "transfer": "cache-transceiver-config.backend",
+    },
+    switches="disable-overlap-scheduler enable-attention-dp enable-chunked-prefill use-cuda-graph",
+    unplanned={
+        "speculative decoding": "speculative-config.decoding-type speculative-config",
+        "LoRA adapters": "lora-config", "clusters of experts": "moe-cluster-parallel-size cluster-size",
+    },
+    beside=(
+        "allreduce-strategy attn-backend backend batch-scheduler batching-wait-timeout-ms cache-transceiver-config "
+        "cuda-graph-batch-sizes cuda-graph-config cuda-graph-max-batch-size cuda-graph-padding-enabled "
+        "custom-jinja-template disable-overlap-scheduler enable-chunked-prefill enable-iter-perf-stats "
+        "event-buffer-max-size gpus-per-node kv-block-size kv-cache-config log-level max-input-len "
+        "metadata-server-config-file modality moe-backend moe-config num-postprocess-workers print-iter-log "
+        "publish-kv-metrics pytorch-backend-config request-plane return-perf-metrics stream-interval use-cuda-graph"
+    ),
+    choices={
+        "kv_cache": ("auto", "fp8", "nvfp4", "bfloat16", "float16"),
+        "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES,
+    },
+    in_file=True,
+)  # fmt: skip
 
 
 class TensorRTLLM(Engine):
@@ -79,12 +115,23 @@ ENGINE = TensorRTLLM(
     name="trtllm",
     title="TensorRT-LLM",
     spellings=("tensorrtllm", "tensorrt", "trtllm"),
+    version="1.2.1",
+    image="nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
+    programs=("trtllm-serve",),
+    modules=("tensorrt_llm.commands.serve", "dynamo.trtllm"),
+    versioned_images=("tensorrt-llm/release",),
+    begins=r"trtllm-serve(?:[ \t]+serve)?",
+    vocabulary=VOCABULARY,
+    by_itself={
+        "KV cache": "free_gpu_memory_fraction is of what weights and runtime leave free, and was predicted with so",
+        "experts": "each expert rank gets a run of experts in their order",
+        "prefix cache": "prompts that share a beginning are served from its cache (kv_cache_config.enable_block_reuse)",
+    },
     most_group_ranks=1,
     names_gpus_once=True,
     sequence_kinds=frozenset(("ulysses",)),
     cache_formats={"fp8": "fp8", "nvfp4": "nvfp4"},
     lacks=frozenset({"kv_sequence_decode", "redundant_experts"}),
-    cut_setting="pp_partition: [{}]",
     kernel_tables="trtllm",
     shared_read_heads=SHARED_READ_HEADS,
     handoff_s=_HANDOFF_S,

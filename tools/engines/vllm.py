@@ -8,6 +8,7 @@ from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
 from .release import Release, release_of
+from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
@@ -46,6 +47,53 @@ _GRAPH_BYTES = 0.0003 * GIB
 _DERIVED_TOKENS: Release = (0, 21)
 # The first release whose short prompts skip the choice of sparse attention (pull request 47327).
 _CHOOSES_WHERE_NEEDED: Release = (0, 25)
+
+# `engine/arg_utils.py` and `config/parallel.py` of the version below, older spellings included.
+VOCABULARY = Vocabulary(
+    spelled={
+        "model": "model", "config": "config", "tp": "tensor-parallel-size tp", "pp": "pipeline-parallel-size pp",
+        "context": "prefill-context-parallel-size pcp", "cache_parts": "decode-context-parallel-size dcp",
+        "dp": "data-parallel-size dp", "local": "data-parallel-size-local dpl", "rank": "data-parallel-rank dpn",
+        "first_rank": "data-parallel-start-rank dpr", "nodes": "nnodes n", "node_rank": "node-rank r",
+        "headless": "headless", "expert_parallel": "enable-expert-parallel ep", "eplb": "enable-eplb",
+        "redundant": "eplb-config.num-redundant-experts num-redundant-experts", "max_sequences": "max-num-seqs",
+        "token_budget": "max-num-batched-tokens", "max_tokens": "max-model-len",
+        "memory_share": "gpu-memory-utilization device-memory-utilization", "kv_cache": "kv-cache-dtype",
+        "dtype": "dtype", "quantization": "quantization q", "two_batch": "enable-dbo",
+        "transfer": "kv-transfer-config", "kv_role": "kv-transfer-config.kv-role", "mode": "disaggregation-mode",
+        "executor": "distributed-executor-backend", "is_prefill": "is-prefill-worker",
+        "is_decode": "is-decode-worker",
+    },
+    switches=(
+        "async-scheduling disable-prefix-caching enable-chunked-prefill enable-dbo enable-eplb "
+        "enable-expert-parallel enable-prefix-caching ep headless is-decode-worker is-prefill-worker "
+        "no-enable-chunked-prefill no-enable-prefix-caching o0 o1 o2 o3 use-v2-block-manager"
+    ),
+    unplanned={
+        "speculative decoding": "speculative-config speculative-model num-speculative-tokens",
+        "LoRA adapters": "enable-lora lora-modules", "weights kept in CPU memory": "cpu-offload-gb",
+        "execution without CUDA graphs": "enforce-eager",
+        "a KV cache of a stated size": "kv-cache-memory-bytes num-gpu-blocks-override",
+        "an attention window of its own": "sliding-window", "a changed model config": "hf-overrides rope-scaling",
+    },
+    beside=(
+        "additional-config all2all-backend api-server-count async-scheduling attention-backend block-size "
+        "calculate-kv-scales compilation-config cuda-graph-sizes data-parallel-address data-parallel-backend "
+        "data-parallel-external-lb data-parallel-hybrid-lb data-parallel-rpc-port dbo-decode-token-threshold "
+        "dbo-prefill-token-threshold disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce "
+        "disable-prefix-caching dpa dpe dph dpp enable-chunked-prefill enable-log-requests enable-prefix-caching "
+        "enable-sleep-mode eplb-config expert-placement-strategy guided-decoding-backend kv-events-config "
+        "kv-transfer-config long-prefill-token-threshold max-logprobs max-long-partial-prefills "
+        "max-num-partial-prefills max-parallel-loading-workers max-seq-len-to-capture moe-backend "
+        "multi-step-stream-outputs no-enable-chunked-prefill no-enable-prefix-caching num-scheduler-steps o o0 o1 o2 "
+        "o3 renderer-num-workers scheduling-policy stream-interval swap-space ubatch-size use-tqdm-on-load "
+        "use-v2-block-manager"
+    ),
+    choices={
+        "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),
+        "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "kv_role": ("kv_producer", "kv_consumer", "kv_both"),
+    },
+)  # fmt: skip
 
 
 class _VLLM(Engine):
@@ -122,6 +170,21 @@ ENGINE = _VLLM(
     name="vllm",
     title="vLLM",
     spellings=("vllm",),
+    version="0.33.0",
+    image="vllm/vllm-openai:v0.33.0",
+    programs=("vllm",),
+    modules=("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server", "dynamo.vllm"),
+    starting_images=("vllm-openai", "vllm-openai-rocm"),
+    versioned_images=("vllm-openai", "vllm"),
+    begins=r"vllm[ \t]+serve|vllm\.entrypoints\.\S{1,60}",
+    vocabulary=VOCABULARY,
+    makes={"fp8": "fp8_per_tensor"},
+    by_itself={
+        "experts": "each rank gets a run of experts in their order (--expert-placement-strategy linear)",
+        "all-to-all": "dispatch and combine run over --all2all-backend allgather_reducescatter; DeepEP, where it is "
+        "installed, is faster: deepep_high_throughput for prefill, deepep_low_latency for decode",
+        "prefix cache": "prompts that share a beginning are served from its cache (--no-enable-prefix-caching to stop)",
+    },
     vocabulary_padding=64,
     refuses_split_blocks=True,
     deals_out_experts=True,
@@ -129,7 +192,7 @@ ENGINE = _VLLM(
     splits_dense_sequence=False,
     rank_order="groups",
     cache_formats={"fp8": "fp8", "nvfp4": "nvfp4"},
-    cut_setting='VLLM_PP_LAYER_PARTITION="{}"',
+    cut_variable="VLLM_PP_LAYER_PARTITION",
     kernel_tables="vllm",
     reduces_pairs_over_pcie=True,
     handoff_s=_HANDOFF_S,

@@ -110,7 +110,7 @@ def _service(
     gpus = {"driver": "nvidia", "device_ids": [str(gpu) for gpu in seen], "capabilities": ["gpu"]}
     mounted = [{"source": _name(file), "target": f"{_FOLDER}/{file.name}"} for file in files]
     return {
-        "image": written.image,
+        "image": written.engine.image,
         "entrypoint": [],
         "command": [_filled(word, values) for word in launch.arguments],
         "environment": environment,

@@ -15,17 +15,16 @@ from typing import Any
 import yaml
 
 from .pods import HF_TOKEN, POD_REMARKS, Group, groups_of, literal
-from .result import EngineTarget
 from .target import CannotExportError, Written
 from .text import checkpoint_name, engine_flags, is_plain, only_nvidia, yaml_text
 
 _VERSION, _NAME, _PORT = "1.6.1", "servers", 8000
 _MOST_COMPONENTS = 25
-# The container of each engine, the engine's version in it, and the flag that names the checkpoint.
-_RUNTIMES: dict[EngineTarget, tuple[str, str, str]] = {
-    "vllm": ("vllm-runtime", "0.31.0", "--model"),
-    "sglang": ("sglang-runtime", "0.5.21", "--model-path"),
-    "trtllm": ("tensorrtllm-runtime", "1.3.0rc29", "--model"),
+# The container of each engine, and the engine's version in it.
+_RUNTIMES = {
+    "vllm": ("vllm-runtime", "0.31.0"),
+    "sglang": ("sglang-runtime", "0.5.21"),
+    "trtllm": ("tensorrtllm-runtime", "1.3.0rc29"),
 }
 _TYPES = {"both": "worker", "prefill": "prefill", "decode": "decode"}
 
@@ -43,7 +42,7 @@ def graph(written: Written) -> str:
             f"a DynamoGraphDeployment has at most {_MOST_COMPONENTS} components; the plan has {len(groups)} kinds of "
             "servers beside the frontend"
         )
-    image, inside, _ = _RUNTIMES[written.engine]
+    image, inside = _RUNTIMES[written.engine.name]
     frontend = {"name": "main", "image": _image(image), "env": [HF_TOKEN]}
     components = [
         {"name": "frontend", "type": "frontend", "replicas": 1, "podTemplate": {"spec": {"containers": [frontend]}}},
@@ -53,16 +52,16 @@ def graph(written: Written) -> str:
         "apiVersion": "nvidia.com/v1beta1",
         "kind": "DynamoGraphDeployment",
         "metadata": {"name": _NAME},
-        "spec": {"backendFramework": written.engine, "components": components},
+        "spec": {"backendFramework": written.engine.name, "components": components},
     }
     remarks = [
         *POD_REMARKS,
         f"the way in is the Service {_NAME}-frontend, port {_PORT}: Dynamo {_VERSION} joins the servers",
     ]
-    if inside != written.engine_version:
+    if inside != written.engine.version:
         remarks.append(
             f"the containers of Dynamo {_VERSION} have version {inside} of the engine, and these flags are those of "
-            f"{written.engine_version}"
+            f"{written.engine.version}"
         )
     return yaml_text(written, remarks, [one], written.check)
 
@@ -81,11 +80,10 @@ def _component(written: Written, group: Group) -> dict[str, Any]:
         for name, value in group.launches[0].environment.items()
         if name != "CUDA_VISIBLE_DEVICES" and not name.startswith("VLLM_NIXL_")
     }
-    image, _, _ = _RUNTIMES[written.engine]
     container = {
         "name": "main",
-        "image": _image(image),
-        "command": ["python3", "-m", f"dynamo.{written.engine}"],
+        "image": _image(_RUNTIMES[written.engine.name][0]),
+        "command": ["python3", "-m", f"dynamo.{written.engine.name}"],
         "args": _arguments(written, group),
         "env": [HF_TOKEN, *({"name": name, "value": value} for name, value in kept.items())],
         "resources": {"limits": {written.gpu_resource: str(group.gpus)}},
@@ -106,7 +104,7 @@ def _check_nodes(written: Written, group: Group) -> None:
     there is room for.
     """
     server, ranks = group.server, group.server.tp * group.server.pp
-    if written.engine == "vllm" and (server.context > 1 or (ranks < group.gpus and group.gpus % ranks)):
+    if written.engine.name == "vllm" and (server.context > 1 or (ranks < group.gpus and group.gpus % ranks)):
         raise CannotExportError(
             f"replica {server.index}: Dynamo's operator starts vLLM on several nodes by TP x PP ({ranks}) and the GPUs "
             f"of a pod ({group.gpus}), which is not how the plan has it"
@@ -119,11 +117,11 @@ def _check_nodes(written: Written, group: Group) -> None:
 
 
 def _arguments(written: Written, group: Group) -> list[str]:
-    _, _, flag = _RUNTIMES[written.engine]
-    words = [flag, literal(checkpoint_name(written))]
+    engine = written.engine.name
+    words = ["--model-path" if engine == "sglang" else "--model", literal(checkpoint_name(written))]
     # The flags of SGLang say it already.
-    if group.server.role != "both" and written.engine != "sglang":
+    if group.server.role != "both" and engine != "sglang":
         words += ["--disaggregation-mode", group.server.role]
-    if written.engine == "trtllm":
+    if engine == "trtllm":
         return [*words, "--override-engine-args", json.dumps(yaml.safe_load(group.files[0].text))]
     return [*words, *engine_flags(group.launches[0].arguments)]

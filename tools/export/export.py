@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..arguments import checks_arguments
 from ..autofix.autofix import autofix
@@ -44,7 +44,7 @@ from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
 from .trace_format import SCHEMA_VERSION
 
-_ENGINES: Mapping[str, Target] = {one.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+_ENGINES: Mapping[str, Target] = {one.engine.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
 # The forms other than an engine's own script, which run the engine of the plan.
 _FORMS: Mapping[str, Callable[[Written], str]] = {
     "kubernetes": manifests,
@@ -54,12 +54,9 @@ _FORMS: Mapping[str, Callable[[Written], str]] = {
     "ray": application,
     "llm-d": stack,
 }
-# What a plan may be exported to as a text; TRACES are a folder of files, which no engine runs.
-TARGETS: tuple[TargetName, ...] = (
-    *("vllm", "sglang", "trtllm"),
-    *("kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"),
-)
+# A folder of files, which no engine runs; what a plan may be exported to as a text.
 TRACES: TargetName = "chakra"
+TARGETS = tuple(one for one in get_args(TargetName) if one != TRACES)
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 
@@ -94,11 +91,17 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
         if name == TRACES:
             return _traced(given)
         serving = None if given.serving is None else given.serving.engine
-        target = _ENGINES[engine_or_usual(serving) if name in _FORMS else name]
+        engine = engine_or_usual(serving) if name in _FORMS else name
+        if engine not in _ENGINES:
+            raise InputError(
+                f"no commands of {ENGINES[engine].title}, the plan's engine, are written here: export the plan to one "
+                f"of {', '.join(_ENGINES)}"
+            )
+        target = _ENGINES[engine]
         head = Export(
             target=name,
-            engine=ENGINES[target.name].title,
-            engine_version=target.version,
+            engine=target.engine.title,
+            engine_version=target.engine.version,
             content_hash=content_hash(given),
             strategy=describe(given.strategy),
         )
@@ -146,8 +149,8 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
     """The document of `plan` with the target's engine in the place of any other."""
     raw = plan.model_dump(mode="json")
     serving = as_mapping(raw.get("serving"))
-    is_named = engine_of(as_str(serving.get("engine"))) == target.name
-    return raw if is_named else on_engine(raw, target.name)
+    name = target.engine.name
+    return raw if engine_of(as_str(serving.get("engine"))) == name else on_engine(raw, name)
 
 
 def _judged(read: ReadDocument) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -196,25 +199,23 @@ def _written(
     assert plan is not None  # it was validated
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
-    servers, settings = servers_of(layout), settings_of(layout, target.makes)
+    servers, settings = servers_of(layout), settings_of(layout, tuple(target.engine.makes))
     commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
     benchmark = estimate_view(read.view).benchmark
     remarks = (*missed, *_remarks(plan, layout, target, settings))
     by_itself = tuple(_by_itself(layout, target, servers))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
-        engine=target.name,
-        engine_version=target.version,
+        engine=target.engine,
         model=plan.model.name,
         gpus_per_node=plan.hardware.gpus_per_node,
         checkpoint_format=settings.checkpoint_format,
-        image=target.image,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
         servers=servers,
         launches=tuple(one.launches for one in commands),
         files=tuple(one.files for one in commands),
         head=(
-            f"{ENGINES[target.name].title} {target.version}: {describe(plan.strategy)} of {plan.model.name} on "
+            f"{target.engine.title} {target.engine.version}: {describe(plan.strategy)} of {plan.model.name} on "
             f"{plan.hardware.nodes} x {plan.hardware.gpus_per_node} {card}.",
             *(f"Mind: {remark}" for remark in remarks),
             *(f"By itself: {what}" for what in by_itself),
@@ -234,14 +235,14 @@ def _written(
 
 def _by_itself(layout: LoadedLayout, target: Target, servers: Sequence[Server]) -> Iterator[str]:
     """What the engine does unasked, as far as it concerns this plan."""
-    yield engine_relaxations(target.name, layout.setting.architecture)["vocab_parallel"]
+    yield engine_relaxations(target.engine.name, layout.setting.architecture)["vocab_parallel"]
     # Ranks of one attention group have the same tokens: only between groups, or parts of a prompt, are they sent.
     are_sent = any(one.ep > 1 and one.groups * one.context > 1 for one in servers)
     concerned = {
         "experts": any(one.ep > 1 for one in servers),
         "all-to-all": are_sent and not is_two_batch(layout.setting),
     }
-    for concern, what in target.by_itself.items():
+    for concern, what in target.engine.by_itself.items():
         if concerned.get(concern, True):
             yield what
 
@@ -249,8 +250,8 @@ def _by_itself(layout: LoadedLayout, target: Target, servers: Sequence[Server]) 
 def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
     """What a person has to see to before this runs as planned."""
     version = None if plan.serving is None else plan.serving.engine_version
-    if version is not None and version != target.version:
-        yield f"the plan names version {version}; these flags are those of {target.version}"
+    if version is not None and version != target.engine.version:
+        yield f"the plan names version {version}; these flags are those of {target.engine.version}"
     if settings.checkpoint_format is not None:
         yield f"MODEL has to be a checkpoint in {settings.checkpoint_format}"
     if settings.quantisation is not None:
@@ -269,16 +270,17 @@ def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> 
     if settings.max_tokens < most:
         yield (
             f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command "
-            f"({target.length_setting}); the load's longest has {longest:,}, the model takes {most:,}"
+            f"({target.engine.vocabulary.flag('max_tokens')}); the load's longest has {longest:,}, the model takes "
+            f"{most:,}"
         )
     stated = None if setting.serving is None else setting.serving.max_batch
-    whose = f"{ENGINES[target.name].title}'s own" if stated is None else "the plan's"
+    whose = f"{target.engine.title}'s own" if stated is None else "the plan's"
     held = held_requests(layout)
     cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"
     where = " in each attention group" if layout.phase("decode").attention_groups > 1 else ""
     yield (
-        f"a server runs at most {settings.max_sequences:,} requests at once{where} ({target.batch_setting}, {whose}), "
-        f"others wait{cache}"
+        f"a server runs at most {settings.max_sequences:,} requests at once{where} "
+        f"({target.engine.vocabulary.flag('max_sequences')}, {whose}), others wait{cache}"
     )
 
 
@@ -289,13 +291,13 @@ def _check(target: Target, benchmark: Benchmark | None, *, names_engine: bool) -
         yield benchmark.command
         yield (
             f"mean TTFT {benchmark.ttft_ms:,.1f} ms, mean TPOT {benchmark.tpot_ms:,.2f} ms, output "
-            f"{benchmark.output_tokens_per_s:,.0f} tokens/s (predicted of {ENGINES[target.name].title})"
+            f"{benchmark.output_tokens_per_s:,.0f} tokens/s (predicted of {target.engine.title})"
         )
         if benchmark.note is not None:
             yield f"Of these figures: {benchmark.note}."
         if not names_engine:
             yield (
-                f"The plan names no engine: these are its figures as run on {ENGINES[target.name].title}. Its own "
+                f"The plan names no engine: these are its figures as run on {target.engine.title}. Its own "
                 "estimate has not what the engine does by itself."
             )
         yield "With what it printed: shardwright calibrate RESULTS makes the predictions your own."

@@ -32,8 +32,8 @@ def stack(written: Written) -> str:
     Raises:
         CannotExportError: the engine is not vLLM, or the GPUs are not NVIDIA's.
     """
-    if written.engine != "vllm":
-        raise CannotExportError(f"llm-d runs vLLM here, not {written.engine}: have the plan name vLLM, or none")
+    if written.engine.name != "vllm":
+        raise CannotExportError(f"llm-d runs vLLM here, not {written.engine.name}: have the plan name vLLM, or none")
     only_nvidia(written, "the containers that are named here are")
     groups = groups_of(written)
     guide = "optimized-baseline" if all(group.server.role == "both" for group in groups) else "pd-disaggregation"

@@ -90,7 +90,7 @@ def pod(written: Written, group: Group, *, is_leader: bool, labels: Mapping[str,
     """
     container: dict[str, Any] = {
         "name": "engine",
-        "image": written.image,
+        "image": written.engine.image,
         "command": ["bash", "-c"],
         "args": [_script(group)],
         "env": [

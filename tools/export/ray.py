@@ -32,8 +32,10 @@ def application(written: Written) -> str:
     Raises:
         CannotExportError: the engine is not vLLM, or Ray would put the servers together otherwise than the plan has it.
     """
-    if written.engine != "vllm":
-        raise CannotExportError(f"Ray Serve LLM runs vLLM here, not {written.engine}: have the plan name vLLM, or none")
+    if written.engine.name != "vllm":
+        raise CannotExportError(
+            f"Ray Serve LLM runs vLLM here, not {written.engine.name}: have the plan name vLLM, or none"
+        )
     groups = groups_of(written)
     for group in groups:
         _check(group)

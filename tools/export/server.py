@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..engines.engine import RankOrder
 from ..errors import InputError
 from ..performance.layout import LoadedLayout
 from ..plan.layout import ReplicaLayout
@@ -51,15 +52,11 @@ class Server:
     @property
     def nodes(self) -> tuple[str, ...]:
         """The nodes of its devices, in the order of its stages."""
-        return tuple(dict.fromkeys(device.partition(".")[0] for device in self.stage_major()))
+        return tuple(dict.fromkeys(device.partition(".")[0] for device in self.devices()))
 
-    def stage_major(self) -> tuple[str, ...]:
-        """All devices, stage after stage."""
-        return in_rank_order(self.stages, self.groups, "stages")
-
-    def group_major(self) -> tuple[str, ...]:
-        """All devices, attention group after attention group, and within one stage after stage."""
-        return in_rank_order(self.stages, self.groups, "groups")
+    def devices(self, order: RankOrder = "stages") -> tuple[str, ...]:
+        """All devices in the order of ranks."""
+        return in_rank_order(self.stages, self.groups, order)
 
 
 def servers_of(layout: LoadedLayout) -> tuple[Server, ...]:

@@ -43,9 +43,8 @@ def batch_script(written: Written) -> str:
     """
     # The nodes of a job stand in the order of their names, so the plan's do too.
     nodes = sorted({node for server in written.servers for node in server.nodes}, key=lambda node: int(node[1:]))
-    launches = (
-        [_joined(one[0]) for one in written.launches] if written.engine == "trtllm" else [*chain(*written.launches)]
-    )
+    is_joined = written.engine.name == "trtllm"
+    launches = [_joined(one[0]) for one in written.launches] if is_joined else [*chain(*written.launches)]
     head = map(comment, (written.head[0], "Start it with: sbatch SCRIPT", *written.head[1:], *_remarks(written, nodes)))
     lines = [
         *("#!/usr/bin/env bash", f"#SBATCH --nodes={len(nodes)}", f"#SBATCH --gpus-per-node={written.gpus_per_node}"),
@@ -59,7 +58,7 @@ def batch_script(written: Written) -> str:
     lines += ["", *(line for files in written.files for line in file_lines(files)), *_BEGIN]
     by_server = {server.index: server for server in written.servers}
     for launch in launches:
-        lines += _step(by_server[launch.server], launch, nodes, written.engine == "trtllm")
+        lines += _step(by_server[launch.server], launch, nodes, is_joined)
     lines += _END
     ways = [(server, f"{variable_of(server.nodes[0])}:{port_of(server)}") for server in written.servers]
     return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
@@ -81,7 +80,7 @@ def _joined(launch: Launch) -> Launch:
 
 def _step(server: Server, launch: Launch, nodes: Sequence[str], is_joined: bool) -> Iterator[str]:
     """The lines that start one command, or all ranks of one (`is_joined`)."""
-    on, tasks = (server.nodes, len(server.stage_major())) if is_joined else ((launch.node,), 1)
+    on, tasks = (server.nodes, len(server.devices())) if is_joined else ((launch.node,), 1)
     if list(on) != sorted(on, key=nodes.index):
         raise CannotExportError(
             f"replica {server.index} has its ranks on nodes {', '.join(on)} in this order; Slurm numbers tasks by the "

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..catalog.dtypes import DType
-from ..engines.names import ENGINES
-from ..plan.rank_order import NodeShare, in_rank_order, node_shares
-from .result import ConfigFile, EngineTarget, Launch
+from ..engines.engine import Engine
+from ..plan.rank_order import NodeShare, node_shares
+from .result import ConfigFile, Launch
 from .server import Server
 from .settings import ServingSettings
 
@@ -18,7 +17,7 @@ Way = tuple[Server, str]
 Fronts = Callable[[Sequence[Way], Sequence[Way]], tuple[str, ...]]
 MODEL = "$MODEL"
 # 16-bit formats as engines call them.
-DTYPES: Mapping[DType | None, str] = {"bf16": "bfloat16", "fp16": "float16"}
+_DTYPES: Mapping[DType | None, str] = {"bf16": "bfloat16", "fp16": "float16"}
 # The first port of each kind; server k of a plan takes the k-th after it.
 HTTP_PORT = 8000
 MASTER_PORT = 29_500
@@ -36,12 +35,10 @@ class Written:
     joins servers: those of prefill, and all others.
     """
 
-    engine: EngineTarget
-    engine_version: str
+    engine: Engine
     model: str
     gpus_per_node: int
     checkpoint_format: DType | None
-    image: str
     gpu_resource: str
     servers: tuple[Server, ...]
     launches: tuple[tuple[Launch, ...], ...]
@@ -63,26 +60,15 @@ class Commands:
     files: tuple[ConfigFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Target:
-    """One engine to write for; `image` is its container.
-
-    `length_setting` is the flag or the option above which it refuses a request, `batch_setting` that of the requests
-    above which others wait. `by_itself`: what the engine does
-    without being told. `fronts`: what joins several servers. `makes`: formats that
-    it makes of a 16-bit checkpoint when it loads one.
+    """One engine to write for; `fronts` is what joins several servers.
 
     `commands` is for servers of plans that the rules accept for the engine (EN): it refuses none.
     """
 
-    name: EngineTarget
-    version: str
-    image: str
+    engine: Engine
     commands: Callable[[Server, ServingSettings], Commands]
-    length_setting: str
-    batch_setting: str
-    makes: tuple[DType, ...] = ()
-    by_itself: Mapping[str, str] = field(default_factory=dict[str, str])
     fronts: Fronts
 
 
@@ -123,40 +109,45 @@ def launch(server: Server, share: NodeShare, environment: Mapping[str, str], arg
     )
 
 
-def spread_of(server: Server, engine: EngineTarget) -> Sequence[NodeShare]:
+def spread_of(server: Server, engine: Engine) -> Sequence[NodeShare]:
     """The devices of a server in the order of the engine's ranks, node by node: rule EN013 has them so."""
-    return node_shares(in_rank_order(server.stages, server.groups, ENGINES[engine].rank_order))
+    return node_shares(server.devices(engine.rank_order))
 
 
-def cut_variable(server: Server, engine: EngineTarget) -> dict[str, str]:
+def cut_variable(server: Server, engine: Engine) -> dict[str, str]:
     """The environment that makes an engine cut stages as the plan does; empty where it does so by itself."""
     cut = own_cut(server, engine)
-    if cut is None:
-        return {}
-    # As a shell would read the engine's setting: NAME="1,2".
-    name, _, value = "".join(shlex.split(ENGINES[engine].cut_setting.format(",".join(map(str, cut))))).partition("=")
-    return {name: value}
+    return {} if cut is None else {engine.cut_variable: ",".join(map(str, cut))}
 
 
-def own_cut(server: Server, engine: EngineTarget) -> tuple[int, ...] | None:
+def own_cut(server: Server, engine: Engine) -> tuple[int, ...] | None:
     """The layers of the stages where the engine would cut them otherwise."""
-    default = ENGINES[engine].default_cut(sum(server.layers), server.pp)
+    default = engine.default_cut(sum(server.layers), server.pp)
     return None if server.layers == default else server.layers
 
 
-def cache_format(settings: ServingSettings, engine: EngineTarget) -> str | None:
+def cache_format(settings: ServingSettings, engine: Engine) -> str | None:
     """The KV cache's format by the engine's name; none for 16 bits, and rule EN014 knows no other."""
-    return None if settings.kv_cache is None else ENGINES[engine].cache_formats[settings.kv_cache]
+    return None if settings.kv_cache is None else engine.cache_formats[settings.kv_cache]
+
+
+def serving_flags(server: Server, settings: ServingSettings, engine: Engine) -> list[str]:
+    """Flags of the settings of a server."""
+    shared = server.groups if engine.counts_all_groups else 1
+    return engine.vocabulary.written(
+        max_sequences=settings.max_sequences * shared,
+        token_budget=settings.token_budget * shared,
+        max_tokens=settings.max_tokens,
+        memory_share=f"{settings.memory_share:g}",
+        kv_cache=cache_format(settings, engine),
+        dtype=_DTYPES.get(settings.dtype),
+        quantization=None if settings.quantisation is None else engine.makes[settings.quantisation],
+    )
 
 
 def urls(ways: Sequence[Way]) -> str:
     """Where servers answer, as URLs."""
     return " ".join(f"http://{address}" for _, address in ways)
-
-
-def options(*pairs: tuple[str, int | str | None]) -> list[str]:
-    """`--flag value` for each pair with a value."""
-    return [word for flag, value in pairs if value is not None for word in (flag, str(value))]
 
 
 def above_one(value: int) -> int | None:

@@ -1,4 +1,4 @@
-"""TensorRT-LLM 1.2.1: `trtllm-serve` with a YAML of options (`llmapi/llm_args.py`, `mapping.py`, `commands/serve.py`).
+"""`trtllm-serve` with a YAML of options (`llmapi/llm_args.py`, `mapping.py`, `commands/serve.py`).
 
 Ranks go stage by stage, tensor ranks last. Attention DP is on or off: its degree is the whole tensor group.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..engines.trtllm import ENGINE
 from .result import ConfigFile
 from .server import Server
 from .settings import ServingSettings
@@ -27,11 +28,10 @@ from .yaml_form import as_yaml
 
 # Where the way in to servers of one phase answers; no server has this port.
 _FRONT_PORT = 7999
-_LENGTH = "max_seq_len"
 
 
 def _commands(server: Server, settings: ServingSettings) -> Commands:
-    spread = spread_of(server, "trtllm")
+    spread = spread_of(server, ENGINE)
     name = f"trtllm_{server.index}.yaml"
     words = ["trtllm-serve", MODEL, "--config", name, "--host", "0.0.0.0", "--port", str(port_of(server))]
     if server.role != "both":
@@ -47,7 +47,7 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
 
 def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
     cache: dict[str, object] = {"free_gpu_memory_fraction": settings.memory_share}
-    if (dtype := cache_format(settings, "trtllm")) is not None:
+    if (dtype := cache_format(settings, ENGINE)) is not None:
         cache["dtype"] = dtype
     config: dict[str, object] = {
         "backend": "pytorch",
@@ -55,7 +55,7 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
         "pipeline_parallel_size": server.pp,
         "max_batch_size": settings.max_sequences,
         "max_num_tokens": settings.token_budget,
-        _LENGTH: settings.max_tokens,
+        "max_seq_len": settings.max_tokens,
         "enable_chunked_prefill": True,
         "kv_cache_config": cache,
     }
@@ -65,7 +65,7 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
         config["enable_attention_dp"] = True
     if settings.is_moe:
         config |= {"moe_expert_parallel_size": server.ep, "moe_tensor_parallel_size": server.tp_expert}
-    if (cut := own_cut(server, "trtllm")) is not None:
+    if (cut := own_cut(server, ENGINE)) is not None:
         config["pp_partition"] = list(cut)
     if server.role != "both":
         config["cache_transceiver_config"] = {"backend": "NIXL", "max_tokens_in_buffer": settings.max_tokens}
@@ -88,17 +88,4 @@ def _quoted(ways: Sequence[Way]) -> str:
     return ", ".join(f'"{address}"' for _, address in ways)
 
 
-TARGET = Target(
-    name="trtllm",
-    version="1.2.1",
-    image="nvcr.io/nvidia/tensorrt-llm/release:1.2.1",
-    commands=_commands,
-    length_setting=_LENGTH,
-    batch_setting="max_batch_size",
-    by_itself={
-        "KV cache": "free_gpu_memory_fraction is of what weights and runtime leave free, and was predicted with so",
-        "experts": "each expert rank gets a run of experts in their order",
-        "prefix cache": "prompts that share a beginning are served from its cache (kv_cache_config.enable_block_reuse)",
-    },
-    fronts=_fronts,
-)
+TARGET = Target(ENGINE, _commands, _fronts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..catalog.architecture import Architecture
+from ..engines.names import ENGINES
 from ..errors import InputError
 from ..plan.document import HardwareBlock, WorkloadBlock
 from ..plan.load import longest_stated, shortest_request
@@ -206,9 +207,9 @@ def options_alone(launch: Launch) -> Iterator[str]:
 
 
 def share_of_free(launch: Launch) -> Iterator[str]:
-    """What TensorRT-LLM takes its share of memory of."""
-    flags = launch.commands[0].flags
-    if launch.engine == "trtllm" and (share := flags.share("memory_share")) is not None:
+    """What an engine takes its share of memory of, where that is not all of it."""
+    flags, memory = launch.commands[0].flags, ENGINES[launch.engine].memory_use(None, "", 0.0)
+    if memory.of_free and (share := flags.share("memory_share")) is not None:
         yield (
             f"{flags.written['memory_share']} {share:g} is of what weights and runtime leave free, and the room for "
             f"requests is estimated so; rule ME001 allows {share:.0%} of all memory, which is less"

@@ -1,4 +1,4 @@
-"""Flags of a command as an engine's own parser takes them, by the concept that each stands for.
+"""Flags of a command as an engine's own parser takes them, by the concepts of the engine's vocabulary.
 
 Names are compared as engines do: `-` and `_` are one, and `--a.b 1`, `--a '{"b": 1}'` and `a: {b: 1}` in a file of
 options say the same.
@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
-from ..catalog.names import named_format
+from ..engines.vocabulary import LONGEST_NAME, VALUELESS, Vocabulary, is_open
 from ..errors import InputError
 from ..shapes import is_list, is_object
 
@@ -23,72 +21,9 @@ _MOST_DEPTH = 4
 _POSITIONAL = "the model"
 # A flag that nobody here knows takes no value where its name says that it is a switch.
 _SWITCH_LIKE = re.compile(r"(?:enable|disable|no|use|trust|skip|allow)-")
-# A value that a template leaves open.
-_OPEN = re.compile(r"__\w{1,60}__|\{\{.{0,100}\}\}")
-_SHORTEST_PREFIX = 6
-_LONGEST_NAME = 60
-_NEAR = 0.8
-# What a flag without a value is set to.
-_VALUELESS = "true"
 _COUNT = re.compile(r"(\d{1,12})(?:\.(\d{1,6}))?([kKmM]?)")
 _SCALES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
 _FALSE = frozenset({"false", "0", "no", "off", "none", "null", ""})
-# Flags of all engines that change nothing of what is planned.
-_BESIDE = re.compile(
-    r"host|port|root-path|api-key|api-server-count|served-model-name|trust-remote-code|tokenizer.*|skip-tokenizer-init"
-    r"|chat-template.*|tool-call-parser|tool-parser-plugin|reasoning-parser.*|enable-(?:auto-tool-choice|reasoning)"
-    r"|(?:disable-)?(?:uvicorn-)?log.*|enable-(?:metrics|log.*|request.*|cache-report|prompt-tokens.*)|max-log-len"
-    r"|seed|random-seed|download-dir|load-format|revision|code-revision|hf-token|model-loader.*|ssl-.*|allowed-.*|cors.*"
-    r"|middleware|(?:override-)?generation-config|guided-decoding.*|structured-outputs.*|grammar-backend|otlp.*"
-    r"|collect-.*|.*timeout|show-time-cost|limit-mm-per-prompt|mm-.*|master-(?:addr|port)|nccl-.*|runner|task|device"
-    r"|model-impl|stream-interval|version|help"
-)
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """The flags of an engine: `names` gives the concept of each, `switches` are those that take no value.
-
-    `unplanned`: flags under which an engine runs otherwise than the estimate knows, each with what it turns on.
-    `beside`: those that change nothing of what is planned, beside those of all engines. `choices` are the values that
-    are known of a concept, in lower case, where not every text is one; the name of a number format is one of all.
-    """
-
-    names: Mapping[str, str]
-    switches: frozenset[str]
-    unplanned: Mapping[str, str]
-    beside: frozenset[str]
-    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-
-    @cached_property
-    def known(self) -> frozenset[str]:
-        """All names."""
-        return frozenset({*self.names, *self.switches, *self.unplanned, *self.beside})
-
-    def whole(self, name: str) -> str:
-        """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""
-        if name in self.known or len(name) < _SHORTEST_PREFIX or "." in name or _BESIDE.fullmatch(name):
-            return name
-        found = [one for one in self.known if one.startswith(name)]
-        return found[0] if len(found) == 1 else name
-
-    def meant(self, name: str) -> str:
-        """In brackets, the flag that a name which is none comes near to; nothing where none is near."""
-        near = get_close_matches(name[:_LONGEST_NAME], self.known, n=1, cutoff=_NEAR)
-        return f" (did you mean --{near[0]}?)" if near else ""
-
-    def refuses(self, concept: str, value: str) -> str | None:
-        """Why `value` says nothing of a concept, with what would; `None` where it does, or all texts may."""
-        known = self.choices.get(concept)
-        if known is None or value.lower() in known or _is_open(value) or named_format(value[:_LONGEST_NAME]):
-            return None
-        shown = "no value" if value == _VALUELESS else repr(value[:40])
-        return f"{shown}; would pass: {', '.join(known)}"
-
-    def is_beside(self, name: str) -> bool:
-        """Whether a flag, or the one that holds it, changes nothing of what is planned."""
-        outer = name.partition(".")[0]
-        return outer in self.beside or (outer != name and outer in self.known) or bool(_BESIDE.fullmatch(outer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +42,7 @@ class Flags:
     def text(self, concept: str) -> str | None:
         """The value as written; `None` where it is not stated, or is a variable that the text does not set."""
         value = self.values.get(concept)
-        return None if value is None or _is_open(value) else value
+        return None if value is None or is_open(value) else value
 
     def count(self, concept: str) -> int | None:
         """A whole number; `32k` is 32,000 and `32K` 32,768, as vLLM reads them.
@@ -118,7 +53,7 @@ class Flags:
         value = self.values.get(concept)
         if value is None:
             return None
-        if _is_open(value):
+        if is_open(value):
             raise InputError(f"{self.written[concept]} is {value[:80]}, which the text does not set: put the number in")
         match = _COUNT.fullmatch(value)
         number = None if match is None else float(f"{match[1]}.{match[2] or 0}") * _SCALES[match[3]]
@@ -156,7 +91,7 @@ class Flags:
 
     def _shown(self, concept: str) -> str:
         value = self.values[concept]
-        return f"{self.written[concept]} {'has no value' if value == _VALUELESS else f'is {value[:80]!r}'}"
+        return f"{self.written[concept]} {'has no value' if value == VALUELESS else f'is {value[:80]!r}'}"
 
     def on(self, concept: str) -> bool:
         """Whether a switch is on."""
@@ -164,9 +99,7 @@ class Flags:
         return value is not None and value.lower() not in _FALSE
 
 
-def read_flags(
-    words: Sequence[str], vocabulary: Vocabulary, options: Mapping[str, Any] | None = None, *, options_win: bool = False
-) -> Flags:
+def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[str, Any] | None = None) -> Flags:
     """The flags of a command by what they mean; `options` are those of a file that it names."""
     stated = list(_flags(words[:_MOST_WORDS], vocabulary))
     filed = list(_flattened("", options or {}, _MOST_DEPTH))
@@ -175,19 +108,19 @@ def read_flags(
     unknown: dict[str, None] = {}
     unplanned: dict[str, None] = {}
     # The last one that is said counts.
-    for name, value, shown in [*stated, *filed] if options_win else [*filed, *stated]:
-        concept = vocabulary.names.get(name)
-        if value.startswith("{") and shown != _POSITIONAL and not _is_open(value):
-            unknown[f"{shown} {value[:_LONGEST_NAME]} (no JSON object)"] = None
+    for name, value, shown in [*stated, *filed] if vocabulary.in_file else [*filed, *stated]:
+        concept = vocabulary.concepts.get(name)
+        if value.startswith("{") and shown != _POSITIONAL and not is_open(value):
+            unknown[f"{shown} {value[:LONGEST_NAME]} (no JSON object)"] = None
         elif concept is not None and (why := vocabulary.refuses(concept, value)) is not None:
             unknown[f"{shown} ({why})"] = None
         elif concept is not None:
             # A flag wins over a word that belongs to none.
             if shown != _POSITIONAL or concept not in values:
                 values[concept], written[concept] = value, shown
-        elif name in vocabulary.unplanned:
+        elif name in vocabulary.turned_on:
             if value.lower() not in _FALSE:
-                unplanned[vocabulary.unplanned[name]] = None
+                unplanned[vocabulary.turned_on[name]] = None
         elif not vocabulary.is_beside(name):
             unknown[f"{shown}{vocabulary.meant(name)}"] = None
     return Flags(values, written, tuple(unknown), tuple(unplanned))
@@ -206,11 +139,11 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
             continue
         shown, has_value, value = word.partition("=")
         name = vocabulary.whole(shown.lstrip("-").replace("_", "-").lower())
-        is_off = name.startswith("no-") and name not in vocabulary.known and name[3:] in vocabulary.switches
+        is_off = name.startswith("no-") and name not in vocabulary.known and name[3:] in vocabulary.valueless
         if is_off:
             yield name[3:], "false", shown
             continue
-        is_switch = name in vocabulary.switches or (name not in vocabulary.names and _SWITCH_LIKE.match(name))
+        is_switch = name in vocabulary.valueless or (name not in vocabulary.concepts and _SWITCH_LIKE.match(name))
         follows = words[place] if place < len(words) else "-"
         is_value = not follows.startswith("-") or follows[1:2].isdigit()
         if (not has_value and not is_switch and is_value) or (
@@ -219,20 +152,15 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
             value = follows
             place += 1
         elif not has_value:
-            value = _VALUELESS
+            value = VALUELESS
         if value.startswith("{") and (parsed := _json(value)) is not None:
             yield name, "true", shown
             # An object of all options stands for a file of them.
-            before = "" if vocabulary.names.get(name) == "options" else f"{name}."
+            before = "" if vocabulary.concepts.get(name) == "options" else f"{name}."
             inside = _flattened(before, parsed, _MOST_DEPTH)
             yield from ((inner, text, f"{shown}.{key}") for inner, text, key in inside)
         else:
             yield name, value, shown
-
-
-def _is_open(value: str) -> bool:
-    """Whether a value is left to a variable, or to a template."""
-    return "$" in value or _OPEN.fullmatch(value) is not None
 
 
 def _json(text: str) -> dict[str, Any] | None:

@@ -8,19 +8,14 @@ from typing import Literal
 
 from ..catalog.dtypes import DTYPES, DType
 from ..catalog.names import named_format
+from ..engines.engine import Engine
 from ..plan.document import Phase
-from .flags import Flags, Vocabulary
+from .flags import Flags
 
 # Formats as engines call them, where names of checkpoints do not.
 _SPELLED: Mapping[str, DType] = {
     "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
 }  # fmt: skip
-# Values that choose a format, beside those that have the name of one in them.
-DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
-METHOD_CHOICES = (
-    "fp8", "awq", "gptq", "nvfp4", "compressed-tensors", "modelopt", "bitsandbytes", "gguf", "torchao", "quark",
-    "marlin", "qoq", "inc", "auto-round", "none",
-)  # fmt: skip
 # Methods whose weights are made beforehand, with data: a checkpoint has them, or they are not there.
 OFFLINE_METHODS = frozenset({"awq", "awq_marlin", "gptq", "gptq_marlin", "gguf", "compressed-tensors", "moe_wna16"})
 # How a prompt is cut over ranks, where it is not by gathering keys and values.
@@ -79,22 +74,36 @@ class Stated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one engine is told what to run.
+    """What the flags of one engine start.
 
-    `group` and `scheduling` raise `InputError` for figures that are none. `follows`: whether a command starts a further
+    `group` raises `InputError` for figures that are none. `follows`: whether a command starts a further
     node of the server before it. `role`: the phase that it says it serves, "" where it hands KV caches on but does not
     say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags of a
-    server (of a model with experts or not) say. `options_win`: a file of options counts more than flags.
+    server (of a model with experts or not) say.
     """
 
-    vocabulary: Vocabulary
+    engine: Engine
     group: Callable[[Flags, Mapping[str, str], bool], Group]
-    scheduling: Callable[[Flags, Group], Scheduling]
     follows: Callable[[Flags], bool]
     role: Callable[[Flags], Phase | None]
     hands_over: Callable[[Flags], bool]
     refusals: Callable[[Flags, Group, bool], Iterable[str]] = lambda flags, group, is_moe: ()
-    options_win: bool = False
+
+    def scheduling(self, flags: Flags, group: Group) -> Scheduling:
+        """The settings of the scheduler of each of its attention groups.
+
+        Raises:
+            InputError: a figure is none.
+        """
+        shared = group.groups if self.engine.counts_all_groups else 1
+        sequences, budget = flags.count("max_sequences"), flags.text("token_budget") or "-"
+        # SGLang takes a chunk of -1 as a whole prompt.
+        tokens = None if self.engine.counts_all_groups and budget.startswith("-") else flags.count("token_budget")
+        return Scheduling(
+            max_sequences=None if sequences is None else max(1, sequences // shared),
+            token_budget=None if tokens is None else max(1, tokens // shared),
+            overlaps=flags.on("two_batch"),
+        )
 
 
 def stated_of(flags: Flags) -> Stated:

@@ -27,7 +27,7 @@ from .signs import may_launch
 from .trtllm import DIALECT as _TRTLLM
 from .vllm import DIALECT as _VLLM
 
-DIALECTS: Mapping[EngineName, Dialect] = {"vllm": _VLLM, "sglang": _SGLANG, "trtllm": _TRTLLM}
+DIALECTS: Mapping[EngineName, Dialect] = {one.engine.name: one for one in (_VLLM, _SGLANG, _TRTLLM)}
 _SET = re.compile(r"^(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=[\"']?([^\s\"'#]{0,200})", re.MULTILINE)
 _REQUEST = "For shardwright import: "
 _BLOCKS = ("hardware", "workload", "precision", "policy")
@@ -181,11 +181,12 @@ def _in_fences(text: str) -> Manifest | None:
 
 
 def _command(process: Process, dialect: Dialect, script: Script, options: Mapping[str, Any]) -> Command:
-    named = read_flags(process.words, dialect.vocabulary).values.get("config", "")
+    vocabulary = dialect.engine.vocabulary
+    named = read_flags(process.words, vocabulary).values.get("config", "")
     base = named.rsplit("/", 1)[-1]
     # Options that stand for themselves are TensorRT-LLM's.
-    filed = _options(script.files[base]) if base in script.files else options if dialect.options_win else {}
-    flags = read_flags(process.words, dialect.vocabulary, filed, options_win=dialect.options_win)
+    filed = _options(script.files[base]) if base in script.files else options if vocabulary.in_file else {}
+    flags = read_flags(process.words, vocabulary, filed)
     process = replace(process, hint=f"{process.hint} {base}".strip())
     return Command(process, flags, dialect.role(flags), dialect.follows(flags), named if named and not filed else None)
 

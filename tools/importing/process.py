@@ -7,29 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ..engines.names import EngineName
+from ..engines.names import ENGINES, EngineName
 from .resources import Allotment
 
-# Modules and programs that start a server of an engine; dynamo's workers take the flags of their engine.
-_MODULES: Mapping[str, EngineName] = {
-    "vllm.entrypoints.openai.api_server": "vllm",
-    "vllm.entrypoints.api_server": "vllm",
-    "dynamo.vllm": "vllm",
-    "sglang.launch_server": "sglang",
-    "sglang_router.launch_server": "sglang",
-    "dynamo.sglang": "sglang",
-    "dynamo.sglang.worker": "sglang",
-    "dynamo.sglang.decode_worker": "sglang",
-    "tensorrt_llm.commands.serve": "trtllm",
-    "dynamo.trtllm": "trtllm",
-}
-_PROGRAMS: Mapping[str, EngineName] = {"vllm": "vllm", "sglang": "sglang", "trtllm-serve": "trtllm"}
-# Images that start their engine by themselves: what stands behind them are its flags.
-_IMAGES: Mapping[str, EngineName] = {"vllm-openai": "vllm", "vllm-openai-rocm": "vllm"}
+# Modules and programs that start a server, and images that start their engine by themselves: what stands behind them
+# are its flags. Dynamo's workers take those of their engine.
+_MODULES = {module: name for name, one in ENGINES.items() for module in one.modules}
+_PROGRAMS = {program: name for name, one in ENGINES.items() for program in one.programs}
+_IMAGES = {image: name for name, one in ENGINES.items() for image in one.starting_images}
 # Images whose tag is the version of their engine; those of frameworks around one (`vllm-runtime`) have their own.
-_VERSIONED = re.compile(
-    r"(?:^|/)(?:vllm-openai|vllm|sglang|tensorrt-llm/release)(?!-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)"
-)
+_NAMED = "|".join(image for one in ENGINES.values() for image in one.versioned_images)
+_VERSIONED = re.compile(rf"(?:^|/)(?:{_NAMED})(?!-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)")
 # Programs that start the ranks of another, on several nodes where they are told to.
 _LAUNCHERS = frozenset({"mpirun", "mpiexec", "srun", "trtllm-llmapi-launch", "ray"})
 _LOAD_GENERATORS = frozenset(

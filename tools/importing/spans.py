@@ -18,8 +18,7 @@ from .launch import DIALECTS, read_launch
 
 _START = re.compile(
     r"(?<![\w/.-])(?:[A-Z][A-Z0-9_]{2,40}=\S{1,200}[ \t]+){0,8}(?:python3?[ \t]+-m[ \t]+)?"
-    r"(?:(?P<vllm>vllm[ \t]+serve|vllm\.entrypoints\.\S{1,60})|(?P<sglang>sglang\.launch_server|sglang[ \t]+serve)"
-    r"|(?P<trtllm>trtllm-serve(?:[ \t]+serve)?))(?=[ \t\\\n])"
+    rf"(?:{'|'.join(f'(?P<{name}>{ENGINES[name].begins})' for name in DIALECTS)})(?=[ \t\\\n])"
 )
 _WORD = re.compile(
     r"[ \t]*(?P<breaks>(?:\\?\n[ \t]*)?)(?P<word>'[^'\n]{0,2000}'|\"[^\"\n]{0,2000}\"|[^\s'\"]\S{0,500})"
@@ -62,7 +61,7 @@ def commands_in(text: str) -> list[tuple[int, int]]:
 
 def _end(text: str, place: int, engine: EngineName) -> int:
     """Where the last flag or value of a command ends."""
-    vocabulary, has_model, waiting = DIALECTS[engine].vocabulary, False, None
+    vocabulary, has_model, waiting = ENGINES[engine].vocabulary, False, None
     end, is_closed = place, False
     while (match := _WORD.match(text, place)) is not None:
         word, breaks = match["word"], match["breaks"]
@@ -72,9 +71,9 @@ def _end(text: str, place: int, engine: EngineName) -> int:
         if is_flag:
             name, _, value = word.lstrip("-").replace("_", "-").lower().partition("=")
             name = vocabulary.whole(name.rstrip(_CLOSING))
-            waiting = None if value or name in vocabulary.switches else name
-            has_model |= vocabulary.names.get(name) == "model"
-        elif waiting is not None and (waiting in vocabulary.names or _VALUE.fullmatch(word)):
+            waiting = None if value or name in vocabulary.valueless else name
+            has_model |= vocabulary.concepts.get(name) == "model"
+        elif waiting is not None and (waiting in vocabulary.concepts or _VALUE.fullmatch(word)):
             waiting = None
         elif has_model:
             break

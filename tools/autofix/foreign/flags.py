@@ -7,10 +7,11 @@ from itertools import chain, islice
 from typing import Any
 
 from ...catalog.models import find_model
+from ...engines.names import ENGINES
 from ...errors import InputError
 from ...importing.deployment import deployment_of
 from ...importing.group import stated_of
-from ...importing.launch import DIALECTS, is_launch, read_launch
+from ...importing.launch import is_launch, read_launch
 from ...plan.document import PHASES
 from ...plan.placement import is_disaggregated
 
@@ -78,7 +79,7 @@ def launched_in(text: str) -> dict[str, Any] | None:
         return None
     if not launch.commands[0].process.words:  # a file of options, which says more than its commands would
         return None
-    strategy, read = found.strategy, DIALECTS[launch.engine].vocabulary.names
+    strategy, read = found.strategy, ENGINES[launch.engine].vocabulary.concepts
     beside = {name: value for name, value in flags_in(text).items() if name.replace("_", "-") not in read}
     settings = {
         "memory_utilization": stated.memory_share,

@@ -26,7 +26,6 @@ def check(view: PlanView) -> Iterator[Finding]:
             by_cut.setdefault((phase.phase or "", cut), []).append(phase.node)
     for (phase_name, cut), nodes in by_cut.items():
         default = engine.default_cut(sum(cut), len(cut))
-        setting = engine.cut_setting.format(",".join(map(str, cut)))
         yield Finding(
             "other-cut",
             f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {engine.title} would cut into "
@@ -35,7 +34,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             nodes=nodes[:MAX_NODES],
             value=list(cut),
             expected=list(default),
-            remedy=f"start the engine with {setting}, or cut as it does",
+            remedy=f"start the engine with {engine.cut_setting(cut)}, or cut as it does",
         )
 
 

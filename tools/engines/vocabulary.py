@@ -1,0 +1,121 @@
+"""The flags of an engine by the concept that each stands for: exports write them, imports read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+
+from ..catalog.names import named_format
+
+# What a flag without a value is set to.
+VALUELESS = "true"
+LONGEST_NAME = 60
+_SHORTEST_PREFIX = 6
+_NEAR = 0.8
+# A value that a template leaves open.
+_OPEN = re.compile(r"__\w{1,60}__|\{\{.{0,100}\}\}")
+# Flags of all engines that change nothing of what is planned.
+_BESIDE = re.compile(
+    r"host|port|root-path|api-key|api-server-count|served-model-name|trust-remote-code|tokenizer.*|skip-tokenizer-init"
+    r"|chat-template.*|tool-call-parser|tool-parser-plugin|reasoning-parser.*|enable-(?:auto-tool-choice|reasoning)"
+    r"|(?:disable-)?(?:uvicorn-)?log.*|enable-(?:metrics|log.*|request.*|cache-report|prompt-tokens.*)|max-log-len"
+    r"|seed|random-seed|download-dir|load-format|revision|code-revision|hf-token|model-loader.*|ssl-.*|allowed-.*|cors.*"
+    r"|middleware|(?:override-)?generation-config|guided-decoding.*|structured-outputs.*|grammar-backend|otlp.*"
+    r"|collect-.*|.*timeout|show-time-cost|limit-mm-per-prompt|mm-.*|master-(?:addr|port)|nccl-.*|runner|task|device"
+    r"|model-impl|stream-interval|version|help"
+)
+# Values that choose a format, beside those that have the name of one in them.
+DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
+METHOD_CHOICES = (
+    "fp8", "awq", "gptq", "nvfp4", "compressed-tensors", "modelopt", "bitsandbytes", "gguf", "torchao", "quark",
+    "marlin", "qoq", "inc", "auto-round", "none",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The flags of an engine, names in lower case and joined by hyphens: `spelled` has those of each concept.
+
+    The first name of a concept is the one to write; `switches` take no value. `unplanned`: what an engine does that the
+    estimate does not know, with the flags that turn it on. `beside`: flags that change nothing of what is planned,
+    beside those of all engines. `choices` are the values that are known of a concept, in lower case, where not every
+    text is one; the name of a number format is one of all. Names stand in one text, parted by blanks. Where they are
+    `in_file`, a file of options states them, and counts more than flags.
+    """
+
+    spelled: Mapping[str, str]
+    switches: str
+    unplanned: Mapping[str, str]
+    beside: str
+    choices: Mapping[str, tuple[str, ...]]
+    in_file: bool = False
+
+    @cached_property
+    def concepts(self) -> Mapping[str, str]:
+        """The concept of each name."""
+        return {name: concept for concept, names in self.spelled.items() for name in names.split()}
+
+    @cached_property
+    def turned_on(self) -> Mapping[str, str]:
+        """What each name turns on that the estimate does not know."""
+        return {name: what for what, names in self.unplanned.items() for name in names.split()}
+
+    @cached_property
+    def valueless(self) -> frozenset[str]:
+        """The names that take no value."""
+        return frozenset(self.switches.split())
+
+    @cached_property
+    def _beside(self) -> frozenset[str]:
+        return frozenset(self.beside.split())
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All names."""
+        return frozenset({*self.concepts, *self.valueless, *self.turned_on, *self._beside})
+
+    def flag(self, concept: str) -> str:
+        """How the engine is told of a concept: `--max-model-len`, or in a file `max_seq_len`."""
+        name = self.spelled[concept].split(maxsplit=1)[0]
+        return name.replace("-", "_") if self.in_file else f"--{name}"
+
+    def written(self, **values: int | str | None) -> list[str]:
+        """Flags that state `values` by concept, a true one without a value; nothing of what is `None`, off or 0."""
+        stated = ((self.flag(concept), value) for concept, value in values.items() if value not in (None, False))
+        return [word for flag, value in stated for word in ((flag,) if value is True else (flag, str(value)))]
+
+    def whole(self, name: str) -> str:
+        """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""
+        if name in self.known or len(name) < _SHORTEST_PREFIX or "." in name or _BESIDE.fullmatch(name):
+            return name
+        found = [one for one in self.known if one.startswith(name)]
+        return found[0] if len(found) == 1 else name
+
+    def meant(self, name: str) -> str:
+        """In brackets, the flag that a name which is none comes near to; nothing where none is near."""
+        near = get_close_matches(name[:LONGEST_NAME], self.known, n=1, cutoff=_NEAR)
+        return f" (did you mean --{near[0]}?)" if near else ""
+
+    def refuses(self, concept: str, value: str) -> str | None:
+        """Why `value` says nothing of a concept, with what would; `None` where it does, or all texts may."""
+        known = self.choices.get(concept)
+        if known is None or value.lower() in known or is_open(value) or named_format(value[:LONGEST_NAME]):
+            return None
+        shown = "no value" if value == VALUELESS else repr(value[:40])
+        return f"{shown}; would pass: {', '.join(known)}"
+
+    def is_beside(self, name: str) -> bool:
+        """Whether a flag, or the one that holds it, changes nothing of what is planned."""
+        outer = name.partition(".")[0]
+        return outer in self._beside or (outer != name and outer in self.known) or bool(_BESIDE.fullmatch(outer))
+
+
+def is_open(value: str) -> bool:
+    """Whether a value is left to a variable, or to a template."""
+    return "$" in value or _OPEN.fullmatch(value) is not None
+
+
+NO_FLAGS = Vocabulary({}, "", {}, "", {})
