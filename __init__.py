@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
     from .agent.import_api import Imported, import_plan
+    from .agent.loop.agent_options import AgentOptions
     from .agent.loop.budget import Limits, Prices
-    from .agent.loop.planner import AgentOptions
     from .agent.mix import MixAnswer, plan_mix
     from .agent.model.client import EndpointError, ModelClient
     from .agent.model.deadline import Deadline
@@ -126,7 +126,7 @@ __all__ = [
 
 _HOMES = {
     "Agent": ".agent.agent",
-    "AgentOptions": ".agent.loop.planner",
+    "AgentOptions": ".agent.loop.agent_options",
     "AppliedFix": ".tools.autofix.result",
     "Arguments": ".agent.stated_arguments",
     "Case": ".agent.evaluation.case",

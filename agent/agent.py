@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError
 from .awaited import awaited
-from .loop.planner import AgentOptions, ModelPlanner
+from .loop.agent_options import AgentOptions
+from .loop.planner import ModelPlanner
 from .model.client import ModelClient, checked_client
 from .pipeline import stated_intent
 from .results import PlanResult

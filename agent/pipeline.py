@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Literal, Protocol, Unpack, cast
 
 from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
@@ -52,7 +52,15 @@ from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
 
 if TYPE_CHECKING:
-    from .reading.reader import ModelReader
+    from .reading.source import Source
+
+
+class Reader(Protocol):
+    """Who reads a text beside the rules."""
+
+    def read(self, source: Source, /) -> Said:
+        """What the words of `source` state."""
+        ...
 
 
 @checks_arguments
@@ -123,7 +131,7 @@ def stated_intent(
     brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
     calibration: CustomCalibration | str | Path | None = None,
     stated: Arguments,
-    reader: ModelReader | None = None,
+    reader: Reader | None = None,
 ) -> Intent:
     """What a request, a brief and the arguments of a call (`said`) ask for together, `stated` with its whole `serving`.
 
@@ -146,7 +154,7 @@ def intent_of(
     brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
-    reader: ModelReader | None = None,
+    reader: Reader | None = None,
 ) -> Intent:
     """What a request in words, a brief and flags ask for together, complete; flags win over words, words over a brief.
 
@@ -188,9 +196,7 @@ def _brief(brief: str | Path | Iterable[str | Path] | Mapping[str, str]) -> list
     return brief_texts([Path(path) for path in files])
 
 
-def _read(
-    kind: Literal["request", "words", "brief"], texts: Sequence[tuple[str, str]], reader: ModelReader | None
-) -> Said:
+def _read(kind: Literal["request", "words", "brief"], texts: Sequence[tuple[str, str]], reader: Reader | None) -> Said:
     """What texts say, to the rules and to `reader`.
 
     Raises:

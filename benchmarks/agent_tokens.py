@@ -12,10 +12,10 @@ import json
 from dataclasses import dataclass
 
 from shardwright.agent.loop.against import REFERENCE
+from shardwright.agent.loop.agent_options import KNOWLEDGE_TOKENS
 from shardwright.agent.loop.context import Passages, facts, opening, reference, understood
 from shardwright.agent.loop.loop import Options, run
 from shardwright.agent.loop.passages import passages_for
-from shardwright.agent.loop.planner import KNOWLEDGE_TOKENS
 from shardwright.agent.loop.question import Question, ask
 from shardwright.agent.loop.transcript import Recorder, Setup
 from shardwright.agent.model.scripted import ScriptedModel, calls

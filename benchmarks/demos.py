@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shardwright.agent.agent import Agent
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.replay import Replay, replay
 from shardwright.agent.loop.transcript import Transcript, read_transcript
 from shardwright.agent.model.messages import ModelRequest, Reply

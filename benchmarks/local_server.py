@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import get_args
 
 from shardwright.agent.agent import Agent
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.outcome import Status
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from shardwright.agent.evaluation.solvers import obedient, opener
 from shardwright.agent.evaluation.solvers.speaker import Speaker, submits
 from shardwright.agent.loop.against import REFERENCE
-from shardwright.agent.loop.planner import AgentOptions, Finished, ModelPlanner
+from shardwright.agent.loop.agent_options import AgentOptions
+from shardwright.agent.loop.planner import Finished, ModelPlanner
 from shardwright.agent.loop.question import Question, ask
 from shardwright.agent.model.client import ModelClient
 from shardwright.agent.pipeline import intent_of

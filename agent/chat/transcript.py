@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
+from ..loop.agent_options import AgentOptions, Reads
 from ..loop.budget import Limits, Prices
 from ..loop.feedback import Level
-from ..loop.planner import AgentOptions, ModelPlanner, Reads
+from ..loop.planner import ModelPlanner
 from ..loop.transcript import VERSION, Step, StepLog
 from ..model.client import EndpointError
 from ..model.messages import ModelRequest

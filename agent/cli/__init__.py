@@ -3,8 +3,6 @@
 Nothing is imported here until the command runs, so that an interrupt during start-up has a handler as well.
 """
 
-EXIT_INTERRUPTED = 130
-
 
 def main() -> int:
     """Run the command with the arguments of this process; returns the exit status."""
@@ -20,5 +18,5 @@ def main() -> int:
         from . import process
 
         process.end()
-        status = EXIT_INTERRUPTED
+        status = process.EXIT_INTERRUPTED
     return status

@@ -18,7 +18,6 @@ import click
 from ...tools.errors import InputError, ShardwrightError
 from ..hub.online import online
 from ..report.safe import short_line
-from . import EXIT_INTERRUPTED
 from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
 from .chat import chat_command
@@ -34,7 +33,7 @@ from .fixing import fix_command, verify_command
 from .importing import import_command
 from .mcp import mcp_command
 from .planning import plan_command
-from .process import interrupts, unwritten
+from .process import EXIT_INTERRUPTED, interrupts, unwritten
 from .progress import shown_work
 from .replay import replay_command
 from .search import search_command

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..evaluation.evaluate import Evaluation
     from ..evaluation.run import RunOptions
     from ..evaluation.solver import Solver
-    from ..loop.planner import AgentOptions
+    from ..loop.agent_options import AgentOptions
 
 _BAR = "RUNG=PERCENT"
 _OUTPUTS = ("output", "html", "junit")
@@ -224,7 +224,7 @@ def _agent_options(options: dict[str, Any]) -> AgentOptions | None:
         stated["repairs"] = False
     if not stated and options["corrections"] is None:
         return None
-    from ..loop.planner import AgentOptions
+    from ..loop.agent_options import AgentOptions
 
     chosen = replace(AgentOptions(), **stated)
     if options["corrections"] is None:

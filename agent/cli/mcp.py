@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from . import EXIT_INTERRUPTED
 from .endpoint_flags import endpoint_options
 from .online_flag import online_option
+from .process import EXIT_INTERRUPTED
 from .proposing import usual_agent
 
 

@@ -20,6 +20,7 @@ from ...tools.errors import InputError
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+EXIT_INTERRUPTED = 130
 _OUTPUT, _ERRORS = 1, 2
 # What a scheduler sends before it kills, and a terminal that is closed: an interrupt after which nothing goes on.
 _ENDS = (signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))

@@ -83,8 +83,8 @@ def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]
     if not proposes and reader != "model":
         return None, None
     from ..agent import Agent
+    from ..loop.agent_options import AgentOptions
     from ..loop.budget import Limits
-    from ..loop.planner import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)
@@ -136,7 +136,7 @@ def usual_agent(options: dict[str, Any], *, must_be: bool = False) -> Agent | No
     if not must_be and not configured(flags):
         return None
     from ..agent import Agent
-    from ..loop.planner import AgentOptions
+    from ..loop.agent_options import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)

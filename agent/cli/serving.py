@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
-from . import EXIT_INTERRUPTED
 from .flags import TEXT, time_limit_option
+from .process import EXIT_INTERRUPTED
 from .proposing import agent_of, proposer_options_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ...tools.errors import InputError
-from ..loop.planner import AgentOptions
+from ..loop.agent_options import AgentOptions
 from .case import Case
 from .solver import Solver
 

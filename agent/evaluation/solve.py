@@ -15,10 +15,10 @@ from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.plan.document import Plan
 from ..agent import Agent
+from ..loop.agent_options import AgentOptions
 from ..loop.desk import Desk
 from ..loop.judge import Judgement, judge_document, judge_text
 from ..loop.loop import Ending
-from ..loop.planner import AgentOptions
 from ..loop.question import Question
 from ..model.client import ModelClient
 from ..model.deadline import Deadline

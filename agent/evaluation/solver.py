@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from ...tools.calibration.custom import CustomCalibration
+from ..loop.agent_options import AgentOptions
 from ..loop.budget import Limits
-from ..loop.planner import AgentOptions
 from ..model.client import ModelClient
 from .marks import Solution
 from .posed import PosedCase

@@ -1,13 +1,11 @@
-"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard, and its options."""
+"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
 from ..model.client import ModelClient
@@ -15,12 +13,11 @@ from ..model.deadline import Deadline
 from ..over_day import with_day
 from ..results import ModelUse, PlanReport, PlanResult
 from ..spent import Spent
-from ..time_limit import TIME_LIMIT_S, within
+from ..time_limit import within
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
-from .budget import Limits, Prices
+from .agent_options import MODES, AgentOptions
 from .context import Passages, random_fence
-from .feedback import Level
 from .loop import Ending, Mode, Options, run
 from .passages import passages_for
 from .question import Question, ask
@@ -30,48 +27,6 @@ from .transcript import Recorder, Result, Setup
 
 if TYPE_CHECKING:
     from ..reading.reader import ModelReader
-
-# Tokens of knowledge that a model is given at most.
-KNOWLEDGE_TOKENS = 5_300
-# Who reads a request: the model beside the rules, or the rules alone.
-Reads = Literal["model", "rules"]
-
-
-@dataclass(frozen=True)
-class AgentOptions:
-    """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
-
-    The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search ends
-    with the best that it has after `time_limit_s`, or with the time of `limits`, and each search of a tool likewise; no
-    step begins after the time, and a step of a tool ends with it.
-    `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
-    server does not refuse. `transcript` is the file that each run is written to. `reader`: whether the model reads the
-    request too, beside the rules, or the `rules` alone. `reference`: whether the model is given the built-in plan
-    and its own has to match it; without, whatever is valid is accepted, so that the worth of the reference shows.
-    """
-
-    limits: Limits = field(default_factory=Limits)
-    prices: Prices | None = None
-    feedback: Level = "patch"
-    repairs: bool = True
-    mode: str = "auto"
-    knowledge_tokens: int = KNOWLEDGE_TOKENS
-    max_output_tokens: int = 4096
-    transcript: Path | None = None
-    time_limit_s: float = TIME_LIMIT_S
-    reader: Reads = "model"
-    reference: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse a mode that is none.
-
-        Raises:
-            InputError: `mode` or `reader` is not one of those above.
-        """
-        if self.reader not in get_args(Reads):
-            raise InputError(f"AgentOptions: reader {self.reader!r} is none of {', '.join(get_args(Reads))}")
-        if self.mode not in ("auto", *_MODES):
-            raise InputError(f"AgentOptions: mode {self.mode!r} is none of auto, {', '.join(_MODES)}")
 
 
 @dataclass(frozen=True)
@@ -224,7 +179,7 @@ class ModelPlanner:
 
 
 # What a server may refuse comes first.
-_MODES = {"tools": Mode(tools=ALL_TOOLS), "schema": Mode(answer=STRATEGY_ANSWER), "text": Mode()}
+_MODES = dict(zip(MODES, (Mode(tools=ALL_TOOLS), Mode(answer=STRATEGY_ANSWER), Mode()), strict=True))
 
 
 def _without_transcript(result: PlanResult, failure: str) -> PlanResult:

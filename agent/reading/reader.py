@@ -28,7 +28,7 @@ from .source import Source
 from .verified import verified
 
 if TYPE_CHECKING:
-    from ..loop.planner import AgentOptions
+    from ..loop.agent_options import AgentOptions
 
 # Longer texts are read by the rules alone.
 MOST_CHARACTERS = 60_000

@@ -15,7 +15,7 @@ import pytest
 
 import shardwright
 from shardwright.agent.agent import Agent
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.agent.model.scripted import ScriptedModel, calls

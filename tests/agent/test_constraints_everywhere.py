@@ -10,7 +10,7 @@ import pytest
 import shardwright
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.scripted import ScriptedModel, says
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import ModelBlock, PolicyBlock

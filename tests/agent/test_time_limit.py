@@ -12,8 +12,8 @@ import shardwright
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.cli.app import run
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
 from shardwright.agent.sweep.document import read_sweep
 from shardwright.agent.sweep.run import Running, run_sweep, sweep_journal

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shardwright.agent.evaluation.solvers.tape import RecordedOptions, RecordingHeader
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.tools.rules.examples import DENSE
 
 from .certificates import proofs

@@ -11,7 +11,7 @@ from shardwright.agent.evaluation.dataset import Dataset
 from shardwright.agent.evaluation.posed import PosedCase
 from shardwright.agent.evaluation.solver import UNHURRIED
 from shardwright.agent.evaluation.solvers.builtin import BuiltIn
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.client import ModelClient
 from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.calibration.profile_file import KernelEntry, ProfileFile

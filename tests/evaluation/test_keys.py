@@ -10,8 +10,8 @@ import pytest
 
 from shardwright.agent.evaluation.keys import key_of, options_said, package_digest, solver_digest
 from shardwright.agent.evaluation.solver import UNHURRIED
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits, Prices
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.tests.evaluation.running import BUILTIN, Failing, broken_plans
 from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.errors import InputError

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shardwright.tools.plan.document import WorkloadBlock
-from shardwright.tools.plan.load import longest_stated, spread_of
-from shardwright.tools.plan.prefixes import SharedPrefixes, repeated_share
+from shardwright.tools.plan.load import longest_stated, repeated_share, spread_of
+from shardwright.tools.plan.prefixes import SharedPrefixes
 from shardwright.tools.plan.quantiles import Joint
 
 REFUSED = json.loads((Path(__file__).parents[1] / "cases" / "prefixes_refused.json").read_text(encoding="utf-8"))

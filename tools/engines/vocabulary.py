@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import Any
 
 from ..catalog.names import named_format
 
@@ -86,6 +87,15 @@ class Vocabulary:
         """Flags that state `values` by concept, a true one without a value; nothing of what is `None`, off or 0."""
         stated = ((self.flag(concept), value) for concept, value in values.items() if value not in (None, False))
         return [word for flag, value in stated for word in ((flag,) if value is True else (flag, str(value)))]
+
+    def tree(self, **values: object) -> dict[str, Any]:
+        """`values` by concept as a file of options has them, without those that are `None`."""
+        found: dict[str, Any] = {}
+        for concept, value in values.items():
+            *outer, name = self.flag(concept).split(".")
+            if value is not None:
+                reduce(lambda inside, key: inside.setdefault(key, {}), outer, found)[name] = value
+        return found
 
     def whole(self, name: str) -> str:
         """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""

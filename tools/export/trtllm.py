@@ -46,27 +46,21 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
 
 
 def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
-    cache: dict[str, object] = {"free_gpu_memory_fraction": settings.memory_share}
-    if (dtype := cache_format(settings, ENGINE)) is not None:
-        cache["dtype"] = dtype
+    named, cut = ENGINE.vocabulary.tree, own_cut(server, ENGINE)
     config: dict[str, object] = {
         "backend": "pytorch",
-        "tensor_parallel_size": server.groups * server.tp,
-        "pipeline_parallel_size": server.pp,
-        "max_batch_size": settings.max_sequences,
-        "max_num_tokens": settings.token_budget,
-        "max_seq_len": settings.max_tokens,
+        **named(tp=server.groups * server.tp, pp=server.pp, max_sequences=settings.max_sequences),
+        **named(token_budget=settings.token_budget, max_tokens=settings.max_tokens),
         "enable_chunked_prefill": True,
-        "kv_cache_config": cache,
+        **named(memory_share=settings.memory_share, kv_cache=cache_format(settings, ENGINE)),
     }
     if server.context > 1:
-        config |= {"context_parallel_size": server.context, "cp_config": {"cp_type": "ULYSSES"}}
+        config |= named(context=server.context, sequence_kind="ULYSSES")
     if server.groups > 1:
-        config["enable_attention_dp"] = True
+        config |= named(attention_dp=True)
     if settings.is_moe:
-        config |= {"moe_expert_parallel_size": server.ep, "moe_tensor_parallel_size": server.tp_expert}
-    if (cut := own_cut(server, ENGINE)) is not None:
-        config["pp_partition"] = list(cut)
+        config |= named(ep=server.ep, tp_expert=server.tp_expert)
+    config |= named(cut=None if cut is None else list(cut))
     if server.role != "both":
         config["cache_transceiver_config"] = {"backend": "NIXL", "max_tokens_in_buffer": settings.max_tokens}
         config["disable_overlap_scheduler"] = server.role == "prefill"

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..importing.signs import with_commands_in_words
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
+from .launched import with_commands_in_words
 from .standing import rank_of
 
 if TYPE_CHECKING:

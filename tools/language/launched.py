@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..importing.signs import not_planned, started_by
+from ..importing.signs import may_launch
 from ..plan.constraints import DegreeConstraint, ReplicasConstraint
 from ..plan.document import PHASES, PhaseStrategy, Strategy
 from .claims import Claims
@@ -36,14 +36,33 @@ _FILLS = re.compile(
 _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp")
 
 
+# The readers of commands are loaded where there may be one.
+
+
+def with_commands_in_words(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with words in place of its launch commands, and how those were read; as it is where that is not known."""
+    if not may_launch(text):
+        return text, ()
+    from ..importing.spans import in_place
+
+    return in_place(text)
+
+
 def leave_unplanned(text: str, claims: Claims) -> None:
     """List what launch commands in `text` say that no plan holds."""
-    for words in not_planned(text):
-        claims.leave_unread(words)
+    if may_launch(text):
+        from ..importing.spans import not_planned
+
+        for words in not_planned(text):
+            claims.leave_unread(words)
 
 
 def claim_started(text: str, page: Page, claims: Claims) -> None:
     """Claim what launch commands in `text` start, as far as words of `page` do not say otherwise."""
+    if not may_launch(text):
+        return
+    from ..importing.spans import started_by
+
     started = started_by(text)
     if started is None:
         return

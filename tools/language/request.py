@@ -11,7 +11,6 @@ import re
 
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError, expect
-from ..importing.signs import with_commands_in_words
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
 from .claims import Claims
@@ -26,7 +25,7 @@ from .dictation import undictated
 from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
-from .launched import claim_started, leave_unplanned
+from .launched import claim_started, leave_unplanned, with_commands_in_words
 from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load

@@ -16,8 +16,8 @@ from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.layout import PhaseLayout
+from ..plan.load import repeated_share
 from ..plan.performance import ConstantsOrigin, PathStep, TimeParts
-from ..plan.prefixes import repeated_share
 from .operation import Kind, Resource, TokenLoad
 from .pieces import KINDS, Piece, kind_seconds, pieces_seconds
 from .setting import Setting

@@ -95,3 +95,13 @@ def with_lengths(workload: WorkloadBlock, lengths: RequestLengths) -> WorkloadBl
         # Turns and recorded requests have lengths of their own.
         update["prefixes"] = None
     return workload.model_copy(update={**update, "lengths": kept or lengths})
+
+
+def repeated_share(workload: WorkloadBlock) -> float:
+    """The share of prompt tokens that a cache may hold: the one that is given, else the most that can be found."""
+    prefixes = workload.prefixes
+    if prefixes is None:
+        return workload.prefix_cache_hit_rate or 0.0
+    turns = prefixes.turn_lengths(workload.input_tokens, workload.output_tokens)
+    pairs = workload.lengths.pairs if workload.lengths is not None else None
+    return prefixes.most_shared(turns.pairs if turns is not None else pairs or (), workload.input_tokens)

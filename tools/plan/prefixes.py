@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -17,9 +17,6 @@ from .. import bounds
 from .lengths import MOST_PAIRS, Tokens
 from .performance import Sparse
 from .quantiles import Joint
-
-if TYPE_CHECKING:
-    from .document import WorkloadBlock
 
 Routing = Literal["round_robin", "least_loaded", "sticky", "prefix_aware"]
 # What stands in front of servers where nobody says: a balancer by requests in flight, as exports ask for one.
@@ -167,13 +164,3 @@ def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
 def _least_mean(turns: int, system: int, output_tokens: int) -> int:
     """Tokens of the mean prompt where each turn adds one."""
     return -(-(2 * system + turns + 1 + output_tokens * (turns - 1)) // 2)
-
-
-def repeated_share(workload: WorkloadBlock) -> float:
-    """The share of prompt tokens that a cache may hold: the one that is given, else the most that can be found."""
-    prefixes = workload.prefixes
-    if prefixes is None:
-        return workload.prefix_cache_hit_rate or 0.0
-    turns = prefixes.turn_lengths(workload.input_tokens, workload.output_tokens)
-    pairs = workload.lengths.pairs if workload.lengths is not None else None
-    return prefixes.most_shared(turns.pairs if turns is not None else pairs or (), workload.input_tokens)

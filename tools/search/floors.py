@@ -14,7 +14,7 @@ from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.limits import token_ms_max
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
-from ..plan.prefixes import repeated_share
+from ..plan.load import repeated_share
 from .candidate import SearchRequest
 from .phase_times import Batches, DecodeTimes
 from .pipelines import pipelines_of

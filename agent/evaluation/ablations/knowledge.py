@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....knowledge.selection import select
 from ....knowledge.situation import Situation
-from ...loop.planner import KNOWLEDGE_TOKENS
+from ...loop.agent_options import KNOWLEDGE_TOKENS
 from ..results import CaseResult
 from ..solver import Solver
 from .variant import Ablation, Variant, with_options

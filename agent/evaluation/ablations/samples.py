@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...spent import Spent, spent_together
 from ..keys import solver_digest
 from ..marks import Solution

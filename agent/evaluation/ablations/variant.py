@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ....tools.calibration.custom import CustomCalibration
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
 from ..keys import solver_digest
 from ..marks import Solution

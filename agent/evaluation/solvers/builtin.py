@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ....tools.calibration.custom import CustomCalibration
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
 from ..posed import PosedCase
 from ..solver import UNHURRIED

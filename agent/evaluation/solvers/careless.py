@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ....tools.calibration.custom import CustomCalibration
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...loop.question import Question
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply

@@ -19,7 +19,7 @@ from openai import DefaultHttpxClient
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.files import read_bounded, shown_path
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.deadline import Deadline
 from ...model.endpoint import EndpointClient

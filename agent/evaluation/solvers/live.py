@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
 from ...model.endpoint import EndpointClient
 from ...model.redaction import Redactor

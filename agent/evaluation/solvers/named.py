@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError, UnknownNameError
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ..solver import HELD, UNHURRIED, Solver
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ....tools.calibration.custom import CustomCalibration
 from ...loop.against import REFERENCE
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...loop.question import Question
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply

@@ -19,7 +19,7 @@ from ....tools.errors import InputError
 from ....tools.files import read_bounded, shown_path
 from ....tools.strict_json import parse
 from ....tools.strict_values import JsonError
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.messages import ModelRequest, Reply
 from ...model.scripted import calls, says

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from ....tools.calibration.custom import CustomCalibration
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
 from ..posed import PosedCase

@@ -17,10 +17,10 @@ from ....tools.errors import InputError, ShardwrightError
 from ....tools.files import read_bounded, shown_path, write_file
 from ....tools.strict_json import parse
 from ....tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
+from ...loop.agent_options import AgentOptions
 from ...loop.budget import Limits, Prices
 from ...loop.context import FENCE
 from ...loop.feedback import Level
-from ...loop.planner import AgentOptions
 from ...model.redaction import REDACTED
 from ...model.settings import Mode
 from ..posed import PosedCase

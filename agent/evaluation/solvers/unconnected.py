@@ -12,7 +12,7 @@ from ....tools.bounds import BANDWIDTH_GB_S
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ...intent.intent import Intent
-from ...loop.planner import AgentOptions
+from ...loop.agent_options import AgentOptions
 from ...loop.question import ask
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply

@@ -14,7 +14,7 @@ from shardwright.agent.chat.heard import Heard
 from shardwright.agent.chat.replay import replay_chat
 from shardwright.agent.chat.session import Event
 from shardwright.agent.chat.transcript import ChatTranscript
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.transcript import read_recording
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 

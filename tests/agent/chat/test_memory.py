@@ -6,8 +6,8 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.memory import MEMORY_TOKENS
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 from shardwright.knowledge.tokens import estimate_tokens

@@ -11,8 +11,8 @@ import pytest
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.memory import MEMORY_TOKENS
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits, Prices
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply, Usage

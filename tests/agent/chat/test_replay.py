@@ -13,7 +13,7 @@ from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.replay import replay_chat
 from shardwright.agent.chat.transcript import ChatSetup, ChatTranscript
 from shardwright.agent.cli.app import run
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.transcript import read_recording
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says

@@ -9,7 +9,7 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply, Usage
 

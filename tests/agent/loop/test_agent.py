@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.agent.agent import Agent
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.clock import Stop
 from shardwright.agent.loop.loop import Options
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.loop.transcript import Step as RecordedStep
 from shardwright.agent.loop.transcript import read_transcript

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.agent import Agent
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.endpoint import EndpointClient

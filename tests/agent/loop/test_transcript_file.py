@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shardwright.agent.agent import Agent
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.cli.app import run
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.dialects.dialect import Dialect, written

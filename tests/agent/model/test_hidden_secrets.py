@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.cli.app import run
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.model.endpoint import EndpointClient
 from shardwright.agent.model.redaction import RedactedStream, Redactor
 from shardwright.agent.model.settings import EndpointFlags, read_settings

@@ -9,8 +9,8 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.client import EndpointError

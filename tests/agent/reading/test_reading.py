@@ -12,8 +12,8 @@ from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.cli.app import run
 from shardwright.agent.evaluation.rungs.reading import reading_mark
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.endpoint import EndpointClient

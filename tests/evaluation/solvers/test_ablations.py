@@ -21,7 +21,7 @@ from shardwright.agent.evaluation.solvers.golden import Golden
 from shardwright.agent.evaluation.solvers.scripted import Script, Scripted
 from shardwright.agent.evaluation.solvers.student import Student
 from shardwright.agent.evaluation.solvers.tape import RecordedOptions, RecordingHeader
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.tools.errors import InputError
 
 from .test_scripted import TP2, TP3

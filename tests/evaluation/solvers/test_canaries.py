@@ -12,7 +12,7 @@ import pytest
 from shardwright.agent.evaluation.solvers.cassette import Played
 from shardwright.agent.evaluation.solvers.live import Live
 from shardwright.agent.evaluation.solvers.recorder import Recorder
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.settings import EndpointFlags
 
 from ...agent.model.fault_server import (

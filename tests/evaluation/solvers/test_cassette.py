@@ -16,8 +16,8 @@ from shardwright.agent.evaluation.results import CaseResult
 from shardwright.agent.evaluation.solvers.cassette import Played
 from shardwright.agent.evaluation.solvers.live import Live
 from shardwright.agent.evaluation.solvers.recorder import Recorder
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
-from shardwright.agent.loop.planner import AgentOptions
 from shardwright.tools.errors import InputError
 
 from ...agent.model.fault_server import Step, answer, call, cuts, delta, hangs, refuses, sends, streams, text

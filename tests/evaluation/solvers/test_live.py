@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from shardwright.agent.evaluation.solvers.live import Live
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.settings import EndpointFlags
 from shardwright.tools.errors import InputError
 

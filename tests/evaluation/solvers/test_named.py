@@ -11,7 +11,7 @@ import pytest
 from shardwright.agent.evaluation.solver import Solver
 from shardwright.agent.evaluation.solvers.named import SOLVERS, SolverSpec, solver_named
 from shardwright.agent.evaluation.solvers.recorder import Recorder
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.settings import EndpointFlags
 from shardwright.tools.errors import InputError
 

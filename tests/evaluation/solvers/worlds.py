@@ -18,7 +18,7 @@ from shardwright.agent.evaluation.results import CaseResult
 from shardwright.agent.evaluation.score import score_case
 from shardwright.agent.evaluation.solver import Solver
 from shardwright.agent.evaluation.solvers.live import Live
-from shardwright.agent.loop.planner import AgentOptions
+from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.settings import EndpointFlags
 
 from ...agent.model.fault_server import FaultServer, Step, answer, call, sends

@@ -15,7 +15,7 @@ from functools import cached_property
 from ...performance.kv_cache import layer_request_bytes
 from ...performance.layout import LoadedLayout
 from ...plan.layout import PhaseLayout
-from ...plan.prefixes import repeated_share
+from ...plan.load import repeated_share
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..reading import covered_layers, is_cache_edge
 from .claims import near
