@@ -21,10 +21,10 @@ from .tokens import estimate_tokens
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_METADATA = re.compile(r"<!-- section\n(?P<yaml>(?:.|\n)*?)\n-->\s*\Z")
+_METADATA = re.compile(r"<!-- section\n(?P<yaml>.*?)\n-->\s*\Z", re.DOTALL)
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)+")
 _RULE = re.compile(r"[A-Z]{2}[0-9]{3}")
-_FIELDS = ("id", "keywords", "rules", "when", "sources")
+_FIELDS = ("id", "keywords", "rules", "when", "sources", "asked")
 
 
 class KnowledgeError(InputError):
@@ -114,6 +114,7 @@ def _section(place: str, heading: str, body: str) -> Section:
         rules=_words(metadata, "rules", place),
         when=_words(metadata, "when", place),
         sources=_words(metadata, "sources", place),
+        asked=_words(metadata, "asked", place),
         text=text,
         body=body[comment_end + 3 :].strip("\n"),
         tokens=estimate_tokens(text),
@@ -148,7 +149,7 @@ def _metadata(place: str, text: str) -> dict[str, Any]:
         unknown = [part for part in condition.split("+") if part not in (*CONDITIONS, CORE, REFERENCE)]
         if unknown or ("+" in condition and {CORE, REFERENCE} & set(condition.split("+"))):
             raise KnowledgeError(f"{place}: {condition!r} is no condition; there are {', '.join(CONDITIONS)}")
-    for name in ("keywords", "when", "sources"):
+    for name in ("keywords", "when", "sources", "asked"):
         if not fields[name]:
             raise KnowledgeError(f"{place}: field {name!r} is empty")
     return fields

@@ -22,7 +22,6 @@ from .section import Section
 from .words import (
     Atom,
     Reading,
-    asked_for,
     atoms,
     form_words,
     reading,
@@ -280,7 +279,7 @@ def _telling_text(section: Section) -> str:
 
 def _all_text(section: Section) -> str:
     """All that is read of a section, a break between its parts."""
-    return " ; ".join((section.title, *section.keywords, *asked_for(section.id), _passage(section)))
+    return " ; ".join((section.title, *section.keywords, *section.asked, _passage(section)))
 
 
 def _fields(section: Section, file_title: str) -> Iterable[str]:
@@ -288,7 +287,7 @@ def _fields(section: Section, file_title: str) -> Iterable[str]:
         _column(section.title),
         # A break between keywords keeps two of them from reading as one phrase.
         _column(" ; ".join(section.keywords)),
-        _column(" ; ".join(asked_for(section.id))),
+        _column(" ; ".join(section.asked)),
         " ".join(section.rules).lower(),
         _column(f"{file_title} ; {section.id.replace('.', ' ')}"),
         _column(_passage(section)),

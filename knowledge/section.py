@@ -9,9 +9,10 @@ from dataclasses import dataclass
 class Section:
     """A passage under one heading of one file.
 
-    `when` are the conditions of a request under which a proposer gets it; any one of them is enough, and one written
-    with `+` needs all its parts. `text` is what is read: the heading and the passage, without comments. `body` is the
-    passage as it stands in the file, with them. `tokens` is the estimate for `text`; `line` the heading's, from 1.
+    `when` are the conditions of a request under which a proposer gets it; any one of them is enough, and one
+    written with `+` needs all its parts. `asked`: how people ask for what it answers. `text` is what is read: the
+    heading and the passage, without comments. `body` is the passage as it stands in the file, with them. `tokens`
+    is the estimate for `text`; `line` the heading's, from 1.
     """
 
     id: str
@@ -21,6 +22,7 @@ class Section:
     rules: tuple[str, ...]
     when: tuple[str, ...]
     sources: tuple[str, ...]
+    asked: tuple[str, ...]
     text: str
     body: str
     tokens: int

@@ -111,21 +111,6 @@ def special_concepts(concepts: Sequence[str]) -> int:
 
 
 @cache
-def _questions() -> dict[str, tuple[str, ...]]:
-    return {section_id: tuple(map(str, asked)) for section_id, asked in _yaml("questions.yaml").items()}
-
-
-def asked_for(section_id: str) -> tuple[str, ...]:
-    """How people ask for what a section answers (`questions.yaml`); nothing where that was not written down."""
-    return _questions().get(section_id, ())
-
-
-def questioned_sections() -> frozenset[str]:
-    """The ids of the sections for which it was written down how people ask for them."""
-    return frozenset(_questions())
-
-
-@cache
 def glossary() -> dict[str, tuple[str, ...]]:
     """Concept → its surface forms.
 

@@ -16,6 +16,7 @@ keywords: [one, two]
 rules: [TP003]
 when: [core, moe+multi-node]
 sources: ["000 §3.1", R2]
+asked: [what is it for]
 -->
 """
 HEAD = "# Title\n\nWhat it answers.\n\n"
@@ -48,8 +49,8 @@ def test_a_section_is_its_heading_and_passage_without_comments() -> None:
         (f"{HEAD}## H\ntext", "file.md:5: '## H' must be followed"),
         (f"{HEAD}## H\n\ntext\n<!-- section\nid: a.b\n-->\n", "file.md:5: '## H' must be followed"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b')}", "file.md:5: '## H' says nothing"),
-        (f"{HEAD}## H\n{METADATA.format(id='a.b')}x\n### Deeper\n", "file.md:14: heading of level 3"),
-        (f"{HEAD}## H\n{METADATA.format(id='a.b')}Under\n---\n", "file.md:13: a heading underlined"),
+        (f"{HEAD}## H\n{METADATA.format(id='a.b')}x\n### Deeper\n", "file.md:15: heading of level 3"),
+        (f"{HEAD}## H\n{METADATA.format(id='a.b')}Under\n---\n", "file.md:14: a heading underlined"),
         (f"{HEAD}## H\n{METADATA.format(id='Upper')}x", "file.md:5: id 'Upper'"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('TP003', 'tp3')}x", "'tp3' is not a rule id"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('core', 'sometimes')}x", "'sometimes' is no condition"),
@@ -57,6 +58,7 @@ def test_a_section_is_its_heading_and_passage_without_comments() -> None:
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('rules:', 'rule:')}x", "field 'rule' is none of"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('rules: [TP003]', '')}x", "field 'rules' is missing"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('[one, two]', '[]')}x", "field 'keywords' is empty"),
+        (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('[what is it for]', '[]')}x", "field 'asked' is empty"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('[one, two]', '[one: 1]')}x", "must be a list of words"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b').replace('[one, two]', '[one')}x", "is not YAML in line"),
         (f"{HEAD}## H\n{METADATA.format(id='a.b')}x <!-- open", "a comment does not end"),

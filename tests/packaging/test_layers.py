@@ -1,4 +1,4 @@
-"""Files of the package import each other in one direction: none leads back to itself, for types or inside a function."""
+"""Files of the package import each other in one direction: no import leads back, for types or inside a function."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path) -> None:
     done = _run(copy, "check", "new-rule", "TP", "wide_group")
     assert done.returncode == 0, done.stderr
     rule_id = done.stdout[:5]
-    for place in ("tensor_parallelism.md", "questions.yaml", "broken_rules.json", "demos.py", "knowledge/11"):
+    for place in ("tensor_parallelism.md", "broken_rules.json", "demos.py", "knowledge/11"):
         assert place in done.stdout
     script = (
         "from shardwright.tools.rules.registry import find_rule\n"
@@ -62,6 +62,8 @@ def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path) -> None:
     )
     read = _run(copy, "-c", script)
     assert read.stdout.split() == ["wide", "group", "shardwright.tools.rules.tensor_parallel.wide_group"], read.stderr
+    stub = json.loads((copy / "agent" / "evaluation" / "cases" / "broken_rules.json").read_text(encoding="utf-8"))
+    assert stub["cases"][-1]["rules"] == [rule_id]
     rows = json.loads((copy / "tests" / "cases" / "rules" / f"{rule_id}.json").read_text(encoding="utf-8"))
     assert all(row["expected"] == [rule_id] for row in rows)
 
