@@ -20,8 +20,8 @@ from ..shapes import is_list, is_nested, is_object
 from .helm import of_helm
 from .kserve import of_kserve
 from .process import Process, engine_words, image_version, is_launched
-from .resources import Allotment, hardware_in, of_object
-from .shell import Script, filled, read_script
+from .resources import hardware_in, of_object
+from .shell import SHELLS, Script, filled, read_script
 from .skypilot import of_skypilot
 
 MOST_CHARS = 400_000
@@ -47,8 +47,8 @@ _OPTIONS = frozenset({
 # The sides of a file of `trtllm-serve disaggregated`, with the role of their servers; and what says how to reach them.
 _SIDES: Mapping[str, str] = {"context_servers": "context", "generation_servers": "generation"}
 _OF_FRONT = ("hostname", "port", "urls", "num_instances", "router", "conditional_disagg_config", "max_retries")
-# What starts a container's script in place of a shell word.
-_SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
+# What is around a container before anything is said of it.
+_NOTHING_AROUND = Process(engine="vllm", words=())
 
 
 @dataclass(slots=True)
@@ -67,29 +67,6 @@ class Manifest:
     values: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """What objects around a container say of it."""
-
-    hint: str = ""
-    copies: int = 1
-    nodes: int | None = None
-    gpus: Allotment | None = None
-    runs_on: tuple[str, ...] = ()
-
-    def process(self) -> Process:
-        """A process that knows all this."""
-        return Process(
-            engine="vllm",
-            words=(),
-            hint=self.hint,
-            copies=self.copies,
-            nodes=self.nodes,
-            gpus=self.gpus,
-            runs_on=self.runs_on,
-        )
-
-
 def is_manifest(text: str) -> bool:
     """Whether a text is YAML of one of the kinds that are read here."""
     return len(text) <= MOST_CHARS and _MANIFEST.search(text) is not None
@@ -103,7 +80,7 @@ def read_manifest(text: str, variables: Mapping[str, str] | None = None) -> Mani
     found = Manifest(variables=dict(variables or {}))
     found.script.comments += [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
     for document in documents:
-        _walk(document, _Around(), found, _MOST_DEPTH)
+        _walk(document, _NOTHING_AROUND, found, _MOST_DEPTH)
     return found
 
 
@@ -123,7 +100,7 @@ def _documents(text: str) -> list[Any] | None:
         return None
 
 
-def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
+def _walk(value: object, around: Process, found: Manifest, depth: int) -> None:
     found.values += 1
     if found.values > _MOST_VALUES or depth <= 0:
         return
@@ -139,7 +116,7 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
         for name, one in as_mapping(value.get("configs")).items():
             found.contents[name] = as_str(as_mapping(one).get("content")) or ""
         processes = of_kserve(value)
-        if processes is None and (one := of_helm(value, around.process())) is not None:
+        if processes is None and (one := of_helm(value, around)) is not None:
             processes = [one]
         if processes is not None:
             found.script.processes += processes
@@ -158,7 +135,7 @@ def _walk(value: object, around: _Around, found: Manifest, depth: int) -> None:
         if _OPTIONS & value.keys():
             found.options.append(value)
             return
-        if (task := of_skypilot(value, around.process())) is not None:
+        if (task := of_skypilot(value, around)) is not None:
             _script(*task, found)
             return
         if any(isinstance(value.get(key), str | list) for key in ("command", "args", "image")):
@@ -179,14 +156,15 @@ def _inside(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((str(key), inner) for key, inner in value.items() if key not in left_out)
 
 
-def _said(value: Mapping[str, Any], around: _Around) -> _Around:
+def _said(value: Mapping[str, Any], around: Process) -> Process:
     hints = [as_str(source.get(key)) for source in (value, as_mapping(value.get("metadata"))) for key in _HINTS]
     labels = as_mapping(as_mapping(value.get("metadata")).get("labels"))
     hints += [text for text in labels.values() if isinstance(text, str)]
     deployed = as_mapping(value.get("deploy"))
     copies = as_int(value.get("replicas")) or as_int(deployed.get("replicas"))
     size = as_int(value.get("size")) or as_int(as_mapping(value.get("multinode")).get("nodeCount"))
-    return _Around(
+    return replace(
+        around,
         hint=" ".join(filter(None, (around.hint, *hints)))[-400:],
         copies=around.copies if copies is None or copies < 1 else copies,
         nodes=size or around.nodes,
@@ -195,7 +173,7 @@ def _said(value: Mapping[str, Any], around: _Around) -> _Around:
     )
 
 
-def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
+def _container(value: Mapping[str, Any], around: Process, found: Manifest) -> None:
     image = as_str(value.get("image")) or ""
     words = [*([image] if image else []), *_words(value.get("entrypoint")), *_words(value.get("command"))]
     words += _words(value.get("args"))
@@ -205,10 +183,10 @@ def _container(value: Mapping[str, Any], around: _Around, found: Manifest) -> No
         found.script.files[target.rsplit("/", 1)[-1]] = found.contents.get(name, "")
     if around.nodes is not None:
         environment.setdefault("LWS_GROUP_SIZE", str(around.nodes))
-    process = replace(around.process(), environment=environment)
+    process = replace(around, environment=environment)
     started = engine_words(words)
     script = next((word for word in words if "\n" in word or " " in word), None)
-    if script is not None and any(word in _SHELLS for word in words):
+    if script is not None and any(word in SHELLS for word in words):
         _script(script, replace(process, version=image_version(words)), found)
     elif started is not None:
         engine, rest, version = started
@@ -262,7 +240,7 @@ def _plain(value: object) -> dict[str, str]:
     return {str(name): str(text) for name, text in as_mapping(value).items() if isinstance(text, str | int | float)}
 
 
-def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
+def _of_ray(value: Mapping[str, Any], around: Process, found: Manifest) -> None:
     """An `LLMConfig` of Ray Serve: vLLM, with the arguments of its engine in place of flags."""
     loading = as_mapping(value.get("model_loading_config"))
     model = as_str(loading.get("model_source")) or as_str(loading.get("model_id")) or ""
@@ -273,7 +251,7 @@ def _of_ray(value: Mapping[str, Any], around: _Around, found: Manifest) -> None:
     )
     found.script.processes.append(
         replace(
-            around.process(),
+            around,
             words=tuple(words),
             environment=_plain(as_mapping(value.get("runtime_env")).get("env_vars")),
             copies=max(1, copies or around.copies),

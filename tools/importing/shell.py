@@ -41,7 +41,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w{0,60})=(.*)", re.DOTALL)
 _ENDS = frozenset({";", "&", "&&", "||", "|", ";;", "(", ")", "|&", ";&"})
 _STARTERS = frozenset({"exec", "nohup", "sudo", "time", "env", "export", "then", "do", "else", "{", "!", "$", ">", "-"})
 _REDIRECTS = frozenset({">", ">>", "<", "&>", ">&", "&>>"})
-_SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
+SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 # What runs a script on another machine.
 _REMOTE = frozenset({"ssh", "pdsh", "sshpass"})
 _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
@@ -276,7 +276,7 @@ def _inner_script(words: list[str]) -> str | None:
         if word.rsplit("/", 1)[-1] in _REMOTE:
             return next((one for one in words[place + 2 :] if " " in one and may_launch(one)), None)
     for place, word in enumerate(words[:-2]):
-        if word.removeprefix("--entrypoint=") in _SHELLS:
+        if word.removeprefix("--entrypoint=") in SHELLS:
             # Between a shell as an image's entry point and its flag stands the image.
             found = next((at for at in range(place + 1, place + 3) if _SCRIPT_FLAG.fullmatch(words[at])), None)
             if found is not None and found + 1 < len(words):
