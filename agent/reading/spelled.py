@@ -6,6 +6,7 @@ import re
 
 from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
+from ...tools.engines.names import ENGINES
 from ...tools.language.quantities import find_quantities, normalise
 from ...tools.language.said import Said
 from ...tools.plan.latency_limits import STATISTIC_FIELDS
@@ -33,10 +34,9 @@ _WORDS: dict[str, dict[str, str]] = {
     "gpus_open": {"True": r"no\s(?:limit|cap)|as\smany|few|how|minim|least|whatever|unlimited|不限|少"},
     "statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均"},
     "engine": {
+        **{name: rf"(?<![a-z])(?:{'|'.join(one.spellings)})(?![a-z])" for name, one in ENGINES.items()},
         "trtllm": r"trt|tensorrt",
         "none": r"paper|no\sengine|any\sengine|纸面",
-        "vllm": r"vllm",
-        "sglang": r"sglang",
         "dynamo": r"dynamo",
     },
 }

@@ -68,6 +68,7 @@ VOCABULARY = Vocabulary(
         "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "mode": ("null", "prefill", "decode"),
     },
+    meeting="host port nnodes node-rank dist-init-addr",
 )  # fmt: skip
 
 

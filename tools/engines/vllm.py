@@ -93,6 +93,10 @@ VOCABULARY = Vocabulary(
         "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "kv_role": ("kv_producer", "kv_consumer", "kv_both"),
     },
+    meeting=(
+        "host port headless nnodes node-rank master-addr master-port data-parallel-size-local "
+        "data-parallel-start-rank data-parallel-address data-parallel-rpc-port"
+    ),
 )  # fmt: skip
 
 

@@ -43,8 +43,9 @@ class Vocabulary:
     The first name of a concept is the one to write; `switches` take no value. `unplanned`: what an engine does that the
     estimate does not know, with the flags that turn it on. `beside`: flags that change nothing of what is planned,
     beside those of all engines. `choices` are the values that are known of a concept, in lower case, where not every
-    text is one; the name of a number format is one of all. Names stand in one text, parted by blanks. Where they are
-    `in_file`, a file of options states them, and counts more than flags.
+    text is one; the name of a number format is one of all. `meeting`: flags by which the processes of a server find
+    each other, and callers find it. Names stand in one text, parted by blanks. Where they are `in_file`, a file of
+    options states them, and counts more than flags.
     """
 
     spelled: Mapping[str, str]
@@ -52,6 +53,7 @@ class Vocabulary:
     unplanned: Mapping[str, str]
     beside: str
     choices: Mapping[str, tuple[str, ...]]
+    meeting: str = ""
     in_file: bool = False
 
     @cached_property

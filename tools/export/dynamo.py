@@ -124,4 +124,4 @@ def _arguments(written: Written, group: Group) -> list[str]:
         words += ["--disaggregation-mode", group.server.role]
     if engine == "trtllm":
         return [*words, "--override-engine-args", json.dumps(yaml.safe_load(group.files[0].text))]
-    return [*words, *engine_flags(group.launches[0].arguments)]
+    return [*words, *engine_flags(written.engine, group.launches[0].arguments)]

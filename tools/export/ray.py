@@ -90,7 +90,7 @@ def _config(written: Written, group: Group) -> dict[str, Any]:
     return {
         "model_loading_config": {"model_id": written.model, "model_source": checkpoint_name(written)},
         "deployment_config": {"num_replicas": group.count},
-        "engine_kwargs": dict(_keywords(engine_flags(launch.arguments))),
+        "engine_kwargs": dict(_keywords(engine_flags(written.engine, launch.arguments))),
         **({"runtime_env": {"env_vars": variables}} if variables else {}),
     }
 

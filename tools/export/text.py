@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..engines.engine import Engine
 from .result import ConfigFile, Launch
 from .server import Server
 from .target import MODEL, CannotExportError, Way, Written
@@ -19,14 +20,6 @@ INDENT = "  "
 _ADDRESS = re.compile(r"\$N(\d+)")
 _END_OF_FILE = "END_OF_FILE"
 _PLAIN = re.compile(r"[\w./:@+-]+", re.ASCII)
-# Flags of engines by which the processes of a server find each other, and callers find it.
-_MEETING = frozenset(
-    (
-        *("--host", "--port", "--headless", "--nnodes", "--node-rank", "--master-addr", "--master-port"),
-        *("--dist-init-addr", "--data-parallel-size-local", "--data-parallel-start-rank", "--data-parallel-address"),
-        "--data-parallel-rpc-port",
-    )
-)
 
 
 def comment(text: str) -> str:
@@ -96,13 +89,13 @@ def _word(word: str) -> str:
     return f'"{word}"' if "$" in word else shlex.quote(word)
 
 
-def engine_flags(arguments: Sequence[str]) -> tuple[str, ...]:
+def engine_flags(engine: Engine, arguments: Sequence[str]) -> tuple[str, ...]:
     """The flags of a command after the checkpoint, less those by which processes find each other."""
     kept: list[str] = []
     is_kept = True
     for word in arguments[arguments.index(MODEL) + 1 :]:
         if word.startswith("--"):
-            is_kept = word not in _MEETING
+            is_kept = word[2:] not in engine.vocabulary.meeting.split()
         if is_kept:
             kept.append(word)
     return tuple(kept)
