@@ -179,7 +179,7 @@ class ModelPlanner:
 
 
 # What a server may refuse comes first.
-_MODES = dict(zip(MODES, (Mode(tools=ALL_TOOLS), Mode(answer=STRATEGY_ANSWER), Mode()), strict=True))
+_MODES: dict[str, Mode] = dict(zip(MODES, (Mode(tools=ALL_TOOLS), Mode(answer=STRATEGY_ANSWER), Mode()), strict=True))
 
 
 def _without_transcript(result: PlanResult, failure: str) -> PlanResult:

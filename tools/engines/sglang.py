@@ -54,15 +54,15 @@ VOCABULARY = Vocabulary(
     beside=(
         "attention-backend base-gpu-id cp-strategy cuda-graph-bs cuda-graph-max-bs cuda-graph-max-bs-decode "
         "decode-attention-backend decode-log-interval deepep-mode disable-cuda-graph-padding "
-        "disable-custom-all-reduce disable-radix-cache disable-shared-experts-fusion disaggregation-bootstrap-port "
-        "disaggregation-decode-polling-interval disaggregation-ib-device dist-init-addr enable-dp-lm-head "
-        "enable-flashinfer-allreduce-fusion enable-flashinfer-mla enable-mixed-chunk enable-nccl-nvls "
-        "enable-prefill-cp enable-torch-compile ep-dispatch-algorithm eplb-algorithm eplb-rebalance-num-iterations "
-        "flashinfer-mla-disable-ragged fp8-gemm-backend gpu-id-step load-balance-method max-prefill-tokens "
-        "max-total-tokens mm-attention-backend moe-runner-backend num-continuous-decode-steps "
-        "num-reserved-decode-tokens page-size prefill-attention-backend prefill-round-robin-balance sampling-backend "
-        "schedule-conservativeness schedule-policy scheduler-recv-interval sleep-on-idle stream-output "
-        "tokenizer-worker-num torch-compile-max-bs warmups weight-loader-disable-mmap"
+        "disable-custom-all-reduce disable-shared-experts-fusion disaggregation-bootstrap-port "
+        "disaggregation-decode-polling-interval disaggregation-ib-device dist-init-addr "
+        "enable-flashinfer-allreduce-fusion enable-nccl-nvls ep-dispatch-algorithm eplb-algorithm "
+        "eplb-rebalance-num-iterations flashinfer-mla-disable-ragged fp8-gemm-backend gpu-id-step "
+        "load-balance-method max-prefill-tokens max-total-tokens mm-attention-backend moe-runner-backend "
+        "num-continuous-decode-steps num-reserved-decode-tokens page-size prefill-attention-backend "
+        "prefill-round-robin-balance sampling-backend schedule-conservativeness schedule-policy "
+        "scheduler-recv-interval sleep-on-idle stream-output tokenizer-worker-num torch-compile-max-bs warmups "
+        "weight-loader-disable-mmap"
     ),
     choices={
         "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),

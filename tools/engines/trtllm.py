@@ -57,10 +57,10 @@ VOCABULARY = Vocabulary(
     beside=(
         "allreduce-strategy attn-backend backend batch-scheduler batching-wait-timeout-ms cache-transceiver-config "
         "cuda-graph-batch-sizes cuda-graph-config cuda-graph-max-batch-size cuda-graph-padding-enabled "
-        "custom-jinja-template disable-overlap-scheduler enable-chunked-prefill enable-iter-perf-stats "
-        "event-buffer-max-size gpus-per-node kv-block-size kv-cache-config log-level max-input-len "
-        "metadata-server-config-file modality moe-backend moe-config num-postprocess-workers print-iter-log "
-        "publish-kv-metrics pytorch-backend-config request-plane return-perf-metrics stream-interval use-cuda-graph"
+        "custom-jinja-template enable-iter-perf-stats event-buffer-max-size gpus-per-node kv-block-size "
+        "kv-cache-config log-level max-input-len metadata-server-config-file modality moe-backend moe-config "
+        "num-postprocess-workers print-iter-log publish-kv-metrics pytorch-backend-config request-plane "
+        "return-perf-metrics stream-interval"
     ),
     choices={
         "kv_cache": ("auto", "fp8", "nvfp4", "bfloat16", "float16"),

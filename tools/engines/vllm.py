@@ -77,17 +77,15 @@ VOCABULARY = Vocabulary(
         "an attention window of its own": "sliding-window", "a changed model config": "hf-overrides rope-scaling",
     },
     beside=(
-        "additional-config all2all-backend api-server-count async-scheduling attention-backend block-size "
-        "calculate-kv-scales compilation-config cuda-graph-sizes data-parallel-address data-parallel-backend "
-        "data-parallel-external-lb data-parallel-hybrid-lb data-parallel-rpc-port dbo-decode-token-threshold "
-        "dbo-prefill-token-threshold disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce "
-        "disable-prefix-caching dpa dpe dph dpp enable-chunked-prefill enable-log-requests enable-prefix-caching "
+        "additional-config all2all-backend api-server-count attention-backend block-size calculate-kv-scales "
+        "compilation-config cuda-graph-sizes data-parallel-address data-parallel-backend data-parallel-external-lb "
+        "data-parallel-hybrid-lb data-parallel-rpc-port dbo-decode-token-threshold dbo-prefill-token-threshold "
+        "disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce dpa dpe dph dpp enable-log-requests "
         "enable-sleep-mode eplb-config expert-placement-strategy guided-decoding-backend kv-events-config "
         "kv-transfer-config long-prefill-token-threshold max-logprobs max-long-partial-prefills "
         "max-num-partial-prefills max-parallel-loading-workers max-seq-len-to-capture moe-backend "
-        "multi-step-stream-outputs no-enable-chunked-prefill no-enable-prefix-caching num-scheduler-steps o o0 o1 o2 "
-        "o3 renderer-num-workers scheduling-policy stream-interval swap-space ubatch-size use-tqdm-on-load "
-        "use-v2-block-manager"
+        "multi-step-stream-outputs num-scheduler-steps o renderer-num-workers scheduling-policy stream-interval "
+        "swap-space ubatch-size use-tqdm-on-load"
     ),
     choices={
         "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),

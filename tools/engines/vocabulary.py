@@ -42,10 +42,10 @@ class Vocabulary:
 
     The first name of a concept is the one to write; `switches` take no value. `unplanned`: what an engine does that the
     estimate does not know, with the flags that turn it on. `beside`: flags that change nothing of what is planned,
-    beside those of all engines. `choices` are the values that are known of a concept, in lower case, where not every
-    text is one; the name of a number format is one of all. `meeting`: flags by which the processes of a server find
-    each other, and callers find it. Names stand in one text, parted by blanks. Where they are `in_file`, a file of
-    options states them, and counts more than flags.
+    beside switches without a concept and those of all engines. `choices` are the values that are known of a concept, in
+    lower case, where not every text is one; the name of a number format is one of all. `meeting`: flags by which the
+    processes of a server find each other, and callers find it. Names stand in one text, parted by blanks. Where they
+    are `in_file`, a file of options states them, and counts more than flags.
     """
 
     spelled: Mapping[str, str]
@@ -73,12 +73,12 @@ class Vocabulary:
 
     @cached_property
     def _beside(self) -> frozenset[str]:
-        return frozenset(self.beside.split())
+        return self.valueless.union(self.beside.split())
 
     @cached_property
     def known(self) -> frozenset[str]:
         """All names."""
-        return frozenset({*self.concepts, *self.valueless, *self.turned_on, *self._beside})
+        return frozenset({*self.concepts, *self.turned_on, *self._beside})
 
     def flag(self, concept: str) -> str:
         """How the engine is told of a concept: `--max-model-len`, or in a file `max_seq_len`."""
