@@ -1,10 +1,11 @@
-"""Errors of simulated runs whose requests were conversations, beside those of fixed lengths: what the spread is worth.
+"""Errors of simulated runs whose requests were conversations, beside those of fixed lengths: like held against like.
 
     python -m shardwright.benchmarks.conversations measured.csv [more.csv]
 
 Rows of conversations (ShareGPT) are predicted twice, with lengths that spread as such data does and with every request
 as long as the mean; rows of fixed lengths stand beside them, of the same deployments (source, engine, model, GPU and
-layout). One deployment counts once, by the median of its rows.
+layout) under the same kind of load. One deployment counts once, by the median of its rows. The signed error (bias) is
+that of the rows as they are predicted. Rows that run about as many requests at once are told apart.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..tools.fidelity.degrees import Refused
@@ -22,44 +23,96 @@ from ..tools.fidelity.score import family_of, group_of
 from ..tools.fidelity.scores import error_pct
 from ..tools.fidelity.situation import Situation, situation_of
 from ..tools.fidelity.table import MeasuredRow, read_table_file
-from ..tools.performance.serving.load import TAIL, Lengths
 from ..tools.performance.serving_estimate import serve
 
-Errors = dict[tuple[str, ...], float]
+# Runs are alike in their batches whose mean numbers of running requests differ by no more than this factor.
+_ALIKE = 3.0
 
 
-def errors(rows: Iterable[tuple[MeasuredRow, Situation]]) -> Errors:
-    """Median of the absolute errors of a family and deployment, percent of what was measured."""
-    model, found = Predictor(serve), defaultdict[tuple[str, ...], list[float]](list)
+@dataclass(frozen=True)
+class Judged:
+    """A predicted row: its family, deployment and kind of load, its signed error, and the mean of running requests."""
+
+    family: str
+    engine: str
+    load: str
+    deployment: tuple[str, ...]
+    error_pct: float
+    running: float
+
+
+def judged(rows: Iterable[tuple[MeasuredRow, Situation]]) -> list[Judged]:
+    """The rows that can be predicted."""
+    model, found = Predictor(serve), list[Judged]()
     for row, situation in rows:
-        family, predicted = family_of(row), model(situation)
-        if family is not None and not isinstance(predicted, Refused):
-            deployment = (family, row.framework, row.framework_version, *group_of(row))
-            found[deployment].append(abs(error_pct(predicted, row.value)))
-    return {deployment: statistics.median(each) for deployment, each in found.items()}
+        family, predicted, times = family_of(row), model(situation), model.times(situation)
+        if family is not None and not isinstance(predicted, Refused) and not isinstance(times, Refused):
+            load = type(situation.arrivals).__name__
+            deployment = (family, load, row.framework, row.framework_version, *group_of(row))
+            error = error_pct(predicted, row.value)
+            found.append(Judged(family, row.framework, load, deployment, error, times.running))
+    return found
 
 
-def by_means(lengths: Lengths) -> Lengths:
+def by_deployment(rows: Iterable[Judged]) -> dict[tuple[str, ...], list[Judged]]:
+    """The rows of each deployment."""
+    found = defaultdict[tuple[str, ...], list[Judged]](list)
+    for row in rows:
+        found[row.deployment].append(row)
+    return found
+
+
+def shown(deployments: Iterable[Sequence[Judged]]) -> str:
+    """Median over deployments of their median errors, absolute and signed."""
+    errors = [[one.error_pct for one in rows] for rows in deployments]
+    absolute = statistics.median(statistics.median(map(abs, one)) for one in errors)
+    return f"{absolute:7.1f} {statistics.median(statistics.median(one) for one in errors):+7.1f}"
+
+
+def by_means(situation: Situation) -> Situation:
     """Every request of conversations as long as the mean."""
-    return Lengths(max(1, round(lengths.input_tokens / TAIL)), max(1, round(lengths.output_tokens / TAIL)))
+    return replace(situation, lengths=replace(situation.lengths, stated=None))
+
+
+def alike(rows: Sequence[Judged], others: Sequence[Judged]) -> list[Judged]:
+    """Those of `others` that run about as many requests at once as `rows`."""
+    running = statistics.median(one.running for one in rows)
+    return [one for one in others if running / _ALIKE <= one.running <= running * _ALIKE]
+
+
+def compare(title: str, spread: list[Judged], means: list[Judged], fixed: list[Judged]) -> None:
+    """Print the lines of a set of rows: all deployments, those with both kinds, and those alike in their batches."""
+    sets = by_deployment(spread), by_deployment(means), by_deployment(fixed)
+    every = list(sets[0])
+    both = [one for one in every if one in sets[2]]
+    near = {one: found for one in both if (found := alike(sets[0][one], sets[2][one]))}
+    for name, chosen in (("all", every), ("with both kinds of rows", both), ("and batches alike", list(near))):
+        if chosen:
+            figures = [shown(known[one] for one in chosen) for known in sets[:2]]
+            if chosen is not every:
+                figures.append(shown((sets[2] if chosen is both else near)[one] for one in chosen))
+            print(f"{title:34} {name:24} {len(chosen):4}  ", "  ".join(figures))
 
 
 def main(tables: Iterable[Path]) -> None:
     """Print the table."""
     found = ((row, situation_of(row)) for table in tables for row in read_table_file(table))
     rows = [(row, situation) for row, situation in found if not isinstance(situation, Refused)]
-    spread = [(row, one) for row, one in rows if one.lengths.tailed]
-    means = [(row, replace(one, lengths=by_means(one.lengths))) for row, one in spread]
-    sets = errors(spread), errors(means), errors((row, one) for row, one in rows if not one.lengths.tailed)
-    print("median error (%) over deployments:       count        spread     the means fixed lengths")
-    for family in sorted({deployment[0] for deployment in sets[0]}):
-        every = [one for one in sets[0] if one[0] == family]
-        both = [one for one in every if one in sets[2]]
-        for name, chosen in (("all", every), ("with both kinds of rows", both)):
-            if chosen:
-                known = sets if chosen is both else sets[:2]
-                shown = [f"{statistics.median(errors_of[one] for one in chosen):13.1f}" for errors_of in known]
-                print(f"{family:11} {name:24} {len(chosen):4}", *shown)
+    spread = [(row, one) for row, one in rows if one.lengths.stated is not None]
+    sources = {row.source for row, _ in spread}
+    fixed = judged((row, one) for row, one in rows if one.lengths.stated is None and row.source in sources)
+    sets = judged(spread), judged((row, by_means(one)) for row, one in spread), fixed
+    print(f"{'median error and bias (%), deployments':59} count          spread        the means    fixed lengths")
+
+    def part(title: str, holds: Callable[[Judged], bool]) -> None:
+        compare(title, *([one for one in rows if holds(one)] for rows in sets))
+
+    for family, load in sorted({(one.family, one.load) for one in sets[0]}):
+        of_load = [one for one in sets[0] if (one.family, one.load) == (family, load)]
+        part(f"{family} {load}", lambda one, key=(family, load): (one.family, one.load) == key)
+        for engine in sorted({one.engine for one in of_load}):
+            key = family, load, engine
+            part(f"{family} {load} {engine}", lambda one, key=key: (one.family, one.load, one.engine) == key)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import re
 
 from ..performance.serving.load import (
     REQUESTS_PER_USER,
-    TAIL,
     Arrivals,
     Burst,
     ClosedLoop,
@@ -18,6 +17,7 @@ from ..performance.serving.load import (
     OpenLoop,
     StaticBatch,
 )
+from .conversations import conversations
 from .table import MeasuredRow
 
 # Requests of an open loop where a row does not say how many there were.
@@ -38,8 +38,8 @@ _RANGE = re.compile(r"random lengths in \[([0-9.]{1,12}),\s?([0-9.]{1,12})\]")
 _CLOSED = re.compile(r"closed loop|fixed concurrency")
 _STATIC = re.compile(r"static batch|benchmark_latency|(?<![a-z])batch [0-9]|single batch")
 _QUEUED = re.compile(r"offline batch|at once|requests queued")
-# Lengths that are means of a data set of conversations, mostly short and sometimes very long; and of another data set,
-# which vary about as much as lengths uniform in [0, 2 x mean].
+# Lengths that are means of a data set of conversations; and of another data set, which vary about as much as lengths
+# uniform in [0, 2 x mean].
 _CONVERSATIONS = re.compile(r"sharegpt")
 _VARIED = re.compile(r"dataset means|data set means")
 
@@ -105,7 +105,7 @@ def lengths_of(row: MeasuredRow) -> Lengths | None:
         least = _share(match[1])
         return Lengths(sent, received, 0.0 if least is None else 1.0 - least)
     if _CONVERSATIONS.search(words):
-        return Lengths(round(TAIL * sent), round(TAIL * received), tailed=True)
+        return Lengths(sent, received, stated=conversations(sent, received))
     if _VARIED.search(words):
         return Lengths(2 * sent, 2 * received, 1.0)
     return Lengths(sent, received)

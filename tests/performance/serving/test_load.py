@@ -15,7 +15,6 @@ from shardwright.tools.performance.serving.draws import (
     OUTPUT_STREAM,
     arrivals_at,
     drawn_lengths,
-    tailed_lengths,
     uniforms,
 )
 from shardwright.tools.performance.serving.load import ClosedLoop, Lengths, closed_loop
@@ -40,23 +39,6 @@ def test_lengths_stay_within_their_spread(nominal: int, spread: float) -> None:
 def test_lengths_are_uniform_and_without_spread_all_alike() -> None:
     assert library.mean(drawn_lengths(1000, 0.2, INPUT_STREAM, 5000)) == pytest.approx(900, rel=0.005)
     assert set(drawn_lengths(1000, 0.0, INPUT_STREAM, 50)) == {1000}
-
-
-@given(st.integers(1, 10_000))
-def test_conversations_stay_within_their_longest(nominal: int) -> None:
-    lengths = tailed_lengths(nominal, OUTPUT_STREAM, 200)
-    assert min(lengths) >= 1 and max(lengths) <= nominal
-
-
-def test_conversations_are_mostly_short_and_sometimes_long() -> None:
-    longest = Lengths(1000, 1000, tailed=True)
-    lengths = tailed_lengths(longest.output_tokens, OUTPUT_STREAM, 20_000)
-    mean = library.mean(lengths)
-    assert mean == pytest.approx(1000 * longest.mean_share, rel=0.02)
-    # Of an exponential distribution: deviation and mean are alike, the median is ln 2 of them, few exceed three means.
-    assert library.stdev(lengths) == pytest.approx(0.94 * mean, rel=0.03)
-    assert library.median(lengths) == pytest.approx(0.71 * mean, rel=0.03)
-    assert 0.03 < sum(one > 3 * mean for one in lengths) / len(lengths) < 0.06
 
 
 @pytest.mark.parametrize("one_of", [1, 4, 500])

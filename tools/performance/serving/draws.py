@@ -11,12 +11,10 @@ from collections.abc import Sequence
 
 from ...kept import Kept
 from ...plan.quantiles import Spread
-from .load import TAIL, Lengths
+from .load import Lengths
 
 # Gaps that are the sum of this many vary by an eighth: more would change nothing but the work.
 _EVEN = 64
-# The scale of an exponential distribution cut off at c = `TAIL` times its mean, in means: s - c / (e^(c/s) - 1) = 1.
-_SCALE = 1.0414
 INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM, THINK_STREAM, BURST_STREAM = 1, 2, 3, 4, 5, 6
 EARLIER_STREAM, SYSTEM_STREAM = 7, 8
 
@@ -44,22 +42,10 @@ def drawn_lengths(nominal: int, spread: float, stream: int, count: int) -> list[
     return [least + int(u * width) for u in uniforms(stream, count)]
 
 
-def tailed_lengths(nominal: int, stream: int, count: int) -> list[int]:
-    """Token counts of conversations: exponential with a mean of nominal / `TAIL`, from 1 to `nominal`."""
-    scale = _SCALE * nominal / TAIL
-    reach = -math.expm1(-nominal / scale)
-    return [max(1, min(nominal, round(-scale * math.log1p(-u * reach)))) for u in uniforms(stream, count)]
-
-
 def request_lengths(lengths: Lengths, count: int) -> tuple[Sequence[int], Sequence[int]]:
     """Input and output tokens of `count` requests."""
     if lengths.stated is not None:
         return _stated_lengths(lengths.stated, lengths.most_tokens, count)
-    if lengths.tailed:
-        return (
-            tailed_lengths(lengths.input_tokens, INPUT_STREAM, count),
-            tailed_lengths(lengths.output_tokens, OUTPUT_STREAM, count),
-        )
     return (
         drawn_lengths(lengths.input_tokens, lengths.spread, INPUT_STREAM, count),
         drawn_lengths(lengths.output_tokens, lengths.spread, OUTPUT_STREAM, count),

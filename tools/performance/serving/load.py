@@ -78,17 +78,10 @@ def closed_loop(users: int, replicas: int) -> ClosedLoop:
 Arrivals = ClosedLoop | OpenLoop | Burst | StaticBatch
 
 
-# The longest conversation in means. Benchmarks that draw from ShareGPT (vLLM's and SGLang's scripts) keep prompts of up
-# to 1024 tokens, of some 210 on average, and answers that make no more than 2048 with them, of some 200.
-TAIL = 5.0
-
-
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Tokens of a request, independently for input and output: uniform in [(1 - spread) x nominal, nominal].
 
-    `tailed`: as people's conversations are, many short and few long ones: exponential, cut off at the nominal length,
-    which is `TAIL` times the mean (the spread says nothing then).
     `stated`: as a workload says how they spread; then the nominal lengths are the means, and no request has more than
     `most_tokens`, prompt and answer together.
     `prefixes`: what prompts share; turns and replayed requests have the stated lengths in order.
@@ -97,7 +90,6 @@ class Lengths:
     input_tokens: int
     output_tokens: int
     spread: float = 0.0
-    tailed: bool = False
     stated: Spread | None = None
     most_tokens: int = int(2 * TOKENS.most)
     prefixes: SharedPrefixes | None = None
@@ -105,9 +97,7 @@ class Lengths:
     @property
     def mean_share(self) -> float:
         """The mean length as a share of the nominal one."""
-        if self.stated is not None:
-            return 1.0
-        return 1.0 / TAIL if self.tailed else 1.0 - self.spread / 2.0
+        return 1.0 if self.stated is not None else 1.0 - self.spread / 2.0
 
     @property
     def longest_input(self) -> int:
