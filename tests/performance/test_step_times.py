@@ -9,7 +9,9 @@ from hypothesis import given
 
 from shardwright.tools.performance.operation import Operation, TokenLoad, longest_path, seconds_on_path
 from shardwright.tools.performance.schedule import PhaseTimer, pass_seconds
-from shardwright.tools.performance.step_times import StepTimes
+from shardwright.tools.performance.serving.costs import columns_of
+from shardwright.tools.performance.serving.step_table import StepTable
+from shardwright.tools.performance.step_times import Range, StepTimes, step_table
 
 from ..examples import examples
 from .physics_space import Deployment, deployments
@@ -65,3 +67,41 @@ def test_only_what_lies_on_the_longer_branch_is_on_the_path(left: float, right: 
     found = seconds_on_path(operations, lambda operation: operation.name == "left")
     assert found == meant
     assert sum(o.seconds for o in longest_path(operations).operations if o.name == "left") == meant
+
+
+# Engine and release, GPUs, model, and whether decode beside prompts takes longer than by itself.
+BESIDE = [
+    ("vllm", "0.11.0", "a100-80gb-sxm", "Qwen3-32B", True),
+    ("vllm", "0.11.0", "l40s", "Llama-3.1-8B", True),
+    # FlashAttention 3; the old engine and others part the two; MLA and sinks have kernels of their own.
+    ("vllm", "0.11.0", "h100-sxm", "Qwen3-32B", False),
+    ("vllm", "0.6.3", "a100-80gb-sxm", "Qwen3-32B", False),
+    ("sglang", "0.5.5", "a100-80gb-sxm", "Qwen3-32B", False),
+    ("trtllm", "1.0.0", "a100-80gb-sxm", "Qwen3-32B", False),
+    ("vllm", "0.11.0", "a100-80gb-sxm", "DeepSeek-V2-Lite", False),
+    ("vllm", "0.11.0", "a100-80gb-sxm", "gpt-oss-20b", False),
+]
+
+
+def table_of(layout_of: Any, engine: str, version: str, accelerator: str, model: str) -> StepTable:
+    serving = {"engine": engine, "engine_version": version}
+    layout = layout_of(model, {"tp": 2, "tp_ffn": 2}, accelerator=accelerator, serving=serving)
+    timer = PhaseTimer(layout.setting, layout.phase("decode"))
+    reach = Range(tokens=4096, sequences=64, chunk=2048, prompt=2000, request=2100)
+    return step_table(layout.setting, timer, timer, reach)
+
+
+@pytest.mark.parametrize(("engine", "version", "accelerator", "model", "takes_longer"), BESIDE)
+def test_decode_beside_prompts_takes_longer_where_one_kernel_does_both(
+    layout_of: Any, engine: str, version: str, accelerator: str, model: str, takes_longer: bool
+) -> None:
+    columns = columns_of(table_of(layout_of, engine, version, accelerator, model))
+    assert (columns.beside_per_token[-1] > 1.5 * columns.decode_per_token[-1]) is takes_longer
+    assert takes_longer or columns.beside_per_token == columns.decode_per_token
+
+
+def test_a_token_that_decodes_beside_prompts_fills_a_tile_of_each_query_head(layout_of: Any) -> None:
+    table = table_of(layout_of, "vllm", "0.11.0", "a100-80gb-sxm", "Qwen3-32B")
+    # 64 layers, 32 query heads 128 wide on each of two GPUs, tiles of 128 rows, at 312 TFLOP/s and 0.603 of it.
+    flops = 64 * 32 * 4 * 128 * 128
+    assert table.beside_per_token_s[-1] == pytest.approx(flops / (0.603 * 312e12), rel=0.25)

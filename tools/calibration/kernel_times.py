@@ -170,7 +170,7 @@ class KernelTimes:
         return self._attention(kernel)
 
     def _attention(self, kernel: Attention) -> KernelTime:
-        if is_decode(kernel.new_tokens):
+        if is_decode(kernel.new_tokens) and not kernel.beside_prompts:
             decode, origin = self._chosen.single("attention_decode", kernel.kv, DecodeConstants)
             fixed_s, work_s = attention_decode_parts(decode, self.chip, kernel)
         else:

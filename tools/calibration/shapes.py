@@ -34,7 +34,8 @@ class Gemm:
 class Attention:
     """`sequences` of `new_tokens` each, on `context` cached tokens each; a token sees at most `window` (None: all).
 
-    Head counts are those on the device.
+    Head counts are those on the device. `beside_prompts`: they decode in the same call as prompts, by the kernel of
+    those, whose tiles each hold rows of one query head.
     """
 
     sequences: Number
@@ -45,6 +46,7 @@ class Attention:
     head_dim: Number
     kv: DType
     window: int | None = None
+    beside_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

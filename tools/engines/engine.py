@@ -132,6 +132,10 @@ class Engine(ABC):
         """
         return False
 
+    def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
+        """Whether decode attention of a step that carries prompts runs in one call with theirs, by their kernel."""
+        return False
+
     def reads_for_each_head(self, generation: str, accelerator_class: str) -> bool:
         """Whether decode attention of a generation reads a KV head once for each of its query heads."""
         return False

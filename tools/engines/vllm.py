@@ -136,6 +136,10 @@ class _VLLM(Engine):
         """Dual batch overlap hides the all-to-all of experts in deployments of data and expert parallelism."""
         return None if ep == stage and attention_dp > 1 else "needs attention_dp, and ep over all devices of a stage"
 
+    def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
+        """FlashAttention 2 does, which cards before Hopper run (pull request 58013, open, parts the two)."""
+        return generation != "v0" and accelerator_class in ("ampere", "ada")
+
     def reads_for_each_head(self, generation: str, accelerator_class: str) -> bool:
         """Its first kernels for the paged cache did, kept longest on AMD's cards (on NVIDIA's: FlashAttention)."""
         return generation == "v0" and accelerator_class.startswith("cdna")

@@ -25,6 +25,4 @@ def _known() -> Joint:
 def conversations(input_tokens: int, output_tokens: int) -> Joint:
     """Conversations with these means: as long as those that are known times what brings them there."""
     prompts, answers = (mean / known for mean, known in zip((input_tokens, output_tokens), _known().means, strict=True))
-    return Joint(
-        tuple((max(1, round(one * prompts)), max(1, round(more * answers))) for one, more in _known().pairs)
-    )
+    return Joint(tuple((max(1, round(one * prompts)), max(1, round(more * answers))) for one, more in _known().pairs))

@@ -39,6 +39,7 @@ _FAR_LONGER_NS = 1e5
 _VARIED_TO = dict.fromkeys(SCALES, 2.0) | {"recurrent_layer_us": 1.0, "head_token_ns": _FAR_LONGER_NS}
 _COLUMNS = (
     "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
+    "beside_base_s", "beside_per_token_s", "beside_per_window_token_s",
     "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
 )  # fmt: skip
 

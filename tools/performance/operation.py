@@ -52,13 +52,14 @@ class TokenLoad:
     """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
 
     `groups` attention-DP groups are at work. `sequences`, and `groups` with it, may be an array: so many loads are
-    timed at once.
+    timed at once. `beside_prompts`: the pass carries prompts too, which are not counted here.
     """
 
     sequences: Number
     new_tokens: int
     context: int
     groups: Number = 1
+    beside_prompts: bool = False
 
     @property
     def key(self) -> object:
@@ -66,7 +67,7 @@ class TokenLoad:
         if is_plain(self.sequences):
             return self
         groups = self.groups if is_plain(self.groups) else self.groups.tobytes()
-        return self.sequences.tobytes(), self.new_tokens, self.context, groups
+        return self.sequences.tobytes(), self.new_tokens, self.context, groups, self.beside_prompts
 
     @property
     def tokens(self) -> Number:

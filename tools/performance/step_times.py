@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..calibration.engine_profile import EngineConstants
+from ..calibration.engine_profile import EngineConstants, accelerator_class
 from ..calibration.forms.elementary import Number, is_plain
 from ..catalog.attention.pairs import causal_pairs
 from ..catalog.attention.spec import AttentionSpec
@@ -144,12 +144,28 @@ class StepTimes:
     def _is_windowed(self, spec: AttentionSpec) -> bool:
         return self.window > 0 and spec.window_tokens == self.window
 
-    def decode_columns(self, grid: Sequence[int], near: int, far: int, *, windowed: bool) -> tuple[list[float], ...]:
-        """Fixed seconds and seconds per cached token of a decode step, from contexts of `near` and `far` tokens."""
-        fixed, rates = list[float](), list[float]()
+    def decode_columns(self, grid: Sequence[int], reach: Range, *, beside_prompts: bool) -> tuple[list[float], ...]:
+        """Attention of a decode step: fixed seconds, and seconds per cached token outside and inside a window."""
+        near = max(1, reach.prompt // 2)
+        far = max(near + 64, reach.request)
+        fixed, rates = self._read_columns(grid, (near, far), windowed=False, beside_prompts=beside_prompts)
+        if not self.window:
+            return fixed, rates, []
+        most = max(1, min(self.window, far))
+        inside = max(1, most // 2), max(most // 2 + 1, most)
+        more, window_rates = self._read_columns(grid, inside, windowed=True, beside_prompts=beside_prompts)
+        return [one + two for one, two in zip(fixed, more, strict=True)], rates, window_rates
+
+    def _read_columns(
+        self, grid: Sequence[int], contexts: tuple[int, int], *, windowed: bool, beside_prompts: bool
+    ) -> tuple[list[float], list[float]]:
+        """Fixed seconds and seconds per cached token of a decode step, from two contexts in tokens."""
+        (near, far), fixed, rates = contexts, list[float](), list[float]()
         for count in grid:
-            low = self.attention(TokenLoad(count, 1, near, self.groups), windowed=windowed)
-            high = self.attention(TokenLoad(count, 1, far, self.groups), windowed=windowed)
+            low, high = (
+                self.attention(TokenLoad(count, 1, one, self.groups, beside_prompts), windowed=windowed)
+                for one in contexts
+            )
             rate = max(0.0, (high - low) / (count * (far - near)))
             fixed.append(max(0.0, low - rate * count * near))
             rates.append(rate)
@@ -230,17 +246,15 @@ def step_table(
     if groups > 1:
         met_tokens = [*(count for count in _TOKENS if count < groups), *(count * groups for count in tokens)]
     linear = column(StepTimes.linear_alone if groups > 1 else StepTimes.linear, tokens, 1)
-    near = max(1, reach.prompt // 2)
-    far = max(near + 64, reach.request)
-    base, per_token = steps.decode_columns(sequences, near, far, windowed=False)
+    base, per_token, window_rates = steps.decode_columns(sequences, reach, beside_prompts=False)
+    beside: tuple[list[float], ...] = ([], [], [])
+    engine, part = setting.engine, setting.hardware.accelerator
+    if engine.facts.decodes_in_prompt_kernel(engine.entry.generation, accelerator_class(part)):
+        beside = steps.decode_columns(sequences, reach, beside_prompts=True)
     fixed, per_pair = prompts.prefill_columns(chunks, max(256, reach.prompt))
     window = steps.window
-    window_rates: list[float] = []
     window_pairs: list[float] = []
     if window:
-        inside = max(1, min(window, far) // 2)
-        more, window_rates = steps.decode_columns(sequences, inside, max(inside + 1, min(window, far)), windowed=True)
-        base = [one + two for one, two in zip(base, more, strict=True)]
         # Inside a window a prefix adds no more than the window: what a chunk costs is a matter of its length alone.
         fixed = [one + prompts.chunk(count, 0, windowed=True) for one, count in zip(fixed, chunks, strict=True)]
         window_pairs = [0.0] * len(chunks)
@@ -258,6 +272,9 @@ def step_table(
         **host_columns(constants, passes_of_host(setting, len(steps.stages))),
         window_tokens=window,
         decode_per_window_token_s=window_rates,
+        beside_base_s=_rising(beside[0]),
+        beside_per_token_s=beside[1],
+        beside_per_window_token_s=beside[2],
         prefill_per_window_pair_s=window_pairs,
         met_tokens=met_tokens,
         met_s=_rising(column(StepTimes.met, met_tokens, groups)),

@@ -35,9 +35,12 @@ WINDOWED = replace(
     decode_per_window_token_s=[2e-6] * len(SEQUENCES),
     prefill_per_window_pair_s=[1e-8] * len(TOKENS),
 )
-# Groups that meet: half of what counts tokens is done by all of them together.
+# Groups that meet: half of what counts tokens is done by all of them together. Beside prompts decode takes longer.
 MEETING = replace(
     WINDOWED,
+    beside_base_s=[2e-4 + 3e-7 * sequences for sequences in SEQUENCES],
+    beside_per_token_s=[4e-8] * len(SEQUENCES),
+    beside_per_window_token_s=[5e-6] * len(SEQUENCES),
     linear_s=[0.5 * seconds for seconds in WINDOWED.linear_s],
     met_tokens=TOKENS,
     met_s=[max(4e-3, 4e-6 * tokens) for tokens in TOKENS],

@@ -60,10 +60,13 @@ def cost(table: StepTable, sizes: Sequence[int], chunks: Sequence[tuple[int, int
     if rows:
         seconds += read(table.sequences, table.head_s, rows, False)
     if n:
-        seconds += read(table.sequences, table.decode_base_s, n, False)
-        seconds += read(table.sequences, table.decode_per_token_s, n, True) * sum(sizes)
+        base, per_token, inside = table.decode_base_s, table.decode_per_token_s, table.decode_per_window_token_s
+        if chunks and table.beside_base_s:
+            base, per_token, inside = table.beside_base_s, table.beside_per_token_s, table.beside_per_window_token_s
+        seconds += read(table.sequences, base, n, False)
+        seconds += read(table.sequences, per_token, n, True) * sum(sizes)
         if window:
-            rate = read(table.sequences, table.decode_per_window_token_s, n, True)
+            rate = read(table.sequences, inside, n, True)
             seconds += rate * sum(min(size, window) for size in sizes)
     for prefix, tokens in chunks:
         seen = [prefix + j for j in range(1, tokens + 1)]

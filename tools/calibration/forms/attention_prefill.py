@@ -1,7 +1,7 @@
 """Time of attention over a prompt, or over a chunk of one on top of cached tokens: FlashAttention-like tiles.
 
 t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows (the query heads of
-one KV head are rows of the same tile) walk the keys in blocks of 64. The write of the new tokens' keys and values to
+one KV head are rows of the same tile, but for tokens that decode beside prompts) walk the keys in blocks of 64. The write of the new tokens' keys and values to
 the cache is inside, as it is in the tables of measured times. It refuses nothing by size: any shape of `Attention` has
 a time, decode too, though `attention_decode` knows that better.
 """
@@ -77,8 +77,9 @@ def attention_prefill_parts(
     peak = chip.peak("bf16")
     rate = peak * constants.compute_share * _width_share(constants, kernel.head_dim)
     new, seen = kernel.new_tokens, kernel.new_tokens + kernel.context
+    apart = kernel.query_heads if kernel.beside_prompts else kernel.kv_heads
     tiles = Tiles(
-        count=kernel.sequences * kernel.kv_heads * ceil(kernel.query_heads / kernel.kv_heads * new / TILE_ROWS),
+        count=kernel.sequences * apart * ceil(kernel.query_heads / apart * new / TILE_ROWS),
         # The last row of a tile is half a tile ahead of the mean one, and the mask only cuts whole blocks.
         mean_keys=visible_pairs(kernel) / new + TILE_ROWS / 2,
         longest_keys=seen if kernel.window is None else smaller(seen, kernel.window + TILE_ROWS),

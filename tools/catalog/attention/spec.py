@@ -109,6 +109,11 @@ class AttentionSpec:
         return SplitSize("query heads", self.query_heads), SplitSize("KV heads", self.kv_heads, may_repeat=True)
 
     @property
+    def has_sinks(self) -> bool:
+        """Whether each head has a logit that takes of the attention and stands for no token."""
+        return any(tensor.name == "sinks" for tensor in self.tensors)
+
+    @property
     def copied_heads(self) -> int | None:
         """The heads of which ranks beyond their number hold copies; `None` where tensor parallelism copies none."""
         return next((size.size for size in self.split_sizes() if size.may_repeat), None)

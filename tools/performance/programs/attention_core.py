@@ -94,4 +94,5 @@ def _kernel(context: ProgramContext, spec: AttentionSpec) -> Attention:
         head_dim=(spec.qk_head_dim + spec.v_head_dim) / 2,
         kv=context.setting.precision.kv_cache,
         window=spec.window_tokens,
+        beside_prompts=context.load.beside_prompts and not spec.has_sinks,
     )  # fmt: skip

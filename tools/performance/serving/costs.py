@@ -13,7 +13,7 @@ from .step_table import StepTable
 
 
 class StepColumns(NamedTuple):
-    """`StepTable` with its windowed columns filled in: grids and seconds."""
+    """`StepTable` with the columns filled in that may be left out: grids and seconds."""
 
     tokens: Sequence[float]
     linear: Sequence[float]
@@ -21,6 +21,9 @@ class StepColumns(NamedTuple):
     decode_base: Sequence[float]
     decode_per_token: Sequence[float]
     decode_per_window_token: Sequence[float]
+    beside_base: Sequence[float]
+    beside_per_token: Sequence[float]
+    beside_per_window_token: Sequence[float]
     head: Sequence[float]
     chunks: Sequence[float]
     prefill_fixed: Sequence[float]
@@ -37,18 +40,22 @@ class StepColumns(NamedTuple):
 
 def columns_of(table: StepTable) -> StepColumns:
     """The table as lists of numbers."""
+    per_window_token = _or(table.decode_per_window_token_s, [0.0] * len(table.sequences))
     return StepColumns(
         tokens=table.tokens,
         linear=table.linear_s,
         sequences=table.sequences,
         decode_base=table.decode_base_s,
         decode_per_token=table.decode_per_token_s,
-        decode_per_window_token=_or_none(table.decode_per_window_token_s, len(table.sequences)),
+        decode_per_window_token=per_window_token,
+        beside_base=_or(table.beside_base_s, table.decode_base_s),
+        beside_per_token=_or(table.beside_per_token_s, table.decode_per_token_s),
+        beside_per_window_token=_or(table.beside_per_window_token_s, per_window_token),
         head=table.head_s,
         chunks=table.chunk_tokens,
         prefill_fixed=table.prefill_fixed_s,
         prefill_per_pair=table.prefill_per_pair_s,
-        prefill_per_window_pair=_or_none(table.prefill_per_window_pair_s, len(table.chunk_tokens)),
+        prefill_per_window_pair=_or(table.prefill_per_window_pair_s, [0.0] * len(table.chunk_tokens)),
         window=table.window_tokens,
         host_fixed=table.host_fixed_s,
         host_per_sequence=table.host_per_sequence_s,
@@ -59,8 +66,8 @@ def columns_of(table: StepTable) -> StepColumns:
     )
 
 
-def _or_none(column: Sequence[float], points: int) -> Sequence[float]:
-    return column if len(column) > 0 else [0.0] * points
+def _or(column: Sequence[float], other: Sequence[float]) -> Sequence[float]:
+    return column if len(column) > 0 else other
 
 
 def position(grid: Sequence[float], x: float) -> float:

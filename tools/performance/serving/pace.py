@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .costs import decode_time, head_time, met_time, position, rate_at, tokens_time
+from .costs import decode_time, head_time, met_time, position, rate_at, time_at, tokens_time
 from .state import NO_EVENT, Batch, Replica
 
 
@@ -20,17 +20,19 @@ def time_batch(replica: Replica, batch: Batch, chunks_s: float) -> None:
     rows = count + len(batch.ready)
     if prices.head_s[rows] < 0.0:
         prices.head_s[rows] = head_time(step, rows)
-    per_token_s = prices.per_token_s[count]
-    seconds = prices.decode_s[count] + per_token_s * batch.context + prices.head_s[rows]
-    seconds += step.host_per_sequence * (count + chunks)
-    growth_s = per_token_s * count
-    if replica.window > 0:
-        seconds += prices.per_window_token_s[count] * batch.windowed
-        growth_s += prices.per_window_token_s[count] * batch.growing
+    seconds, per_token_s = prices.decode_s[count], prices.per_token_s[count]
+    per_window_token_s = prices.per_window_token_s[count]
     if chunks > 0:
+        seconds, per_token_s = prices.beside_s[count], prices.beside_per_token_s[count]
+        per_window_token_s = prices.beside_per_window_token_s[count]
         seconds += tokens_time(step, batch.tokens) + chunks_s + step.host_per_prefill
     else:
         seconds += prices.pass_s[count]
+    seconds += per_token_s * batch.context + prices.head_s[rows] + step.host_per_sequence * (count + chunks)
+    growth_s = per_token_s * count
+    if replica.window > 0:
+        seconds += per_window_token_s * batch.windowed
+        growth_s += per_window_token_s * batch.growing
     batch.first_s = seconds
     batch.growth_s = growth_s
 
@@ -42,6 +44,9 @@ def fill_prices(replica: Replica, count: int) -> None:
         place = position(step.sequences, count)
         prices.per_token_s[count] = rate_at(step.decode_per_token, place)
         prices.per_window_token_s[count] = rate_at(step.decode_per_window_token, place)
+        prices.beside_per_token_s[count] = rate_at(step.beside_per_token, place)
+        prices.beside_per_window_token_s[count] = rate_at(step.beside_per_window_token, place)
+        prices.beside_s[count] = time_at(step.beside_base, place)
     prices.decode_s[count] = decode_time(step, count)
     prices.pass_s[count] = tokens_time(step, count)
 

@@ -142,12 +142,16 @@ class Prices:
     """Seconds by number of requests, filled in when first met (-1 until then).
 
     `decode_s`: attention but for cached tokens, which add `per_token_s` each and `per_window_token_s` inside the
-    window; `pass_s`: as many tokens through the model; `head_s`: as many rows through the head.
+    window, and the same `beside` chunks of prompts; `pass_s`: as many tokens through the model; `head_s`: as many rows
+    through the head.
     """
 
     decode_s: list[float]
     per_token_s: list[float]
     per_window_token_s: list[float]
+    beside_s: list[float]
+    beside_per_token_s: list[float]
+    beside_per_window_token_s: list[float]
     pass_s: list[float]
     head_s: list[float]
 
@@ -156,6 +160,9 @@ class Prices:
         self.decode_s = [-1.0] * (most + 1)
         self.per_token_s = [0.0] * (most + 1)
         self.per_window_token_s = [0.0] * (most + 1)
+        self.beside_s = [0.0] * (most + 1)
+        self.beside_per_token_s = [0.0] * (most + 1)
+        self.beside_per_window_token_s = [0.0] * (most + 1)
         self.pass_s = [0.0] * (most + 1)
         self.head_s = [-1.0] * (most + 1)
 

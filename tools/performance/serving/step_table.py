@@ -16,7 +16,15 @@ from ...errors import InputError
 _COLUMNS = {
     "tokens": ("linear_s",),
     "met_tokens": ("met_s",),
-    "sequences": ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "head_s"),
+    "sequences": (
+        "decode_base_s",
+        "decode_per_token_s",
+        "decode_per_window_token_s",
+        "head_s",
+        "beside_base_s",
+        "beside_per_token_s",
+        "beside_per_window_token_s",
+    ),
     "chunk_tokens": ("prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s"),
 }
 
@@ -32,6 +40,8 @@ class StepTable:
         + decode_base(n) + decode_per_token(n) x cached tokens [+ decode_per_window_token(n) x those inside the window]
         + for each chunk of T tokens: prefill_fixed(T) + prefill_per_pair(T) x pairs [+ the same inside the window]
         + host_per_prefill where it carries a chunk.
+
+    Beside a chunk the `beside` columns stand in for those of decode, where they are given.
 
     Such a pass goes through all stages of a pipeline, of which the slowest takes `slowest_share` of its time.
 
@@ -63,6 +73,9 @@ class StepTable:
     window_tokens: int = 0
     decode_per_window_token_s: Sequence[float] = ()
     prefill_per_window_pair_s: Sequence[float] = ()
+    beside_base_s: Sequence[float] = ()
+    beside_per_token_s: Sequence[float] = ()
+    beside_per_window_token_s: Sequence[float] = ()
     met_tokens: Sequence[float] = ()
     met_s: Sequence[float] = ()
     slowest_share: float = 1.0
@@ -100,7 +113,7 @@ class StepTable:
 
     def _check_column(self, name: str, grid: str) -> None:
         column: Sequence[float] = getattr(self, name)
-        if len(column) == 0 and "window" in name and self.window_tokens == 0:
+        if len(column) == 0 and ("window" in name and self.window_tokens == 0 or name.startswith("beside")):
             return
         if len(column) != len(getattr(self, grid)):
             raise InputError(f"StepTable.{name} has {len(column)} values for the {len(getattr(self, grid))} of {grid}")
