@@ -30,7 +30,7 @@ from shardwright.tools.engines.names import engine_name
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
 from shardwright.tools.performance.budget import DeviceTerms, layout_terms
-from shardwright.tools.performance.capacity import batch_of, logged_tokens, memory_use, room_bytes
+from shardwright.tools.performance.capacity import logged_tokens, room_bytes
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.make_setting import make_setting
 from shardwright.tools.plan.document import (
@@ -190,8 +190,8 @@ class LeftOut:
     def __init__(self, starts: Iterable[tuple[Start, LoadedLayout]]) -> None:
         self.told: dict[tuple[str, float], list[tuple[tuple[str, str], float]]] = defaultdict(list)
         for start, layout in starts:
-            use, ranks = memory_use(layout.setting), len(layout.devices)
-            terms, batch = max(terms_of(layout), key=lambda one: one.stages[0].has_head), batch_of(layout.setting, use)
+            use, ranks = layout.setting.memory_use, len(layout.devices)
+            terms, batch = max(terms_of(layout), key=lambda one: one.stages[0].has_head), layout.setting.batch_of(use)
             architecture = layout.setting.architecture
             if (activation := start.logged.get("activation_gib")) is not None and use.logit_bytes:
                 token = 2 * architecture.hidden_size * layout.setting.activation_bytes
@@ -217,7 +217,7 @@ class LeftOut:
 
     def use(self, start: Start, layout: LoadedLayout) -> MemoryUse:
         """The constants that `start` is predicted with."""
-        use = memory_use(layout.setting)
+        use = layout.setting.memory_use
         changed: dict[str, float] = {}
         for field in ("logit_bytes", self.field(layout, len(layout.devices))):
             told = self.told.get((field, getattr(use, field)), [])
@@ -271,7 +271,7 @@ def report(starts: Iterable[Start], worst: int, *, is_left_out: bool) -> None:
     layouts = laid_out(starts, unknown)
     left_out = LeftOut(layouts)
     for start, layout in layouts:
-        said = predicted(layout, left_out.use(start, layout) if is_left_out else memory_use(layout.setting))
+        said = predicted(layout, left_out.use(start, layout) if is_left_out else layout.setting.memory_use)
         for quantity in QUANTITIES:
             if quantity not in start.logged:
                 continue

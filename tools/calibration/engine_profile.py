@@ -61,7 +61,7 @@ class EngineConstants(Frozen):
 
 
 class Scheduler(Frozen):
-    """How the engine fills a step where the plan does not say.
+    """How the engine fills a step, beside its largest batch (`tools/engines`), where the plan does not say.
 
     `group_wait_steps`: how many steps a prompt is held back at most until every attention-DP group has one, as the
     engine's published recipes for attention DP set it; 0: not held back.
@@ -70,8 +70,6 @@ class Scheduler(Frozen):
     """
 
     mode: Mode
-    token_budget: Annotated[int, Field(ge=1, le=10**7)]
-    max_sequences: Annotated[int, Field(ge=1, le=10**6)]
     reserve: Reserve
     memory_utilization: Annotated[float, Field(gt=0, le=1)]
     jitter_ms: NonNegative = 0.0

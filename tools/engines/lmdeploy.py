@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .engine import Engine
-from .memory import MemoryUse
+from .memory import Batch, MemoryUse
 from .release import Release
 from .trtllm import MEMORY_USE
 
 
 class _LMDeploy(Engine):
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
-        """It takes its share of free memory, as TensorRT-LLM does."""
-        return MEMORY_USE
+        """It takes its share of free memory, as TensorRT-LLM does; its largest batch is `max_batch_size`."""
+        return replace(MEMORY_USE, batch=Batch(MEMORY_USE.batch.tokens, 256))
 
 
 ENGINE = _LMDeploy(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from .trtllm import QUANTISED_CACHE, SHARED_READ_HEADS, TensorRTLLM
+from dataclasses import replace
+
+from .memory import Batch, MemoryUse
+from .release import Release
+from .trtllm import MEMORY_USE, QUANTISED_CACHE, SHARED_READ_HEADS, TensorRTLLM
 
 
 class _NIM(TensorRTLLM):
     def generation(self, version: str | None) -> str:
         return "any"
+
+    def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
+        """Whole prompts of some 32 thousand tokens go into a step, by the waves that its closed loops run in."""
+        return replace(MEMORY_USE, batch=Batch(32768, 1024))
 
     def gives_heads_one_block(self, generation: str) -> bool:
         return True

@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from ..calibration.engine_profile import accelerator_class
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.attention.spec import AttentionSpec
 from ..engines.memory import Batch, MemoryUse
-from ..engines.release import Release
 from ..plan.layout import PhaseLayout, StageLayout
 from .budget import DeviceTerms, layout_terms
 from .kv_cache import heads_share
@@ -32,32 +30,10 @@ _ENCODER_BYTES = 2
 _ALIKE = 1.25
 
 
-def _release(setting: Setting) -> Release | None:
-    """The release that the plan's engine, or the one assumed, is of."""
-    serving = setting.serving
-    version = None if serving is None or serving.engine is None else serving.engine_version
-    return setting.engine.facts.release(version)
-
-
-def memory_use(setting: Setting) -> MemoryUse:
-    """What the plan's engine, or the one assumed, keeps of a GPU."""
-    part = setting.hardware.accelerator
-    return setting.engine.facts.memory_use(_release(setting), accelerator_class(part), part.memory_bytes_to_processes())
-
-
-def batch_of(setting: Setting, use: MemoryUse) -> Batch:
-    """The largest batch: the plan's, else the engine's own."""
-    serving = setting.serving
-    tokens = None if serving is None else serving.prefill_chunk_tokens
-    sequences = None if serving is None else serving.max_batch
-    least = setting.request_tokens if use.takes_whole_prompts else 0
-    return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
-
-
 def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> Number:
     """Bytes that the engine (or one of another `use`) has for the KV cache on a device; below 0: it does not start."""
-    own, part = use or memory_use(setting), setting.hardware.accelerator
-    batch = batch_of(setting, own)
+    own, part = use or setting.memory_use, setting.hardware.accelerator
+    batch = setting.batch_of(own)
     ranks = max(term.stage.width for term in terms.stages)
     layers = reduce(larger, (term.layers for term in terms.stages))
     held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
@@ -189,9 +165,9 @@ def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLa
     if page == 0.0:
         return 0.0
     tokens = setting.request_tokens
-    if not setting.engine.facts.logs_whole_requests(_release(setting)) or len(kinds) == 1:
+    if not setting.engine.facts.logs_whole_requests(setting.release) or len(kinds) == 1:
         return size * sum(groups.values()) * page / phase.token_parts
-    chunk = batch_of(setting, memory_use(setting)).tokens
+    chunk = setting.token_budget
     needed = 0.0
     for kind, count in groups.items():
         kept = tokens if kind.window_tokens is None else min(tokens, kind.window_tokens - 1 + chunk)

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineProfile, engine_profile
+from ..calibration.engine_profile import EngineProfile, accelerator_class, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.tensors import TensorClass, WeightTensor
 from ..engines.defaults import engine_relaxations
+from ..engines.memory import Batch, MemoryUse
 from ..engines.names import ENGINES, engine_name
+from ..engines.release import Release
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
 from ..plan.load import spread_of
@@ -147,17 +149,36 @@ class Setting:
         chosen = None if self.serving is None else self.serving.prefill_chunk_tokens
         return chosen or DEFAULT_PREFILL_CHUNK_TOKENS
 
+    @cached_property
+    def release(self) -> Release | None:
+        """The release that the plan's engine, or the one assumed, is of."""
+        serving = self.serving
+        version = None if serving is None or serving.engine is None else serving.engine_version
+        return self.engine.facts.release(version)
+
+    @cached_property
+    def memory_use(self) -> MemoryUse:
+        """What the plan's engine, or the one assumed, keeps of a GPU."""
+        part = self.hardware.accelerator
+        return self.engine.facts.memory_use(self.release, accelerator_class(part), part.memory_bytes_to_processes())
+
+    def batch_of(self, use: MemoryUse) -> Batch:
+        """The largest batch of one scheduler: the plan's, else the engine's own."""
+        serving = self.serving
+        tokens = None if serving is None else serving.prefill_chunk_tokens
+        sequences = None if serving is None else serving.max_batch
+        least = self.request_tokens if use.takes_whole_prompts else 0
+        return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
+
     @property
     def token_budget(self) -> int:
-        """Tokens that one step of a scheduler takes at most: the plan's, else the engine's."""
-        chosen = None if self.serving is None else self.serving.prefill_chunk_tokens
-        return chosen or self.engine.entry.scheduler.token_budget
+        """Tokens that one step of a scheduler takes at most."""
+        return self.batch_of(self.memory_use).tokens
 
     @property
     def max_sequences(self) -> int:
-        """Requests that one scheduler runs at once at most: the plan's, else the engine's."""
-        stated = None if self.serving is None else self.serving.max_batch
-        return stated or self.engine.entry.scheduler.max_sequences
+        """Requests that one scheduler runs at once at most."""
+        return self.batch_of(self.memory_use).sequences
 
     @property
     def request_tokens(self) -> int:

@@ -17,7 +17,7 @@ from shardwright.tools.performance.serving.draws import (
     drawn_lengths,
     uniforms,
 )
-from shardwright.tools.performance.serving.load import ClosedLoop, Lengths, closed_loop
+from shardwright.tools.performance.serving.load import ClosedLoop, closed_loop
 from shardwright.tools.performance.serving.summary import percentile, statistics_of
 
 SAMPLES = st.lists(st.floats(0.0, 1e3), min_size=2, max_size=60)

@@ -1,9 +1,10 @@
 """Time of attention over a prompt, or over a chunk of one on top of cached tokens: FlashAttention-like tiles.
 
-t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows (the query heads of
-one KV head are rows of the same tile, but for tokens that decode beside prompts) walk the keys in blocks of 64. The write of the new tokens' keys and values to
-the cache is inside, as it is in the tables of measured times. It refuses nothing by size: any shape of `Attention` has
-a time, decode too, though `attention_decode` knows that better.
+t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows walk the keys in
+blocks of 64. The query heads of one KV head are rows of the same tile; those of tokens that decode beside prompts have
+a tile each. The write of the new tokens' keys and values to the cache is inside, as it is in the tables of measured
+times. It refuses nothing by size: any shape of `Attention` has a time, decode too, though `attention_decode` knows that
+better.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class StepTable:
 
     def _check_column(self, name: str, grid: str) -> None:
         column: Sequence[float] = getattr(self, name)
-        if len(column) == 0 and ("window" in name and self.window_tokens == 0 or name.startswith("beside")):
+        if len(column) == 0 and (("window" in name and self.window_tokens == 0) or name.startswith("beside")):
             return
         if len(column) != len(getattr(self, grid)):
             raise InputError(f"StepTable.{name} has {len(column)} values for the {len(getattr(self, grid))} of {grid}")
