@@ -14,8 +14,11 @@ class _NIM(TensorRTLLM):
         return "any"
 
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
-        """Whole prompts of some 32 thousand tokens go into a step, by the waves that its closed loops run in."""
-        return replace(MEMORY_USE, batch=Batch(32768, 1024))
+        """Whole prompts of some 32 thousand tokens go into a step, by the waves that its closed loops run in.
+
+        What its engines were built for is not known, so that what passes take is not counted.
+        """
+        return replace(MEMORY_USE, batch=Batch(32768, 1024), counts_passes=False)
 
     def gives_heads_one_block(self, generation: str) -> bool:
         return True
