@@ -86,3 +86,27 @@ def test_no_process_is_told_of_more_memory_than_there_is() -> None:
     for part in all_accelerators():
         if part.memory_gib_to_processes is not None:
             assert 0.95 * part.memory_bytes()[0] < part.memory_bytes_to_processes() <= part.memory_bytes()[0], part.id
+
+
+# Engine, release and GPU, and the tokens and requests of a step where a plan states none.
+BATCHES = [
+    ("vllm", "0.11.0", "h100-sxm", 8192, 1024),
+    ("vllm", "0.11.0", "a100-80gb-sxm", 2048, 256),
+    ("vllm", "0.11.0", "l40s", 2048, 256),
+    ("vllm", "0.11.0", "l4", 2048, 256),
+    # The old engine takes a prompt of full length whole.
+    ("vllm", "0.6.3", "h100-sxm", 4352, 256),
+    ("sglang", "0.5.5", "l40s", 8192, 1024),
+    ("trtllm", "1.0.0", "l40s", 8192, 2048),
+]
+
+
+@pytest.mark.parametrize(("engine", "version", "accelerator", "tokens", "sequences"), BATCHES)
+def test_a_step_that_is_simulated_is_the_largest_that_the_engine_sizes_its_cache_by(
+    layout_of: Any, engine: str, version: str, accelerator: str, tokens: int, sequences: int
+) -> None:
+    serving = {"engine": engine, "engine_version": version}
+    setting = layout_of("Llama-3.1-8B", accelerator=accelerator, input_tokens=4096, serving=serving).setting
+    assert (setting.token_budget, setting.max_sequences) == (tokens, sequences)
+    stated = layout_of("Llama-3.1-8B", serving={**serving, "max_batch": 7, "prefill_chunk_tokens": 64}).setting
+    assert (stated.token_budget, stated.max_sequences) == (64, 7)
