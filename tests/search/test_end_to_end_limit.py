@@ -56,7 +56,7 @@ def case(
 
 CASES = (
     case("a dense model, its mean", "Llama-3.1-8B-Instruct", (1, 4, "h100-sxm")),
-    case("few hold", "Llama-3.1-8B-Instruct", (1, 4, "l40s"), holding=0.05, objective="throughput"),
+    case("few hold", "Llama-3.1-8B-Instruct", (1, 4, "l40s"), holding=0.15, objective="throughput"),
     case("for latency", "Qwen3-32B", (1, 4, "h100-sxm"), "p90", objective="latency", concurrency=16),
     case("experts", "Qwen3-30B-A3B", (1, 4, "h20"), "p95", holding=0.15, concurrency=12),
     case("long answers", "Llama-3.1-8B-Instruct", (1, 4, "a100-80gb-sxm"), "p99", output_tokens=900),
