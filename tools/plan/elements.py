@@ -186,6 +186,10 @@ class NodeView:
         """The nearest ancestor of one of the given types."""
         return next((node for node in self.ancestors() if node.type in types), None)
 
+    def within(self, node_type: str) -> NodeView | None:
+        """The node itself where it is of the type, else its nearest ancestor of it."""
+        return self if self.type == node_type else self.ancestor(node_type)
+
     def descendants(self) -> list[NodeView]:
         """All nodes below this one, each once and before its own children; at most `MAX_LEVELS` levels of them."""
         found: list[NodeView] = []

@@ -32,40 +32,6 @@ def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView
     return unlike
 
 
-class Enclosing:
-    """Finds the nearest node of one type at or above a node; what it has found it remembers."""
-
-    def __init__(self, node_type: str) -> None:
-        self.node_type = node_type
-        self._known: dict[int, NodeView | None] = {}
-
-    def of(self, node: NodeView | None) -> NodeView | None:
-        """`node` itself where it is of the type, else its nearest ancestor of it; `None` where there is none."""
-        if node is not None and node.position in self._known:
-            return self._known[node.position]
-        walked: list[int] = []
-        nearest: NodeView | None = None
-        while node is not None:
-            if node.position in self._known:
-                nearest = self._known[node.position]
-                break
-            # Entered before the answer is known, so that a cycle of parents ends here.
-            self._known[node.position] = None
-            walked.append(node.position)
-            if node.type == self.node_type:
-                nearest = node
-                break
-            node = node.parent
-        for position in walked:
-            self._known[position] = nearest
-        return nearest
-
-
-def enclosing(view: PlanView, node_type: str) -> Enclosing:
-    """The finder of the nearest node of one type, kept for all rules that ask for it."""
-    return view.whole.once((Enclosing, node_type), lambda: Enclosing(node_type))
-
-
 def compute_devices(operator: NodeView) -> frozenset[str]:
     """Devices that the operator computes on: its shards', or the router's and the experts' of a MoE operator.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from ..plan.view import NodeView, PlanView
-from .reading import enclosing, label, stage_devices, strange_devices
+from .reading import label, strange_devices
 
 # Names of a rank; where two could be at fault, the first that is present answers for it.
 DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
@@ -137,53 +137,30 @@ def _at_home(parts: Iterable[NodeView]) -> Iterator[NodeView]:
             yield part
 
 
-class HomeDevices:
-    """The devices of the stage around a node, as far as the stage's own nodes agree on them.
+def left_out(view: PlanView, collective: NodeView, parts: Sequence[NodeView]) -> list[str]:
+    """Devices that `parts` compute on at home, in the collective's stage, and that it does not reach.
 
-    A shard that stands on a wrong device is one fault of that shard: no collective is blamed for not reaching it.
+    A shard that stands on a wrong device is one fault of that shard: no collective is blamed for not reaching it. None
+    where it names one device twice, or one that is not the stage's, in the place of the one that it leaves out: a rule
+    of devices (GP004, DP002, TP004) says so.
     """
-
-    def __init__(self, view: PlanView) -> None:
-        self._view = view
-        self._stages = {stage.node.position: stage for stage in view.stages}
-        self._enclosing = enclosing(view, "PipelineStageNode")
-        self._devices: dict[int, frozenset[str]] = {}
-
-    def of(self, node: NodeView) -> frozenset[str]:
-        """Devices of the stage around `node`; empty outside of any stage."""
-        around = self._enclosing.of(node)
-        stage = None if around is None else self._stages.get(around.position)
-        if stage is None:
-            return frozenset()
-        if stage.node.position not in self._devices:
-            self._devices[stage.node.position] = stage_devices(stage)
-        return self._devices[stage.node.position]
-
-    def left_out(self, collective: NodeView, parts: Sequence[NodeView]) -> list[str]:
-        """Devices that `parts` compute on at home and that `collective` does not reach.
-
-        None where it names one device twice, or one that is not the stage's, in the place of the one that it leaves
-        out: a rule of devices (GP004, DP002, TP004) says so.
-        """
-        home, reached = self.of(collective), set(collective.devices)
-        left_out = (devices_of(parts) & home) - reached
-        if left_out:
-            left_out = (devices_of(_at_home(parts)) & home) - reached
-        if not left_out or len(set(collective.devices)) < len(collective.devices) or self._is_abroad(collective):
-            return []
-        return sorted(left_out)
-
-    def _is_abroad(self, collective: NodeView) -> bool:
-        stage, operator = self._enclosing.of(collective), collective.parent
-        strange = None if stage is None else strange_devices(self._view).get(stage.position)
-        if strange is None or operator is None:
-            return False
-        # TP004 looks at the TP groups of attention and FFN, PP006 at the exchanges of experts; what else reaches into
-        # another stage is named by the rule of its operator.
-        in_group = operator.type == "MoENode" or (operator.type in HOLDERS and tensor_degree(operator) > 1)
-        return not (strange.both if in_group else strange.absent).isdisjoint(collective.devices)
+    around, reached = collective.ancestor("PipelineStageNode"), set(collective.devices)
+    stages = view.once(left_out, lambda: {stage.node.position: stage.settled_devices for stage in view.stages})
+    home = frozenset[str]() if around is None else stages.get(around.position, frozenset[str]())
+    missing = (devices_of(parts) & home) - reached
+    if missing:
+        missing = (devices_of(_at_home(parts)) & home) - reached
+    if not missing or len(reached) < len(collective.devices) or _is_abroad(view, collective, around):
+        return []
+    return sorted(missing)
 
 
-def home_devices(view: PlanView) -> HomeDevices:
-    """The devices of the stages of the plan, kept for all rules that ask for them."""
-    return view.once(HomeDevices, lambda: HomeDevices(view))
+def _is_abroad(view: PlanView, collective: NodeView, stage: NodeView | None) -> bool:
+    operator = collective.parent
+    strange = None if stage is None else strange_devices(view).get(stage.position)
+    if strange is None or operator is None:
+        return False
+    # TP004 looks at the TP groups of attention and FFN, PP006 at the exchanges of experts; what else reaches into
+    # another stage is named by the rule of its operator.
+    in_group = operator.type == "MoENode" or (operator.type in HOLDERS and tensor_degree(operator) > 1)
+    return not (strange.both if in_group else strange.absent).isdisjoint(collective.devices)

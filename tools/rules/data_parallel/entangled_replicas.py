@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...plan.degrees import root_replicas
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
-from ..reading import Enclosing, enclosing, is_cache_edge, is_on_too_many, label
+from ..reading import is_cache_edge, is_on_too_many, label
 from ..tree import is_between_placed
 
 
@@ -20,7 +20,7 @@ def _only_phase(replica: NodeView) -> str | None:
     return served.pop() if len(served) == 1 else None
 
 
-def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
+def _edges(view: PlanView) -> Iterator[Finding]:
     alone = {replica.position: _only_phase(replica) for replica in view.replicas}
     served = set(alone.values())
     # What is left out there are edges inside of blocks, and KV-cache edges inside of replicas or between split ones.
@@ -30,7 +30,7 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
         # Siblings that are no replicas themselves are in one.
         if edge.source.parent is edge.target.parent and "ReplicaNode" not in (edge.source.type, edge.target.type):
             continue
-        source, target = owners.of(edge.source), owners.of(edge.target)
+        source, target = edge.source.within("ReplicaNode"), edge.target.within("ReplicaNode")
         if source is None or target is None or source is target:
             continue
         # Disaggregated (R14), in either direction: what may run between the two is PH002's matter.
@@ -55,16 +55,15 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
 class _Owners:
     """Which replica computes on each device, and the collectives that reach over to another replica's."""
 
-    def __init__(self, view: PlanView, within: Enclosing) -> None:
+    def __init__(self, view: PlanView) -> None:
         self.counted = {replica.position for replica in root_replicas(view)}
         self.of_device: dict[str, NodeView] = {}
         self.shared: dict[tuple[int, int], tuple[NodeView, NodeView, list[str]]] = {}
         self.reaching: list[tuple[NodeView, NodeView, NodeView, list[str]]] = []
-        self._within = within
 
     def replica_of(self, node: NodeView) -> NodeView | None:
         """The replica at the root that `node` belongs to."""
-        replica = self._within.of(node)
+        replica = node.within("ReplicaNode")
         return replica if replica is not None and replica.position in self.counted else None
 
     def read(self, view: PlanView) -> None:
@@ -102,8 +101,8 @@ class _Owners:
         return bool(foreign)
 
 
-def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
-    owners = _Owners(view, within)
+def _devices(view: PlanView) -> Iterator[Finding]:
+    owners = _Owners(view)
     owners.read(view)
     for owner, replica, devices in owners.shared.values():
         named = sorted(set(devices))
@@ -132,9 +131,8 @@ def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between two replicas and every device that two of them use."""
     if len(view.replicas) > 1:
-        within = enclosing(view, "ReplicaNode")
-        yield from _edges(view, within)
-        yield from _devices(view, within)
+        yield from _edges(view)
+        yield from _devices(view)
 
 
 RULE = Rule(

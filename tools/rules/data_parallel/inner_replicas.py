@@ -12,7 +12,7 @@ from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import enclosing, label
+from ..reading import label
 
 
 def _replicas(view: PlanView) -> Iterator[Finding]:
@@ -34,11 +34,10 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
 
 def _grouped_shards(view: PlanView) -> dict[str | None, list[NodeView]]:
     """Shards with a `dp` rank, by phase."""
-    phases = enclosing(view, "PhaseNode")
     by_phase: dict[str | None, list[NodeView]] = {}
     for shard in view.of_type("ShardNode"):
         if "dp" in shard.rank:
-            phase = phases.of(shard)
+            phase = shard.within("PhaseNode")
             by_phase.setdefault(None if phase is None else as_str(phase.raw.get("phase")), []).append(shard)
     return by_phase
 

@@ -12,7 +12,7 @@ from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..expert_groups import group_width
-from ..reading import enclosing, is_in_inventory, label
+from ..reading import is_in_inventory, label
 from .unfit_operator import shard_excess
 
 
@@ -53,7 +53,6 @@ def _repeated(view: PlanView) -> Iterator[Finding]:
 
 def _doubled(view: PlanView) -> Iterator[Finding]:
     widths = {stage.node.position: len(stage.devices) for stage in view.stages}
-    stages = enclosing(view, "PipelineStageNode")
     wide = "tp_in_expert" in view.relaxations
     for operator in view.nodes:
         if not operator.children:
@@ -66,7 +65,7 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
         ]
         if len(parts) < 2:
             continue
-        stage = stages.of(operator)
+        stage = operator.within("PipelineStageNode")
         width = len(parts) if stage is None else widths.get(stage.position, len(parts))
         groups = operator.children_of_type("ExpertNode")
         if not wide and any(group.children_of_type("ShardNode") for group in groups):

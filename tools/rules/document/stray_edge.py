@@ -9,17 +9,16 @@ from collections.abc import Iterator
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, covered_layers, enclosing, is_cache_edge, label, ranges_meet
+from ..reading import covered_layers, is_cache_edge, label, ranges_meet
 from ..tree import is_between_placed
 
 
-def _is_cache_edge_elsewhere(edge: EdgeView, phases: Enclosing) -> bool:
-    """Whether the edge hands a cache on to another branch.
+def _is_elsewhere(source: NodeView | None, target: NodeView | None) -> bool:
+    """Whether a KV-cache edge between these phase branches hands a cache on to another one.
 
     Of two branches of one name, one has the wrong name (PH001) or is one too many (DE005).
     """
-    source, target = phases.of(edge.source), phases.of(edge.target)
-    if not is_cache_edge(edge) or source is None or target is None or source is target:
+    if source is None or target is None or source is target:
         return False
     names = as_str(source.raw.get("phase")), as_str(target.raw.get("phase"))
     return names == PHASE_NAMES or names[0] == names[1] or not set(names).issubset(PHASE_NAMES)
@@ -33,34 +32,23 @@ def _layers_of(view: PlanView, attention: NodeView | None) -> range | None:
     return covered_layers(block, attention.offset, total)
 
 
-class _Feeds:
-    """Whether a cache write leads to an attention operator of its own layers in a branch; remembered."""
-
-    def __init__(self, view: PlanView, phases: Enclosing) -> None:
-        self._view, self._phases = view, phases
-        self._fed: dict[int, set[int]] = {}
-
-    def reach(self, update: NodeView, written: range, branch: NodeView | None) -> bool:
-        """Whether `update`, the write of the layers `written`, feeds them in `branch`."""
-        if update.position not in self._fed:
-            self._fed[update.position] = {
-                home.position
-                for edge in update.edges_out
-                if is_cache_edge(edge)
-                and (home := self._phases.of(edge.target)) is not None
-                and ranges_meet(written, _layers_of(self._view, edge.target) or range(0))
-            }
-        return branch is not None and branch.position in self._fed[update.position]
+def _fed(view: PlanView, update: NodeView, written: range) -> set[int]:
+    """Positions of the branches in which `update`, the write of the layers `written`, leads to operators of them."""
+    known = view.once(_fed, dict[int, set[int]])
+    if update.position not in known:
+        targets = [edge.target for edge in update.edges_out if edge.target is not None and is_cache_edge(edge)]
+        reached = [node for node in targets if ranges_meet(written, _layers_of(view, node) or range(0))]
+        known[update.position] = {home.position for node in reached if (home := node.ancestor("PhaseNode")) is not None}
+    return known[update.position]
 
 
-def _wrong_layers(view: PlanView, feeds: _Feeds, edge: EdgeView, branch: NodeView | None) -> Finding | None:
-    source, target = edge.source, edge.target
-    assert source is not None and target is not None
+def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: NodeView) -> Finding | None:
     written, read = _layers_of(view, source.parent), _layers_of(view, target)
     # Layers that lie outside the model or the stage altogether are PP004's.
     if not written or not read or ranges_meet(written, read):
         return None
-    if not feeds.reach(source, written, branch):
+    branch = target.ancestor("PhaseNode")
+    if branch is None or branch.position not in _fed(view, source, written):
         # The edge that should lead to these layers leads elsewhere: they have no cache (DE003).
         return None
     return Finding(
@@ -78,10 +66,8 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding | None]:
     source, target = edge.source, edge.target
     if source is None or target is None or source.parent is target.parent:
         return
-    phases = enclosing(view, "PhaseNode")
-    if _is_cache_edge_elsewhere(edge, phases):
-        feeds = view.once(_Feeds, lambda: _Feeds(view, phases))
-        yield _wrong_layers(view, feeds, edge, phases.of(target))
+    if is_cache_edge(edge) and _is_elsewhere(source.ancestor("PhaseNode"), target.ancestor("PhaseNode")):
+        yield _wrong_layers(view, edge, source, target)
     # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
     elif is_between_placed(view, edge):
         yield Finding(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import HomeDevices, home_devices, leading_to, names, reached
+from ..sharding import leading_to, left_out, names, reached
 
 _WAY = ("ExpertNode",)
 
@@ -75,16 +75,16 @@ def _direct_faults(operator: NodeView, routers: list[NodeView], expert: NodeView
         yield _unjoined(operator, routers, [expert])
 
 
-def _coverage_faults(homes: HomeDevices, exchanges: list[NodeView], experts: list[NodeView]) -> Iterator[Finding]:
+def _coverage_faults(view: PlanView, exchanges: list[NodeView], experts: list[NodeView]) -> Iterator[Finding]:
     for exchange in exchanges:
-        left_out = homes.left_out(exchange, experts)
-        if left_out:
+        lacking = left_out(view, exchange, experts)
+        if lacking:
             yield Finding(
                 "device-left-out",
-                f"{label(exchange)} leaves out {', '.join(left_out[:MAX_NAMES])}, where experts are",
+                f"{label(exchange)} leaves out {', '.join(lacking[:MAX_NAMES])}, where experts are",
                 where=exchange,
                 value=list(exchange.devices),
-                expected=sorted({*exchange.devices, *left_out}),
+                expected=sorted({*exchange.devices, *lacking}),
                 remedy="run the exchange over all devices that hold experts",
             )
 
@@ -103,7 +103,7 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
         yield from _direct_faults(operator, parts["RouterNode"], experts[0])
     elif experts:
         yield from _path_faults(operator, parts, experts)
-        yield from _coverage_faults(home_devices(view), exchanges, experts)
+        yield from _coverage_faults(view, exchanges, experts)
 
 
 RULE = Rule(

@@ -10,16 +10,14 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import enclosing, label
+from ..reading import label
 
 
-def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
+def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
     """Yield the outermost part of a MoE operator that hangs below a shard."""
-    shards, operators = enclosing(view, "ShardNode"), enclosing(view, "MoENode")
-    shard = shards.of(node.parent)
-    outer = operators.of(node.parent)
+    shard, outer = node.ancestor("ShardNode"), node.ancestor("MoENode")
     # Inside a MoE operator that itself hangs below the shard, the operator says it.
-    if shard is None or (outer is not None and shards.of(outer) is shard):
+    if shard is None or (outer is not None and outer.ancestor("ShardNode") is shard):
         return
     split = "SP" if "sp" in shard.rank else "TP"
     yield Finding(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import enclosing, is_cache_edge, label
+from ..reading import is_cache_edge, label
 from ..tree import is_between_placed
 
 
@@ -50,8 +50,7 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
         return
     if source.parent is target.parent and source.type != "PhaseNode" and target.type != "PhaseNode":
         return
-    phases = enclosing(view, "PhaseNode")
-    start, end = phases.of(source), phases.of(target)
+    start, end = source.within("PhaseNode"), target.within("PhaseNode")
     if start is None or end is None or start is end:
         return
     requests = view.once(_requests, lambda: _requests(view))

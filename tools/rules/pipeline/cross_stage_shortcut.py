@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import enclosing, label
+from ..reading import label
 from ..stage_chain import stage_chain
 from ..tree import is_between_placed
 
@@ -17,9 +17,10 @@ from ..tree import is_between_placed
 def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
     """Yield an edge that goes past a stage or past the border of one."""
     source, target = edge.source, edge.target
-    stages = enclosing(view, "PipelineStageNode")
-    before, after = stages.of(source), stages.of(target)
-    if source is None or target is None or before is None or after is None or before is after:
+    if source is None or target is None:
+        return
+    before, after = source.within("PipelineStageNode"), target.within("PipelineStageNode")
+    if before is None or after is None or before is after:
         return
     if source is before and target is after:
         yield from _skipping(view, edge, source, target)

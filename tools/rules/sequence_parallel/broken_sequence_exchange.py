@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
-from ..reading import enclosing, label
+from ..reading import label
 from ..sharding import (
-    HomeDevices,
-    home_devices,
     leading_to,
+    left_out,
     misranked_dimension,
     names,
     sequence_degree,
@@ -155,24 +154,24 @@ def _is_closed_before(total: NodeView, exchange: _Exchange) -> bool:
     return any(edge.source is not None and edge.source in exchange.out for edge in total.edges_in)
 
 
-def _narrow(homes: HomeDevices, exchange: _Exchange) -> Iterator[Finding]:
+def _narrow(view: PlanView, exchange: _Exchange) -> Iterator[Finding]:
     for node in (*exchange.into, *exchange.out):
-        left_out = homes.left_out(node, exchange.shards)
-        if left_out:
+        lacking = left_out(view, node, exchange.shards)
+        if lacking:
             yield Finding(
                 "device-left-out",
-                f"{label(node)} leaves out {', '.join(left_out[:MAX_NAMES])}, where shards of "
+                f"{label(node)} leaves out {', '.join(lacking[:MAX_NAMES])}, where shards of "
                 f"{label(exchange.operator)} compute",
                 where=node,
                 value=list(node.devices),
-                expected=sorted({*node.devices, *left_out}),
+                expected=sorted({*node.devices, *lacking}),
                 remedy="run the exchange over the devices of all shards",
             )
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     """Yield everything that the sequence shards of an attention operator lack to work together."""
-    phase = enclosing(view, "PhaseNode").of(operator)
+    phase = operator.ancestor("PhaseNode")
     if phase is not None and phase.raw.get("phase") == "decode":
         return
     yield _ranks(operator)
@@ -183,7 +182,7 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     yield from _missing(exchange)
     yield from _unfed(exchange)
     yield from _unclosed(exchange)
-    yield from _narrow(home_devices(view), exchange)
+    yield from _narrow(view, exchange)
 
 
 RULE = Rule(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import enclosing, label
+from ..reading import label
 
 _HOLDERS = ("AttentionNode", "FFNNode", "ExpertNode")
 _VOCABULARY = ("EmbeddingNode", "LMHeadNode")
@@ -22,7 +22,7 @@ def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
     """Yield a node that is split by TP and is no attention or FFN operator."""
     is_allowed = node.type in _VOCABULARY and "vocab_parallel" in view.relaxations
     inside = [] if is_allowed else [s for s in node.children_of_type("ShardNode") if "sp" not in s.rank]
-    if any(enclosing(view, holder).of(node) is not None for holder in _HOLDERS if inside):
+    if any(node.within(holder) is not None for holder in _HOLDERS if inside):
         inside = []
     if not inside and (node.type in _RANKED or "tp" not in node.rank):
         return

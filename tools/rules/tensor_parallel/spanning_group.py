@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.view import EdgeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import enclosing, label, stage_devices
+from ..reading import label, stage_devices
 from ..sharding import HOLDERS, REDUCTIONS, devices_of, names, shards_of, tensor_degree
 
 
@@ -47,7 +47,7 @@ def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
             )
 
 
-def _joins_groups(view: PlanView, edge: EdgeView) -> bool:
+def _joins_groups(edge: EdgeView) -> bool:
     """Whether a shard of one attention or FFN operator leads into a collective of another one of its stage."""
     source, target = edge.source, edge.target
     operator, other = (None if end is None else end.parent for end in (source, target))
@@ -55,8 +55,8 @@ def _joins_groups(view: PlanView, edge: EdgeView) -> bool:
         return False
     if source.type != "ShardNode" or target.type not in REDUCTIONS or not {operator.type, other.type} <= HOLDERS:
         return False
-    stages = enclosing(view, "PipelineStageNode")
-    return stages.of(source) is not None and stages.of(source) is stages.of(target)
+    stage = source.ancestor("PipelineStageNode")
+    return stage is not None and stage is target.ancestor("PipelineStageNode")
 
 
 def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
         for edge in shard.edges_out:
             target, home = edge.target, shard.parent
             other = None if target is None else target.parent
-            if target is None or home is None or other is None or not _joins_groups(view, edge):
+            if target is None or home is None or other is None or not _joins_groups(edge):
                 continue
             yield Finding(
                 "spans-operators",

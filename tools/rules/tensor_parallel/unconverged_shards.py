@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import REDUCTIONS, home_devices, leading_to, names, shards_of, tensor_degree
+from ..sharding import REDUCTIONS, leading_to, left_out, names, shards_of, tensor_degree
 
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
@@ -42,7 +42,6 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
 
 
 def _fault(view: PlanView, operator: NodeView) -> Finding | None:
-    homes = home_devices(view)
     shards = [shard for shard in shards_of(operator) if "tp" in shard.rank]
     meetings = _meeting_points(view, operator)
     is_vocabulary = operator.type in ("EmbeddingNode", "LMHeadNode")
@@ -69,18 +68,18 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
             remedy="join every shard to the collective by a synchronization edge",
             unlinked=[(shard, best) for shard in absent],
         )  # fmt: skip
-    left_out = homes.left_out(best, shards)
-    if not left_out:
+    missing = left_out(view, best, shards)
+    if not missing:
         # What gathers the tokens before the shards of an FFN reaches all of them too (before attention: SP002).
         gathers = operator.children_of_type("AllGatherNode") if operator.type == "FFNNode" else []
         gathers = [node for node in gathers if _feeds_shards(node)]
-        best = next((node for node in gathers if homes.left_out(node, shards)), best)
-        left_out = homes.left_out(best, shards)
-    if left_out:
+        best = next((node for node in gathers if left_out(view, node, shards)), best)
+        missing = left_out(view, best, shards)
+    if missing:
         return Finding(
             "device-left-out",
-            f"{label(best)} leaves out {', '.join(left_out[:MAX_NAMES])}, where shards of {label(operator)} compute",
-            where=best, nodes=(best, operator), value=list(best.devices), expected=sorted({*best.devices, *left_out}),
+            f"{label(best)} leaves out {', '.join(missing[:MAX_NAMES])}, where shards of {label(operator)} compute",
+            where=best, nodes=(best, operator), value=list(best.devices), expected=sorted({*best.devices, *missing}),
             remedy="run the collective over the devices of all shards",
         )  # fmt: skip
     return None
