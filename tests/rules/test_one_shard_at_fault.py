@@ -25,6 +25,8 @@ PIPELINES: dict[str, tuple[Document, PhaseStrategy, int]] = {
     "MoE": (MOE, PhaseStrategy(tp=2, ep=2, pp=3), 1),
     "MLA": (MLA, PhaseStrategy(tp=4, tp_ffn=4, ep=4, pp=2), 1),
     "MLA, narrow": (MLA, PhaseStrategy(tp=2, tp_ffn=2, ep=2, pp=3), 1),
+    "dense, sequence alone": (DENSE, PhaseStrategy(sp=2, tp_ffn=2, pp=2), 1),
+    "dense, heads exchanged": (DENSE, PhaseStrategy(sp=2, tp_ffn=2, pp=3, sp_kind="ulysses"), 1),
 }
 BROAD: dict[str, tuple[Document, PhaseStrategy, int]] = {
     "dense, one stage": (DENSE, PhaseStrategy(tp=4, tp_ffn=4), 1),
@@ -34,7 +36,7 @@ BROAD: dict[str, tuple[Document, PhaseStrategy, int]] = {
     "MoE, wide": (MOE, PhaseStrategy(tp=4, ep=4), 2),
     "MLA, replicas": (MLA, PhaseStrategy(tp=4, tp_ffn=4, ep=4, pp=2), 2),
 }
-BASES = ("hybrid-tp2-ep2-pp2", "disaggregated-pp2")
+BASES = ("hybrid-tp2-ep2-pp2", "disaggregated-pp2", "relaxed-attention-dp2-pp2-two-nodes")
 # What else of its operator names the new device in place of the old one.
 COMPANIONS = {
     "alone": frozenset[str](),
@@ -75,7 +77,7 @@ def test_a_shard_on_a_device_of_another_stage_is_named_with_it(name: str, compan
     for shard, device, document in strayed(plan_of(name), companions):
         found = validate(document).violations
         (error,) = [violation for violation in found if violation.severity == "error"]
-        assert error.rule == ("TP004" if len(shard.rank) else "PP006"), error.message
+        assert error.rule == ("TP004" if "tp" in shard.rank else "PP006"), error.message
         assert shard.id in error.nodes and f"'{shard.id}'" in error.message and device in error.message
         # A group that now spans nodes is slower by as much as it says (TP007).
         assert {violation.rule for violation in found} <= {error.rule, "TP007"}
@@ -97,17 +99,50 @@ def without(document: Document, gone: str) -> Document:
     return {**document, "nodes": nodes, "edges": edges}
 
 
-@pytest.mark.parametrize("name", [*BROAD, "MoE", "moe-shared-tp4-ep4", "hybrid-tp2-ep2-pp2", "disaggregated-moe"])
+@pytest.mark.parametrize(
+    "name", [*BROAD, "MoE", "moe-shared-tp4-ep4", "moe-shared-tp2-ep4", "hybrid-tp2-ep2-pp2", "disaggregated-moe"]
+)
 def test_a_shard_that_is_missing_is_named_by_its_rank(name: str) -> None:
     whole = plan_of(name)
-    groups = tensor_groups(whole)
+    groups, before = tensor_groups(whole), {found.rule for found in validate(whole).violations}
     assert groups
     for operator, shards in groups.items():
         for shard in (shards[0], shards[len(shards) // 2], shards[-1]):
-            (found,) = validate(without(whole, shard["id"])).violations
+            (found,) = [one for one in validate(without(whole, shard["id"])).violations if one.rule not in before]
             assert found.rule == "TP002" and operator in found.nodes, found.message
             assert f"no shard has the rank {shard['rank']}" in found.message
             assert found.expected == [*range(len(shards))]
+
+
+@pytest.mark.parametrize("name", ["dense-sp2", "dense-ulysses2-tp2", "dense, sequence alone", "dense, heads exchanged"])
+def test_a_missing_sequence_shard_is_named_by_its_rank(name: str) -> None:
+    whole = plan_of(name)
+    shards = [node for node in whole["nodes"] if node["type"] == "ShardNode" and "sp" in node["rank"]]
+    assert shards
+    for shard in shards:
+        (found,) = [one for one in validate(without(whole, shard["id"])).violations if one.severity == "error"]
+        assert found.rule == ("TP002" if "tp" in shard["rank"] else "SP002"), found.message
+        assert f"no shard has the rank {shard['rank']}" in found.message and shard["parent"] in found.nodes
+
+
+@pytest.mark.parametrize(
+    "name", ["relaxed-attention-dp2-ep4", "relaxed-attention-dp4", "relaxed-attention-dp2-pp2-two-nodes"]
+)
+def test_a_missing_attention_group_is_named_by_its_rank(name: str) -> None:
+    whole = plan_of(name)
+    shards = [node for node in whole["nodes"] if node["type"] == "ShardNode" and "dp" in node["rank"]]
+    assert shards
+    for shard in shards:
+        (found,) = validate(without(whole, shard["id"])).violations
+        assert found.rule == "TP002" and f"no shard has the rank {shard['rank']}" in found.message
+
+
+@pytest.mark.parametrize("kind", ["emb", "head"])
+def test_a_missing_part_of_the_vocabulary_is_one_fault(kind: str) -> None:
+    whole = plan_of("relaxed-vocab-parallel")
+    for place in (0, 1):
+        (found,) = validate(without(whole, f"r0.decode.s0.{kind}.tp{place}")).violations
+        assert found.rule == "TP002"
 
 
 @pytest.mark.parametrize("name", ["dense, two replicas", "MoE, wide"])
@@ -125,7 +160,15 @@ def test_other_replicas_say_which_degree_was_meant(name: str) -> None:
 
 
 @pytest.mark.parametrize("degree", [2, 3, 5, 8])
-def test_a_degree_that_nothing_else_shows_is_the_declaration_s_fault(degree: int) -> None:
+@pytest.mark.parametrize("name", ["tp", "tp_ffn", "sp"])
+def test_a_degree_that_nothing_else_shows_is_the_declaration_s_fault(name: str, degree: int) -> None:
     document = plan_of("dense, one stage")
-    document["strategy"]["prefill"]["tp"] = degree
+    document["strategy"]["prefill"][name] = degree
+    assert {violation.rule for violation in validate(document).violations} == {"CO002"}
+
+
+@pytest.mark.parametrize("name", ["tp", "tp_ffn", "sp"])
+def test_one_shard_is_whole_whatever_is_declared(name: str) -> None:
+    document = plan_of("dense, unsplit")
+    document["strategy"]["prefill"][name] = 2
     assert {violation.rule for violation in validate(document).violations} == {"CO002"}

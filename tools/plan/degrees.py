@@ -16,6 +16,7 @@ from typing import Literal
 
 from .branches import PhaseView, StageView, once_per_phase
 from .elements import NodeView, as_int, as_mapping, as_str
+from .placement import groups_of_ffn
 from .stage_reading import sharding
 from .view import PlanView
 
@@ -97,24 +98,22 @@ def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
     phase has it.
     """
     phase, shards = operator.ancestor("PhaseNode"), operator.children_of_type("ShardNode")
-    if phase is None or not shards or any("tp" not in shard.rank for shard in shards):
+    if phase is None or not shards or operator.type not in _COUNTED:
         return None
     name = as_str(phase.raw.get("phase")) or ""
     if operator.type == "AttentionNode":
         sizes = {rank: declared_degree(view, name, degree) or 0 for rank, degree in ATTENTION_DEGREES.items()}
     else:
-        groups = 1 + max(shard.rank.get("dp", 0) for shard in shards)
-        sizes = {"tp": declared_degree(view, name, "tp_ffn") or 0, "dp": groups}
-    if operator.type not in _COUNTED or prod(sizes.values()) != len(shards) + 1:
-        return None
-    if any(not sizes.keys() >= shard.rank.keys() for shard in shards):
+        groups, tp, tp_ffn = (declared_degree(view, name, degree) or 0 for degree in ("attention_dp", "tp", "tp_ffn"))
+        shown_groups = 1 + max(shard.rank.get("dp", 0) for shard in shards)
+        sizes = {"tp": tp_ffn, "dp": max(shown_groups, groups_of_ffn(groups, tp, tp_ffn))}
+    split = {dimension for dimension, size in sizes.items() if size != 1}
+    are_ranked = all(split <= shard.rank.keys() <= sizes.keys() for shard in shards)
+    if not are_ranked or prod(sizes.values()) != len(shards) + 1:
         return None
     held = {tuple([shard.rank.get(dimension, 0) for dimension in sizes]) for shard in shards}
     missing = set(product(*map(range, sizes.values()))) - held
-    shown = sharding(operator)
-    if len(missing) != 1 or (
-        shown.is_grid and (shown.size("tp") == sizes["tp"] or not _is_declared(view, name, operator))
-    ):
+    if len(missing) != 1 or (sharding(operator).is_grid and not _is_declared(view, name, operator)):
         return None
     return {dimension: rank for dimension, rank in zip(sizes, missing.pop(), strict=True) if sizes[dimension] > 1}
 
@@ -122,11 +121,14 @@ def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
 def _is_declared(view: PlanView, name: str, operator: NodeView) -> bool:
     """Whether an operator with one shard more would fit its own devices, or its like in the phases of that name.
 
-    One shard that no collective sums with others is meant to be whole.
+    One shard alone is a part where a collective feeds it or sums it with others, and else, but for those of attention
+    groups, meant to be whole.
     """
-    if not operator.children_of_type("ShardNode")[1:] and not operator.children_of_type(*_SUMS):
-        return False
-    width = 1 + len(operator.children_of_type("ShardNode"))
+    shards = operator.children_of_type("ShardNode")
+    if len(shards) == 1 and "dp" not in shards[0].rank:
+        is_fed = any(edge.source is not None and edge.source.is_collective for edge in shards[0].edges_in)
+        return is_fed or bool(operator.children_of_type(*_SUMS))
+    width = 1 + len(shards)
     spans = operator.children_of_type("KVCacheUpdateNode") or [part for part in operator.children if part.is_collective]
     widths = view.whole.once(_shard_counts, lambda: _shard_counts(view.whole))
     return (name, operator.type, width) in widths or any(len({*span.devices}) == width for span in spans)

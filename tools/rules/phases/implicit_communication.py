@@ -142,7 +142,9 @@ def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Fi
         used |= here
     # An embedding on another stage's devices is PP006's: nothing can be said of the rest of its list.
     astray = strange.intersection(operator.devices)
-    if not used or wanted <= used or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
+    # A shard on another stage's device (PP006) is what its own device waits for.
+    is_reached = len(wanted - used) <= len(compute_devices(operator) & strange)
+    if not used or is_reached or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
         return None
     union = wanted | used
     closing = _closing(operator)

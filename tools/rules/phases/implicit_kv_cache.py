@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...plan.degrees import missing_rank
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import (
@@ -48,7 +49,7 @@ def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
                 yield _Cached(stage.node, node, node.children_of_type("KVCacheUpdateNode"), layers)
 
 
-def _writes(cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
+def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
     attention = cached.attention
     if not cached.updates:
         yield Finding(
@@ -64,7 +65,9 @@ def _writes(cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
     # that is misplaced or missing.
     agreed = not gathered or computing <= gathered
     witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
-    wrong = (computing - writing) | (writing - computing - gathered if witnessed else set[str]())
+    surplus = writing - computing - gathered if witnessed else set[str]()
+    # A device that writes and has no shard may wait for the one that is lacking (TP002, SP002).
+    wrong = (computing - writing) | (surplus if surplus and missing_rank(view, attention) is None else set[str]())
     # A device outside the inventory is GP004's, one of another replica DP002's.
     # A shard on a device of another stage is PP006's or TP004's; a cache there is nobody else's to name.
     abroad = writing & strange.absent or computing & strange.both
@@ -170,7 +173,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     strange = strange_devices(view)
     for held in operators.values():
         for cached in held:
-            yield from _writes(cached, strange[cached.stage.position])
+            yield from _writes(view, cached, strange[cached.stage.position])
     yield from _edges(view, operators)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import COMPUTE_TYPES, is_on_too_many, label
-from ..sharding import HOLDERS, names
+from ..sharding import HOLDERS, names, tensor_degree
 from ..stage_chain import StageChain, stage_chain
 
 _USES = frozenset({*COMPUTE_TYPES, "AllToAllNode", "EmbeddingNode", "LMHeadNode"})
@@ -44,7 +44,7 @@ def _home(view: PlanView, stage: StageView, chain: StageChain) -> _Home:
 def _strays(home: _Home, device: str, foreign: _Home) -> bool:
     """Whether `device` is used by one TP group alone that has its other shards at home: TP004's fault."""
     operators = list(home.operators[device].values())
-    if len(operators) != 1 or operators[0].type not in HOLDERS:
+    if len(operators) != 1 or operators[0].type not in HOLDERS or tensor_degree(operators[0]) < 2:
         return False
     shards = operators[0].children_of_type("ShardNode")
     return any(at_home not in foreign.operators for shard in shards for at_home in shard.devices)

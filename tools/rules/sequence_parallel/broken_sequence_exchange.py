@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...plan.degrees import missing_rank
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
@@ -53,16 +54,18 @@ def _is_shard_of(operator: NodeView, node: NodeView | None) -> bool:
     return node is not None and node.type == "ShardNode" and node.parent is operator
 
 
-def _ranks(operator: NodeView) -> Finding | None:
-    if misranked_dimension(operator) != "sp":
+def _ranks(view: PlanView, operator: NodeView) -> Finding | None:
+    missing = missing_rank(view, operator) or {}
+    if (misranked_dimension(operator) or next(iter(missing), None)) != "sp":
         return None
     shards = shards_of(operator)
     ranks = [shard.rank.get("sp") for shard in shards]
-    known = sorted({rank for rank in ranks if rank is not None})
+    known = {rank for rank in (*ranks, missing.get("sp")) if rank is not None}
+    lacking = f"no shard has the rank {missing}, and " if missing else ""
     return Finding(
         "wrong-ranks",
-        f"the sequence shards of {label(operator)} have the sp ranks {ranks!r:.200}; they run from 0, each as often "
-        "as the others",
+        f"{lacking}the sequence shards of {label(operator)} have the sp ranks {ranks!r:.200}; they run from 0, "
+        "each as often as the others",
         where=operator,
         nodes=(operator, *shards),
         value=ranks,
@@ -174,7 +177,7 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     phase = operator.ancestor("PhaseNode")
     if phase is not None and phase.raw.get("phase") == "decode":
         return
-    yield _ranks(operator)
+    yield _ranks(view, operator)
     if sequence_degree(operator) < 2:
         return
     exchange = _exchange(operator)

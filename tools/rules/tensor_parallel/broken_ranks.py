@@ -19,8 +19,8 @@ _MAX_SHOWN = 64
 
 
 def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
-    missing = missing_rank(view, operator)
-    name = misranked_dimension(operator) or ("tp" if missing else None)
+    missing = missing_rank(view, operator) or {}
+    name = misranked_dimension(operator) or next(iter(missing), None)
     if name == "kv_sp" and operator.type != "AttentionNode":
         # No such split belongs there (SP001).
         return None
@@ -36,7 +36,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         return None
     shards = shards_of(operator)
     ranks: list[Any] = [dict(shard.rank) for shard in shards]
-    if missing and name in missing:
+    if name in missing:
         size = len({missing[name], *[shard.rank.get(name) for shard in shards]})
     elif name == "tp":
         size = max(len(group) for group in tensor_groups(operator))
@@ -92,9 +92,10 @@ def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     """Yield an operator whose shards are ranked wrongly, and every shard that is on no one device."""
-    yield _misranked(view, operator)
+    misranked = _misranked(view, operator)
+    yield misranked
     yield from _misplaced(operator)
-    if operator.type in ("EmbeddingNode", "LMHeadNode"):
+    if misranked is None and operator.type in ("EmbeddingNode", "LMHeadNode"):
         yield from _uncovered(operator)
 
 
