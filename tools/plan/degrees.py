@@ -198,7 +198,7 @@ def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
             is_whole, degrees = shown
             for name, value in degrees:
                 (readings if is_whole else remains).setdefault(name, []).append(Reading(operator, value))
-    cut = _tiling(phase.stages, view.architecture.num_layers if view.architecture is not None else None)
+    cut = _tiling(phase.stages, view.num_layers)
     return PhaseDegrees(phase, None if cut is None else len(cut), cut, readings, remains)
 
 

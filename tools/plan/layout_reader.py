@@ -12,7 +12,7 @@ from ..catalog.architecture import Architecture
 from ..checkpoint import checked
 from ..errors import InputError
 from .degrees import DEGREE_NAMES, phase_degrees
-from .document import Phase, PhaseStrategy
+from .document import PHASES, Phase, PhaseStrategy
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
 from .placement import own_cut
 from .stage_reading import ExpertGroup, read_stage, sharding
@@ -25,21 +25,17 @@ def read_layout(view: PlanView, architecture: Architecture) -> Layout:
     Raises:
         InputError: no phase can be read, or a stage's layers are not the model's.
     """
-    phases: dict[str, dict[Phase, PhaseView]] = {}
-    for phase in view.phases:
-        if phase.replica is not None and phase.phase in ("prefill", "decode"):
-            name: Phase = "prefill" if phase.phase == "prefill" else "decode"
-            phases.setdefault(phase.replica.id, {}).setdefault(name, phase)
-    if not phases:
+    served = [phases for phases in view.served.values() if not phases.keys().isdisjoint(PHASES)]
+    if not served:
         raise InputError("the plan has no phase inside a replica: nothing can be evaluated (rule PH001)")
     reader = _PhaseReader(view, architecture)
     replicas = [
         ReplicaLayout(
             index,
-            reader.read("prefill", found["prefill"]) if "prefill" in found else None,
-            reader.read("decode", found["decode"]) if "decode" in found else None,
+            reader.read("prefill", phases["prefill"][0]) if "prefill" in phases else None,
+            reader.read("decode", phases["decode"][0]) if "decode" in phases else None,
         )
-        for index, found in enumerate(checked(phases.values(), 1))
+        for index, phases in enumerate(checked(served, 1))
     ]
     return Layout(tuple(replicas))
 

@@ -125,6 +125,20 @@ class PlanView:
         return tuple(sorted(found, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill")))
 
     @cached_property
+    def served(self) -> dict[int, dict[str | None, list[PhaseView]]]:
+        """The phase branches of each replica that has any, by the replica's position and the name of the phase."""
+        found: dict[int, dict[str | None, list[PhaseView]]] = {}
+        for phase in self.phases:
+            if phase.replica is not None:
+                found.setdefault(phase.replica.position, {}).setdefault(phase.phase, []).append(phase)
+        return found
+
+    @cached_property
+    def num_layers(self) -> int | None:
+        """Layers of the model; `None` where it cannot be read."""
+        return None if self.architecture is None else self.architecture.num_layers
+
+    @cached_property
     def _likenesses(self) -> Likenesses:
         # An id that stands twice, or a device that is not there, may be anybody's.
         if not self._compares or self.duplicates or self.absent_devices:
@@ -147,7 +161,8 @@ class PlanView:
         if not like.blocks:
             return self
         view = copy(self)
-        view.__dict__.pop("_by_type", None)
+        for listed in ("_by_type", "served"):
+            view.__dict__.pop(listed, None)
         view.nodes = tuple(like.others(self.nodes))
         view.edges = tuple(like.other_edges(self.edges))
         view.__dict__["phases"] = tuple(
@@ -251,11 +266,6 @@ class PlanView:
         if self.architecture is None or not 0 <= layer < self.architecture.num_layers:
             return None
         return self.architecture.layers[layer]
-
-    def degree(self, phase: str, name: str) -> int | None:
-        """A declared degree (`strategy.<phase>.<name>`), 1 where absent, `None` where it is no positive integer."""
-        value = as_int(as_mapping(self.strategy.get(phase)).get(name, 1))
-        return value if value is not None and value >= 1 else None
 
 
 def _stage(node: NodeView, siblings: Siblings) -> StageView:

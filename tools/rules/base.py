@@ -150,6 +150,9 @@ class Rule:
         where = finding.where
         nodes = [node if isinstance(node, str) else node.id for node in finding.nodes]
         edges = [(edge.source_id, edge.target_id) for edge in finding.edges]
+        if not isinstance(where, NodeView | EdgeView | str):
+            nodes = [*(node.id for node in where[:MAX_NODES]), *nodes]
+            where = where[0]
         if isinstance(where, NodeView) and where.id not in nodes:
             nodes.insert(0, where.id)
         if isinstance(where, EdgeView) and (where.source_id, where.target_id) not in edges:

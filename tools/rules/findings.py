@@ -40,6 +40,7 @@ class Violation(BaseModel):
 class Finding:
     """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
 
+    What `where` is, is named before the `nodes`; of several nodes that are alike it is the first, and all are named.
     `message_id` names the offence within the rule, so that programs can tell findings apart without reading `message`.
     `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names); `fix` is
     that of the rule, but where no repair may change what this finding is of (the request itself).
@@ -49,7 +50,7 @@ class Finding:
 
     message_id: str
     message: str
-    where: NodeView | EdgeView | str = ""
+    where: NodeView | EdgeView | Sequence[NodeView] | str = ""
     nodes: Sequence[NodeView | str] = ()
     edges: Sequence[EdgeView] = ()
     value: Any = None

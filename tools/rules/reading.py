@@ -60,20 +60,10 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
     return (computing & named) or frozenset(named) or computing
 
 
-def stage_devices(stage: StageView) -> frozenset[str]:
-    """The devices that at least two nodes of the stage name, or all that any names where no two agree."""
-    return stage.settled_devices
-
-
 def stage_of(view: PlanView, operator: NodeView) -> StageView | None:
     """The stage that has `operator` in one of its blocks; `None` where it hangs elsewhere."""
     stages = view.once(stage_of, lambda: {node.position: at for at in view.stages for node in at.operators()})
     return stages.get(operator.position)
-
-
-def is_in_inventory(view: PlanView, device: str) -> bool:
-    """Whether the hardware has `device` of the graph; any well-formed name passes where its size is not readable."""
-    return device not in view.absent_devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +89,7 @@ def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
 
 
 def _strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
-    settled = [(phase, stage, stage_devices(stage)) for phase in view.phases for stage in phase.stages]
+    settled = [(phase, stage, stage.settled_devices) for phase in view.phases for stage in phase.stages]
     owners: dict[str, set[tuple[int, int]]] = {}
     for phase, _, devices in settled:
         for device in devices:
@@ -107,7 +97,7 @@ def _strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
     strange: dict[int, StrangeDevices] = {}
     for phase, stage, devices in settled:
         replica, branch = _branch(phase)
-        absent = {device for device in stage.devices if not is_in_inventory(view, device)}
+        absent = {device for device in stage.devices if device in view.absent_devices}
         elsewhere: set[str] = set()
         for device in stage.devices - devices - absent:
             homes = owners.get(device, set())
@@ -157,12 +147,13 @@ def clipped(layers: tuple[int, int], total: int | None) -> range:
     return range(max(layers[0], 0), min(layers[1] + 1, bound))
 
 
-def covered_layers(block: NodeView, offset: int, total: int | None) -> range:
-    """Layers that the operator at `offset` of the block's period stands for; empty where they cannot be read."""
-    if block.layers is None:
+def layers_of(view: PlanView, operator: NodeView | None) -> range:
+    """Layers that an operator of a layer block stands for; empty where they cannot be read."""
+    block = None if operator is None else operator.parent
+    if operator is None or block is None or block.type != "LayerBlockNode" or block.layers is None:
         return range(0)
     first, last = block.layers
-    return clipped((first + offset, last), total)[:: block.period]
+    return clipped((first + operator.offset, last), view.num_layers)[:: block.period]
 
 
 def ranges_meet(one: range, other: range) -> bool:
@@ -194,22 +185,11 @@ def prefill_feeders(view: PlanView) -> Iterator[tuple[PhaseView, list[PhaseView]
 
     A replica that serves both phases feeds itself; a decode-only replica is fed by every prefill-only one.
     """
-    by_replica: dict[int, list[PhaseView]] = {}
-    for phase in view.phases:
-        if phase.replica is not None:
-            by_replica.setdefault(phase.replica.position, []).append(phase)
-    alone = [
-        phase
-        for phases in by_replica.values()
-        if not any(other.phase == "decode" for other in phases)
-        for phase in phases
-        if phase.phase == "prefill"
-    ]
-    for phases in by_replica.values():
-        prefills = [phase for phase in phases if phase.phase == "prefill"]
-        for phase in phases:
-            if phase.phase == "decode":
-                yield phase, prefills or alone
+    served = view.served.values()
+    alone = [phase for phases in served if "decode" not in phases for phase in phases.get("prefill", ())]
+    for phases in served:
+        for phase in phases.get("decode", ()):
+            yield phase, phases.get("prefill", alone)
 
 
 def label(node: NodeView) -> str:

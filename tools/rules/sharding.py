@@ -25,11 +25,6 @@ def names(nodes: Sequence[NodeView], most: int = _MAX_NAMED) -> str:
     return ", ".join(label(node) for node in nodes[:most]) + (", …" if len(nodes) > most else "")
 
 
-def shards_of(operator: NodeView) -> list[NodeView]:
-    """The operator's own shards."""
-    return operator.children_of_type("ShardNode")
-
-
 def tensor_holders(view: PlanView) -> Iterator[NodeView]:
     """Operators that may hold TP shards: attention and FFN, and what the relaxations in force add to them."""
     types = {"AttentionNode", "FFNNode"}
@@ -43,7 +38,7 @@ def tensor_holders(view: PlanView) -> Iterator[NodeView]:
 def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
     """The shards of each TP group: those alike in every other dimension."""
     groups: dict[tuple[int | None, ...], list[NodeView]] = {}
-    for shard in shards_of(operator):
+    for shard in operator.children_of_type("ShardNode"):
         rank = shard.rank
         groups.setdefault(tuple([rank.get(name) for name in DIMENSIONS[1:]]), []).append(shard)
     return list(groups.values())
@@ -57,7 +52,7 @@ def tensor_degree(operator: NodeView) -> int:
 
 def sequence_degree(operator: NodeView) -> int:
     """Distinct `sp` ranks of the operator's shards; 1 where none carries one."""
-    return len({shard.rank["sp"] for shard in shards_of(operator) if "sp" in shard.rank}) or 1
+    return len({shard.rank["sp"] for shard in operator.children_of_type("ShardNode") if "sp" in shard.rank}) or 1
 
 
 def misranked_dimension(operator: NodeView) -> str | None:
@@ -65,7 +60,7 @@ def misranked_dimension(operator: NodeView) -> str | None:
 
     A wrong rank shows in its own dimension: some ranks then stand there more often than others, or leave a hole.
     """
-    ranks = [shard.rank for shard in shards_of(operator)]
+    ranks = [shard.rank for shard in operator.children_of_type("ShardNode")]
     if not ranks:
         return None
     sizes: dict[str, int] = {}
@@ -87,7 +82,7 @@ def misranked_dimension(operator: NodeView) -> str | None:
 
 def undefined_ranks(operator: NodeView) -> bool:
     """Whether a shard is ranked along a dimension that the format does not have (rule CO001)."""
-    return any(name not in DIMENSIONS for shard in shards_of(operator) for name in shard.rank)
+    return any(name not in DIMENSIONS for shard in operator.children_of_type("ShardNode") for name in shard.rank)
 
 
 def reached(start: NodeView, *through: str) -> list[NodeView]:

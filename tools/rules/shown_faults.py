@@ -18,11 +18,11 @@ from ..plan.degrees import phase_degrees
 from ..plan.document import TWO_BATCH
 from ..plan.placement import StageDegrees
 from ..plan.view import NodeView, PhaseView, PlanView, as_int, as_str
-from .findings import MAX_NODES, Finding
+from .findings import Finding
 from .layer_specs import operator_specs
 from .legality import SPLIT_BY, Case, Conditions, DegreeLimit, Fault
-from .reading import named_engine, stage_devices
-from .sharding import SEQUENCE_ROLES, misranked_dimension, shards_of, tensor_degree
+from .reading import named_engine
+from .sharding import SEQUENCE_ROLES, misranked_dimension, tensor_degree
 
 
 def conditions_of(view: PlanView) -> Conditions | None:
@@ -69,7 +69,7 @@ def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
     layers = {operator.position: [layer for _, layer in specs] for operator, specs in operator_specs(view, phase)}
     operators_shown: list[_Shown] = []
     for stage in phase.stages:
-        devices = len(stage_devices(stage))
+        devices = len(stage.settled_devices)
         for operator in stage.operators():
             for part, shown in _parts(operator, own_degrees):
                 stage_values = {"sp_kind": _exchange(part), "phase": phase.phase or "", "devices": devices}
@@ -85,7 +85,7 @@ def _parts(operator: NodeView, own_degrees: Mapping[int, dict[str, int]]) -> Ite
         if node.position in own_degrees:
             yield node, own_degrees[node.position]
     for group in operator.children_of_type("ExpertNode"):
-        if shards_of(group) and misranked_dimension(group) is None:
+        if group.children_of_type("ShardNode") and misranked_dimension(group) is None:
             yield group, {"tp_expert": tensor_degree(group)}
 
 
@@ -108,18 +108,21 @@ def shown_faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[Find
     by_message: dict[tuple[str, str], tuple[Fault, dict[int, NodeView]]] = {}
     for phase, operator, fault in _faults(view, limits):
         by_message.setdefault((phase, fault.message), (fault, {}))[1][operator.position] = operator
-    for (phase, message), (fault, operators) in by_message.items():
-        nodes = list(operators.values())
-        yield Finding(
-            fault.message_id,
-            f"{phase}: {message}",
-            where=nodes[0],
-            nodes=nodes[:MAX_NODES],
-            value=fault.value,
-            expected=fault.expected,
-            severity=fault.severity,
-            lacks=fault.lacks,
-        )
+    for (phase, _), (fault, operators) in by_message.items():
+        yield shown_at(list(operators.values()), fault, f"{phase}: ")
+
+
+def shown_at(operators: Sequence[NodeView], fault: Fault, before: str = "") -> Finding:
+    """`fault` as the finding of the operators that show it; `before` stands in front of its words."""
+    return Finding(
+        fault.message_id,
+        before + fault.message,
+        where=operators,
+        value=fault.value,
+        expected=fault.expected,
+        severity=fault.severity,
+        lacks=fault.lacks,
+    )
 
 
 def _faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[tuple[str, NodeView, Fault]]:

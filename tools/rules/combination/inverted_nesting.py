@@ -46,7 +46,7 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
             f"{outer} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} "
             f"({parent.type})",
             where=node,
-            nodes=(node, parent),
+            nodes=(parent,),
             value=[around, outer],
             expected=[outer, around],
         )

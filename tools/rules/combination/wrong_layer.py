@@ -37,7 +37,7 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
         f"{strategy} on the {_LAYER_OF[parent.type]} layer: {label(node)} ({node.type}) hangs below "
         f"{label(parent)} ({parent.type}); {strategy} lives on the {home} layer",
         where=node,
-        nodes=(node, parent),
+        nodes=(parent,),
         value=_LAYER_OF[parent.type],
         expected=home,
     )

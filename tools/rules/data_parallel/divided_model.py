@@ -34,7 +34,7 @@ def _bits(ranges: Iterable[tuple[int, int]], total: int | None) -> int:
 
 
 def _layers(view: PlanView, branch: PhaseView) -> _Held:
-    total = view.architecture.num_layers if view.architecture is not None else None
+    total = view.num_layers
     held = _bits((stage.layers for stage in branch.stages if stage.layers is not None), total)
     return _Held(branch, held, tuple(stage.node for stage in branch.stages))
 
@@ -98,17 +98,14 @@ def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) ->
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield the layers, and else the operators, that replicas divide among themselves."""
     for name in PHASE_NAMES:
-        first: dict[int, PhaseView] = {}
-        for phase in view.phases:
-            if phase.phase == name and phase.replica is not None:
-                first.setdefault(phase.replica.position, phase)
+        first = [phases[name][0] for phases in view.served.values() if name in phases]
         if len(first) < 2:
             continue
-        divided = _divided([_layers(view, branch) for branch in first.values()])
+        divided = _divided([_layers(view, branch) for branch in first])
         if divided:
             yield _finding("divided-layers", name, "layers", divided)
             continue
-        for key, operators in _operators(first.values()).items():
+        for key, operators in _operators(first).items():
             divided = _divided([held for branch, operator in operators for held in _held(branch, operator)])
             if divided:
                 what = "experts" if isinstance(key, tuple) and key[0] == "MoENode" else "shards of one operator"

@@ -110,7 +110,7 @@ def _devices(view: PlanView) -> Iterator[Finding]:
             "shared-device",
             f"replicas {label(owner)} and {label(replica)} share {', '.join(named[:MAX_NAMES])}",
             where=replica,
-            nodes=(replica, owner),
+            nodes=(owner,),
             value=named,
             expected=[],
             remedy=f"move {label(replica)} to free devices and count them again",
@@ -121,7 +121,7 @@ def _devices(view: PlanView) -> Iterator[Finding]:
             f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:MAX_NAMES])} of "
             f"{label(other)}",
             where=node,
-            nodes=(node, replica, other),
+            nodes=(replica, other),
             value=devices,
             expected=[],
             remedy="keep the collective on its own operator's devices",

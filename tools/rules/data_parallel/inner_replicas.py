@@ -25,7 +25,7 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
             "inner-replica",
             f"replica {label(replica)} hangs below {label(parent)} ({parent.type}); DP is the fan-out of the root",
             where=replica,
-            nodes=(replica, parent),
+            nodes=(parent,),
             value=parent.type,
             expected="RequestNode",
             remedy="hang the replica below the request, with phases of its own, or drop it",

@@ -74,7 +74,7 @@ def check(view: PlanView) -> Iterator[Finding]:
                     "unlike",
                     f"replica {label(replica)} is unlike the others in {name}: {what}",
                     where=replica,
-                    nodes=(replica, branch.phase.node),
+                    nodes=(branch.phase.node,),
                     value={key: value for key, (value, _) in odd.items()},
                     expected={key: usual for key, (_, usual) in odd.items()},
                     lacks=("ShardNode", "ExpertNode", "PipelineStageNode"),

@@ -7,10 +7,11 @@ apart here from one that is wrong by itself.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 
 from ...plan.degrees import root_replicas
 from ...plan.view import COLLECTIVE_TYPES, PlanView, as_int
-from ..reading import is_in_inventory, settled_devices, stage_devices
+from ..reading import settled_devices
 
 _PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", "LMHeadNode", *COLLECTIVE_TYPES})
 
@@ -42,7 +43,7 @@ def _settled(view: PlanView) -> int:
         device
         for node in view.nodes
         for device in node.devices
-        if named[device] == 1 and (node.type in _PARTS or node.position in narrow or not is_in_inventory(view, device))
+        if named[device] == 1 and (node.type in _PARTS or node.position in narrow or device in view.absent_devices)
     }
     return len(view.devices - strays)
 
@@ -60,20 +61,16 @@ def _narrow_embeddings(view: PlanView) -> frozenset[int]:
 
 def _apart(view: PlanView) -> int:
     """Devices that the graph would use if no two stages of a phase and no two replicas shared one."""
-    widths: dict[int, list[int]] = {}
-    for phase in view.phases:
-        if phase.replica is not None:
-            width = sum(len(stage_devices(stage)) for stage in phase.stages)
-            widths.setdefault(phase.replica.position, []).append(width)
-    return sum(max(phases) for phases in widths.values())
+    return sum(
+        max(sum(len(stage.settled_devices) for stage in phase.stages) for phase in chain(*phases.values()))
+        for phases in view.served.values()
+    )
 
 
 def _lacks_parts(view: PlanView) -> bool:
     """Whether a replica has no phase (PH001), or a phase no stage (PP005)."""
-    serving = {phase.replica.position for phase in view.phases if phase.replica is not None}
-    return any(not phase.stages for phase in view.phases) or any(
-        replica.position not in serving for replica in root_replicas(view)
-    )
+    idle = any(replica.position not in view.served for replica in root_replicas(view))
+    return idle or any(not phase.stages for phase in view.phases)
 
 
 def _lacks_replicas(view: PlanView) -> bool:

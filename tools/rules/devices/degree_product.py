@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
 from ..base import Edit, Example, Finding, Rule
 from .counting import wrong_count
@@ -25,7 +26,7 @@ class _Counts:
 
 def _counts(view: PlanView, phase: str, replicas: int) -> _Counts | None:
     names = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "tp_expert", "kv_sp")
-    degrees = [view.degree(phase, name) for name in names]
+    degrees = [declared_degree(view, phase, name) for name in names]
     pp, sp, ep, tp, tp_ffn, attention_dp, tp_expert, kv_sp = (degree or 0 for degree in degrees)
     if None in degrees:
         return None

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import group_width
-from ..reading import is_in_inventory, label
+from ..reading import label
 from .unfit_operator import shard_excess
 
 
@@ -20,7 +20,7 @@ def _outside(view: PlanView) -> Iterator[Finding]:
     users: dict[str, list[NodeView]] = {}
     for node in view.nodes if view.absent_devices else ():
         for device in dict.fromkeys(node.devices):
-            if not is_in_inventory(view, device):
+            if device in view.absent_devices:
                 users.setdefault(device, []).append(node)
     nodes, gpus = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
     size = f"{nodes} × {gpus}" if nodes is not None and gpus is not None else "n<node>.g<gpu>"
@@ -28,8 +28,7 @@ def _outside(view: PlanView) -> Iterator[Finding]:
         yield Finding(
             "not-in-inventory",
             f"device {shown(device)} is not in the inventory of {size} devices",
-            where=naming[0],
-            nodes=naming[:MAX_NODES],
+            where=naming,
             value=device,
             expected=size,
             remedy="use a device of the inventory, or state the hardware that has it",
@@ -83,7 +82,7 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
                         "shared-in-operator",
                         f"{label(other)} and {label(part)} of {label(operator)} share device {shown(device)}",
                         where=part,
-                        nodes=(part, other),
+                        nodes=(other,),
                         value=device,
                         remedy="give each shard and each expert group a device of its own",
                     )

@@ -11,14 +11,14 @@ from ...plan.placement import attention_width, ffn_width
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import MAX_NAMES, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import compute_devices, label, settled_devices, stage_devices
+from ..reading import compute_devices, label, settled_devices
 
 _NAMES = {"AttentionNode": "attention", "FFNNode": "FFN"}
 
 
 def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield, for each kind of operator, the devices of the stage that wait while it runs."""
-    devices = stage_devices(stage)
+    devices = stage.settled_devices
     idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
     for operator in stage.operators():
         used = settled_devices(operator)
@@ -32,8 +32,7 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
             "idle",
             f"{_NAMES[operator_type]} in stage {label(stage.node)} leaves {len(waiting)} of {len(devices)} devices "
             f"idle: {', '.join(waiting[:MAX_NAMES])}{', …' if len(waiting) > MAX_NAMES else ''}",
-            where=operators[0],
-            nodes=operators,
+            where=operators,
             value=list(waiting),
             expected=[],
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
-from ..reading import label, stage_devices
+from ..reading import label
 
 
 def shard_excess(operator: NodeView, width: int) -> int:
@@ -31,7 +31,7 @@ def _crowded(stage: StageView, width: int) -> Iterator[Finding]:
                 "too-many-shards",
                 f"{label(operator)} has {len(shards)} shards ({what}) on a stage of {width} devices",
                 where=operator,
-                nodes=(operator, stage.node),
+                nodes=(stage.node,),
                 value=len(shards),
                 expected=f"at most {width}",
                 remedy=f"lower its degree to {width}, or widen the stage",
@@ -54,7 +54,7 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
             f"the experts of {label(operator)} run on {len(used)} of the {len(devices)} devices of stage "
             f"{label(stage.node)}; ep must be the number of devices (without: {', '.join(idle[:MAX_NAMES])})",
             where=operator,
-            nodes=(operator, *experts, stage.node),
+            nodes=(*experts, stage.node),
             value=len(used),
             expected=len(devices),
             remedy="spread the experts over all devices of the stage, or narrow its other operators",
@@ -64,7 +64,7 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
 def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield every operator that its stage's devices cannot hold or that leaves experts off some of them."""
     yield from _crowded(stage, len(stage.devices))
-    yield from _narrow(stage, stage_devices(stage))
+    yield from _narrow(stage, stage.settled_devices)
 
 
 _FFN = "r0.prefill.s0.b0.ffn"

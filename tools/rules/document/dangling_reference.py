@@ -73,8 +73,7 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
         yield Finding(
             "replica-indices",
             f"the {len(replicas)} replicas have the indices {indices!r:.120}; they run from 0, each once",
-            where=wrong[0],
-            nodes=wrong,
+            where=wrong,
             value=indices,
             expected=list(range(len(replicas))),
             remedy="number the replicas from 0",

@@ -43,7 +43,7 @@ def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
             return None
         return Finding(
             "no-parent", f"{label(node)} ({node.type}) has no parent; it hangs below a {' or '.join(expected)}",
-            where=node, value=None, expected=expected, remedy=_remedy(node, expected),
+            where=node, expected=expected, remedy=_remedy(node, expected),
         )  # fmt: skip
     parent = node.parent
     if parent is None or parent.type not in PARENTS or parent.type in allowed:

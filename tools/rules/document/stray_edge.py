@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..reading import covered_layers, is_cache_edge, label, ranges_meet
+from ..reading import is_cache_edge, label, layers_of, ranges_meet
 from ..tree import is_between_placed
 
 
@@ -24,26 +24,18 @@ def _is_elsewhere(source: NodeView | None, target: NodeView | None) -> bool:
     return names == PHASE_NAMES or names[0] == names[1] or not set(names).issubset(PHASE_NAMES)
 
 
-def _layers_of(view: PlanView, attention: NodeView | None) -> range | None:
-    block = attention.parent if attention is not None else None
-    if attention is None or block is None or block.type != "LayerBlockNode":
-        return None
-    total = view.architecture.num_layers if view.architecture is not None else None
-    return covered_layers(block, attention.offset, total)
-
-
 def _fed(view: PlanView, update: NodeView, written: range) -> set[int]:
     """Positions of the branches in which `update`, the write of the layers `written`, leads to operators of them."""
     known = view.once(_fed, dict[int, set[int]])
     if update.position not in known:
         targets = [edge.target for edge in update.edges_out if edge.target is not None and is_cache_edge(edge)]
-        reached = [node for node in targets if ranges_meet(written, _layers_of(view, node) or range(0))]
+        reached = [node for node in targets if ranges_meet(written, layers_of(view, node))]
         known[update.position] = {home.position for node in reached if (home := node.ancestor("PhaseNode")) is not None}
     return known[update.position]
 
 
 def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: NodeView) -> Finding | None:
-    written, read = _layers_of(view, source.parent), _layers_of(view, target)
+    written, read = layers_of(view, source.parent), layers_of(view, target)
     # Layers that lie outside the model or the stage altogether are PP004's.
     if not written or not read or ranges_meet(written, read):
         return None

@@ -177,8 +177,7 @@ def _inside_moe(operator: NodeView) -> Iterator[Finding]:
         yield Finding(
             "loose-collective",
             f"no edge joins {', '.join(label(part) for part in loose[:4])} to the rest of {label(operator)}",
-            where=loose[0],
-            nodes=loose,
+            where=loose,
             value=0,
             expected="at least 1 edge",
             remedy=f"add the edges of {label(loose[0])}, or drop it",

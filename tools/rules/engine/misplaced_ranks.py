@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from ...engines.engine import Engine
 from ...plan.degrees import phase_degrees
@@ -15,9 +16,9 @@ from ...plan.elements import parse_device
 from ...plan.rank_order import in_rank_order, node_shares
 from ...plan.stage_reading import read_stage
 from ...plan.view import NodeView, PhaseView, PlanView
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..legality import Conditions, Fault, Pipeline
-from ..reading import named_engine, stage_devices
+from ..reading import named_engine
 
 _MAX_COUNTS = 16
 
@@ -27,26 +28,20 @@ def check(view: PlanView) -> Iterator[Finding]:
     engine = named_engine(view)
     if engine is None:
         return
-    devices: dict[int, set[str]] = {}
-    phases: dict[int, list[PhaseView]] = {}
-    for phase in view.phases:
-        if phase.replica is not None:
-            phases.setdefault(phase.replica.position, []).append(phase)
-            of_replica = devices.setdefault(phase.replica.position, set())
-            of_replica.update(device for stage in phase.stages for device in stage_devices(stage))
     found: dict[str, list[Finding]] = {}
-    for position, names in devices.items():
+    for served in view.served.values():
+        phases = list(chain(*served.values()))
+        names = frozenset[str]().union(*(stage.settled_devices for phase in phases for stage in phase.stages))
         counts = Counter(place[0] for place in map(parse_device, names) if place is not None)
         if len(set(counts.values())) > 1:
-            where = phases[position][0].replica or phases[position][0].node
+            where = phases[0].replica or phases[0].node
             misplaced = [_uneven(where, [counts[node] for node in sorted(counts)], engine)]
         else:
-            misplaced = [_out_of_order(view, phase, engine) for phase in phases[position]] if len(counts) > 1 else []
+            misplaced = [_out_of_order(view, phase, engine) for phase in phases] if len(counts) > 1 else []
         for one in filter(None, misplaced):
             found.setdefault(one.message, []).append(one)
     for alike in found.values():
-        nodes = tuple(node for one in alike[:MAX_NODES] for node in one.nodes)
-        yield replace(alike[0], nodes=nodes)
+        yield replace(alike[0], where=[one.where for one in alike if isinstance(one.where, NodeView)])
 
 
 def _uneven(replica: NodeView, counts: list[int], engine: Engine) -> Finding:
@@ -55,7 +50,6 @@ def _uneven(replica: NodeView, counts: list[int], engine: Engine) -> Finding:
         f"a replica has {_listed(counts)} devices on its {len(counts)} nodes; {engine.title} starts as many processes "
         "on each",
         where=replica,
-        nodes=(replica,),
         value=counts[:_MAX_COUNTS],
         expected="as many devices on each node",
     )
@@ -74,7 +68,6 @@ def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding |
             "scattered-ranks",
             f"{phase.phase}: {_scattered(engine, len(phase.stages), groups)}",
             where=phase.node,
-            nodes=(phase.node,),
             value=nodes[:_MAX_COUNTS],
             expected="ranks that follow each other on each node",
         )
@@ -85,7 +78,6 @@ def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding |
             f"{phase.phase}: ranks are on GPUs {_listed(lists[0])} of one node and {_listed(lists[1])} of another; "
             f"{engine.title} hands all nodes one list",
             where=phase.node,
-            nodes=(phase.node,),
             value=[list(gpus) for gpus in lists[:_MAX_COUNTS]],
             expected="the same GPUs of each node",
         )

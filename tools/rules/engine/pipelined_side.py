@@ -11,13 +11,9 @@ from ...engines.release import release_of
 from ...plan.degrees import phase_degrees
 from ...plan.document import PHASES, Phase
 from ...plan.view import NodeView, PlanView, as_str
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..legality import Conditions, Fault, Pipeline
 from ..reading import named_engine
-
-
-def _has_both(view: PlanView, replica: NodeView) -> bool:
-    return len({phase.phase for phase in view.phases if phase.replica == replica}) > 1
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -32,7 +28,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         if name not in PHASES or phase.replica is None or engine.pipelines_side(release_of(version), name):
             continue
         count = phase_degrees(view, phase).pp
-        if count is not None and count > 1 and not _has_both(view, phase.replica):
+        if count is not None and count > 1 and len(view.served[phase.replica.position]) == 1:
             branches.setdefault(name, []).append(phase.node)
             stages[name] = count
     for name, nodes in branches.items():
@@ -41,8 +37,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             "several-stages",
             f"{name} replicas of {stages[name]} stages; {engine.title} {version} runs a server of one phase in one "
             f"stage, {name} servers in several only from {first} on",
-            where=nodes[0],
-            nodes=nodes[:MAX_NODES],
+            where=nodes,
             value=stages[name],
             expected=1,
             remedy=f"state a version from {first} on, or give {name} pp 1",

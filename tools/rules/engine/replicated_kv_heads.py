@@ -78,7 +78,7 @@ def _finding(
         f"tp {tp} holds each of the {heads} KV heads {tp // heads} times in stage {label(stage.node)}: "
         f"{copies_bytes / 1e9:,.1f} GB of the {memory.usable_bytes / 1e9:,.1f} GB usable on {memory.device} are copies",
         where=operator,
-        nodes=(operator, stage.node),
+        nodes=(stage.node,),
         value={"tp": tp, "kv_heads": heads, "kv_cache_bytes": memory.kv_cache_bytes, "copies_bytes": copies_bytes},
         expected=heads,
         severity="warning",

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from ...engines.engine import Engine
 from ...plan.placement import attention_width
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import label, named_engine, settled_devices, stage_devices
+from ..reading import label, named_engine, settled_devices
+from ..shown_faults import shown_at
 
 
 def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeView]:
@@ -63,32 +64,21 @@ def _experts(case: Case) -> Iterator[Fault]:
         yield _sliced_fault(engine, ep, width, case.degrees.devices)
 
 
-def _finding(fault: Fault, operators: list[NodeView], where: str = "") -> Finding:
-    return Finding(
-        fault.message_id,
-        where + fault.message,
-        where=operators[0],
-        nodes=operators[:MAX_NODES],
-        value=fault.value,
-        expected=fault.expected,
-    )
-
-
 def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield the experts of a stage that are spread in a way that the engine has no setting for."""
     engine = named_engine(view)
     if engine is None:
         return
-    devices, name = stage_devices(stage), label(stage.node)
+    devices, name = stage.settled_devices, label(stage.node)
     narrow = _narrow_attention(stage, devices)
     if narrow:
         used = len(settled_devices(narrow[0]) & devices)
-        yield _finding(_narrow_fault(engine, f" in stage {name}", used, len(devices)), narrow)
+        yield shown_at(narrow, _narrow_fault(engine, f" in stage {name}", used, len(devices)))
     sliced = [] if engine.slices_groups else _sliced_groups(stage)
     if sliced:
         groups = sliced[0].children_of_type("ExpertNode")
         fault = _sliced_fault(engine, len(groups), len(set(groups[0].devices)), len(devices))
-        yield _finding(fault, sliced, f"stage {name} has ")
+        yield shown_at(sliced, fault, f"stage {name} has ")
 
 
 _BASE = "relaxed-tp-in-expert"

@@ -61,11 +61,7 @@ def _weights(prefill: PhaseDegrees, decode: PhaseDegrees) -> tuple[int, int] | N
 
 def _pairs(view: PlanView) -> Iterator[tuple[NodeView, PhaseView, PhaseView]]:
     """Replicas with exactly one phase of each kind."""
-    by_replica: dict[int, dict[str, list[PhaseView]]] = {}
-    for phase in view.phases:
-        if phase.replica is not None:
-            by_replica.setdefault(phase.replica.position, {}).setdefault(phase.phase or "", []).append(phase)
-    for phases in by_replica.values():
+    for phases in view.served.values():
         prefill, decode = phases.get("prefill", []), phases.get("decode", [])
         if len(prefill) == len(decode) == 1 and prefill[0].replica is not None:
             yield prefill[0].replica, prefill[0], decode[0]

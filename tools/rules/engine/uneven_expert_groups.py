@@ -12,11 +12,12 @@ from ...catalog.architecture import MoESpec
 from ...engines.engine import Engine
 from ...plan.placement import even_cut, evening_copies
 from ...plan.view import NodeView, PlanView
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import beyond, gaps, group_width, listed
 from ..layer_specs import operator_specs
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import compute_devices, named_engine
+from ..shown_faults import shown_at
 
 
 def _group_sizes(view: PlanView, operator: NodeView, moe: MoESpec) -> list[int]:
@@ -88,15 +89,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     for (phase_name, experts, sizes), operators in by_sizes.items():
         fault = _fault(sizes, experts, engine)
         if fault is not None:
-            yield Finding(
-                fault.message_id,
-                f"{phase_name}: {fault.message}",
-                where=operators[0],
-                nodes=operators[:MAX_NODES],
-                value=fault.value,
-                expected=fault.expected,
-                severity=fault.severity,
-            )
+            yield shown_at(operators, fault, f"{phase_name}: ")
 
 
 RULE = Rule(

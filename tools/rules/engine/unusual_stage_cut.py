@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.degrees import phase_degrees
 from ...plan.view import NodeView, PlanView
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..reading import named_engine
 
 
@@ -30,8 +30,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             "other-cut",
             f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {engine.title} would cut into "
             f"{', '.join(map(str, default))} by itself",
-            where=nodes[0],
-            nodes=nodes[:MAX_NODES],
+            where=nodes,
             value=list(cut),
             expected=list(default),
             remedy=f"start the engine with {engine.cut_setting(cut)}, or cut as it does",

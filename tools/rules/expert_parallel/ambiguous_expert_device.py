@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import group_width
-from ..reading import is_in_inventory, label
+from ..reading import label
 from ..sharding import misranked_dimension
 
 
@@ -34,7 +34,7 @@ def _are_misused(view: PlanView, expert: NodeView, shards: list[NodeView]) -> bo
         len(set(named)) < len(named)
         or any(len(shard.devices) > 1 for shard in shards)
         or misranked_dimension(expert) is not None
-        or any(not is_in_inventory(view, device) for device in (*named, *expert.devices))
+        or any(device in view.absent_devices for device in (*named, *expert.devices))
     )
 
 
@@ -59,7 +59,7 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
             "shards-elsewhere",
             f"the shards of {label(expert)} are not one on each of its {width} devices",
             where=expert,
-            nodes=(expert, *shards),
+            nodes=shards,
             value=sorted(homes),
             expected=devices,
             remedy="place one shard on each device of the expert group",

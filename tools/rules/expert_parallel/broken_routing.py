@@ -47,7 +47,6 @@ def _unjoined(operator: NodeView, sources: list[NodeView], targets: list[NodeVie
         f"{label(operator)}: no edge {ends}",
         where=sources[0] if len(sources) == 1 else targets[0],
         nodes=(*sources, *targets, operator),
-        value=None,
         expected={"source": [n.id for n in sources[:MAX_NAMES]], "target": [n.id for n in targets[:MAX_NAMES]]},
         remedy=f"join {ends} by edges",
         unlinked=[(source, target) for source in sources for target in targets],

@@ -43,7 +43,7 @@ def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
                 "inner-collective",
                 f"{label(node)} ({node.type}) stands inside the fan-out of {label(operator)}",
                 where=node,
-                nodes=(node, operator),
+                nodes=(operator,),
                 value=node.type,
                 expected="dispatch → experts → combine",
                 remedy="drop the collective; the combine brings the branches together",

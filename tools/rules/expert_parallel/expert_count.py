@@ -12,7 +12,7 @@ from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import empty_groups, group_excess, group_width
 from ..layer_specs import specs_of
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import label, stage_devices, stage_of
+from ..reading import label, stage_of
 from ..sharding import devices_of, names
 
 
@@ -27,7 +27,7 @@ def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> 
         f"{label(operator)} has {len(experts)} ExpertNodes on the {len(devices)} devices of its stage"
         + (f", none on {', '.join(idle[:16])}" if idle else ""),
         where=operator,
-        nodes=(operator, *experts),
+        nodes=experts,
         value=len(experts),
         expected=len(devices) // group_width(view, experts),
         remedy="regroup the experts: one ExpertNode on each device",
@@ -44,8 +44,8 @@ def _empty(operator: NodeView, available: int | None) -> Finding | None:
         "empty-group",
         f"{names(empty)} of {label(operator)} {'hosts' if len(empty) == 1 else 'host'} no expert"
         + (f": {len(experts)} groups, {available} experts" if scarce else ""),
-        where=empty[0],
-        nodes=(*empty, operator),
+        where=empty,
+        nodes=(operator,),
         value=[],
         expected="at least one expert",
         remedy=f"use at most {available} devices a stage" if scarce else "spread the experts over all groups",
@@ -58,7 +58,7 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     if stage is None:
         return
     available = [spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None]
-    yield _miscounted(view, operator, stage_devices(stage))
+    yield _miscounted(view, operator, stage.settled_devices)
     yield _empty(operator, next(iter(available), None))
 
 

@@ -11,7 +11,7 @@ from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..expert_groups import Run, beyond, empty_groups, gaps, group_excess, ids_text, listed
 from ..layer_specs import specs_of
-from ..reading import label, stage_devices, stage_of
+from ..reading import label, stage_of
 
 
 def _unreadable(group: NodeView) -> Finding:
@@ -30,7 +30,7 @@ def _finding(message_id: str, operator: NodeView, what: str, runs: list[Run], gr
         message_id,
         f"{label(operator)}: {what} {ids_text(runs)}",
         where=operator,
-        nodes=(operator, *groups[:MAX_NODES]),
+        nodes=groups[:MAX_NODES],
         value=[[run.first, run.last] for run in runs[:MAX_NODES]],
         expected="each expert of the layer once",
         lacks=("ExpertNode",),
@@ -71,7 +71,7 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     """Yield where a MoE operator hosts an expert twice, not at all, or one that the layer does not have."""
     experts = [spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None]
     stage = stage_of(view, operator)
-    excess = 0 if stage is None else group_excess(view, operator, stage_devices(stage))
+    excess = 0 if stage is None else group_excess(view, operator, stage.settled_devices)
     yield from _faults(view, operator, next(iter(experts), None), excess)
 
 

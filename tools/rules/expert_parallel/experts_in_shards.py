@@ -24,7 +24,7 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
         "inside-shard",
         f"{label(node)} ({node.type}) is nested inside the {split} shard {label(shard)}",
         where=node,
-        nodes=(node, shard),
+        nodes=(shard,),
         value=[split, "EP"],
         expected="LayerBlockNode" if node.type == "MoENode" else "MoENode",
     )

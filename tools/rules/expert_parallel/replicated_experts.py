@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..devices.counting import wrong_count
@@ -26,7 +27,7 @@ def _copies(view: PlanView) -> Iterator[Finding]:
             "every-expert-copied",
             f"the {len(groups)} groups of {label(operator)} host every expert {times} times: EP is no replication",
             where=operator,
-            nodes=(operator, *groups),
+            nodes=groups,
             value=times,
             expected=1,
             remedy="spread the experts over all groups, each expert in one",
@@ -39,7 +40,7 @@ def _multiplied_count(view: PlanView) -> Iterator[Finding]:
         return
     declared, used = counts
     for phase in PHASE_NAMES:
-        ep, tp, pp = (view.degree(phase, name) or 1 for name in ("ep", "tp", "pp"))
+        ep, tp, pp = (declared_degree(view, phase, name) or 1 for name in ("ep", "tp", "pp"))
         ways = {"the devices in use × ep": used * ep, "ep × tp": ep * tp, "ep × tp × pp": ep * tp * pp}
         how = next((name for name, count in ways.items() if count == declared), None)
         if ep > 1 and how is not None:

@@ -17,7 +17,7 @@ from ...performance.layout import LoadedLayout
 from ...plan.layout import PhaseLayout
 from ...plan.load import repeated_share
 from ...plan.view import EdgeView, NodeView, PlanView
-from ..reading import covered_layers, is_cache_edge
+from ..reading import is_cache_edge, layers_of
 from .claims import near
 
 _ROUTED = frozenset({"RouterNode", "ExpertNode"})
@@ -161,9 +161,4 @@ def _kind(view: PlanView, edge: EdgeView) -> tuple[object, ...]:
 
 def _layers(view: PlanView, node: NodeView | None) -> range:
     """Layers that the attention operator around `node`, or `node` itself, stands for."""
-    operator = node if node is None or node.type == "AttentionNode" else node.parent
-    block = None if operator is None else operator.parent
-    if operator is None or block is None or block.type != "LayerBlockNode":
-        return range(0)
-    total = None if view.architecture is None else view.architecture.num_layers
-    return covered_layers(block, operator.offset, total)
+    return layers_of(view, node if node is None or node.type == "AttentionNode" else node.parent)

@@ -6,7 +6,6 @@ Reports every other edge between a prefill and a decode branch that may work on 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
@@ -14,33 +13,16 @@ from ..reading import is_cache_edge, label
 from ..tree import is_between_placed
 
 
-@dataclass(slots=True)
-class _Requests:
-    """Which prefill branch may serve the same requests as which decode branch (R14)."""
-
-    replica: dict[int, int | None] = field(default_factory=dict[int, int | None])
-    phase: dict[int, str | None] = field(default_factory=dict[int, str | None])
-    whole: set[int | None] = field(default_factory=set[int | None])
-
-    def share(self, prefill: NodeView, decode: NodeView) -> bool:
-        """Whether both are branches of one replica, or of two that serve one phase each."""
-        if (self.phase.get(prefill.position), self.phase.get(decode.position)) != PHASE_NAMES:
-            return False
-        feeding, fed = self.replica[prefill.position], self.replica[decode.position]
-        return feeding == fed or not self.whole & {feeding, fed}
+def _may_share(view: PlanView, prefill: NodeView, decode: NodeView) -> bool:
+    """Whether both are branches of one replica, or of two that serve one phase each: of the same requests (R14)."""
+    if (prefill.raw.get("phase"), decode.raw.get("phase")) != PHASE_NAMES:
+        return False
+    feeding, fed = prefill.ancestor("ReplicaNode"), decode.ancestor("ReplicaNode")
+    return feeding is fed or not any(_serves_both(view, replica) for replica in (feeding, fed))
 
 
-def _requests(view: PlanView) -> _Requests:
-    requests = _Requests()
-    served: dict[int, set[str | None]] = {}
-    for phase in view.phases:
-        replica = None if phase.replica is None else phase.replica.position
-        requests.replica[phase.node.position] = replica
-        requests.phase[phase.node.position] = phase.phase
-        if replica is not None:
-            served.setdefault(replica, set()).add(phase.phase)
-    requests.whole.update(replica for replica, phases in served.items() if phases.issuperset(PHASE_NAMES))
-    return requests
+def _serves_both(view: PlanView, replica: NodeView | None) -> bool:
+    return replica is not None and view.served.get(replica.position, {}).keys() >= {*PHASE_NAMES}
 
 
 def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
@@ -53,12 +35,11 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
     start, end = source.within("PhaseNode"), target.within("PhaseNode")
     if start is None or end is None or start is end:
         return
-    requests = view.once(_requests, lambda: _requests(view))
-    if requests.share(start, end):
+    if _may_share(view, start, end):
         is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
         if not is_cache and is_between_placed(view, edge):
             yield _finding("no-cache-edge", edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
-    elif requests.share(end, start) and is_between_placed(view, edge):
+    elif _may_share(view, end, start) and is_between_placed(view, edge):
         yield _finding("leads-back", edge, source, target, "leads from decode back to prefill")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.view import NodeView, PhaseView, PlanView
+from ...plan.view import PhaseView, PlanView
 
 _STEP_FIELDS = ("tokens_per_step", "recurrence")
 
@@ -16,15 +16,15 @@ def is_decode_branch(view: PlanView, phase: PhaseView) -> bool:
     if phase.phase != "decode" or phase.replica is None or _states_step(phase):
         return phase.phase == "decode"
     prefilling, stating = view.whole.once(is_decode_branch, lambda: _serving(view.whole))
-    alone = phase.replica in stating and phase.replica not in prefilling
+    alone = phase.replica.position in stating - prefilling
     return not stating or not (alone or not prefilling)
 
 
-def _serving(view: PlanView) -> tuple[set[NodeView], set[NodeView]]:
-    """The replicas that prefill, and those with a decode branch that states a step field."""
-    phases = [(phase.replica, phase) for phase in view.phases if phase.replica is not None]
-    stating = {replica for replica, phase in phases if phase.phase == "decode" and _states_step(phase)}
-    return {replica for replica, phase in phases if phase.phase == "prefill"}, stating
+def _serving(view: PlanView) -> tuple[set[int], set[int]]:
+    """Positions of the replicas that prefill, and of those with a decode branch that states a step field."""
+    served = view.served.items()
+    stating = {replica for replica, phases in served if any(map(_states_step, phases.get("decode", ())))}
+    return {replica for replica, phases in served if "prefill" in phases}, stating
 
 
 def _states_step(phase: PhaseView) -> bool:

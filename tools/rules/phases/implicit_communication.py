@@ -20,7 +20,6 @@ from ..reading import (
     label,
     operators_in_order,
     settled_devices,
-    stage_devices,
     strange_devices,
 )
 
@@ -108,7 +107,7 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
             "device-left-out" if lacking else "idle-device",
             f"{label(collective)} of {label(operator)} {why}",
             where=collective,
-            nodes=(collective, *parts, operator),
+            nodes=(*parts, operator),
             value=sorted(spans),
             expected=sorted((spans | lacking) - idle),
             remedy="let the collective span exactly the devices of the operator and of the next one",
@@ -187,7 +186,7 @@ def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:
         return None
     return Finding(
         "shards-not-merged", f"no collective merges the cache shards of {label(operator)}",
-        where=operator, nodes=(operator, *shards), value=None, expected=sorted(computing),
+        where=operator, nodes=shards, expected=sorted(computing),
     )  # fmt: skip
 
 
@@ -208,7 +207,7 @@ def _inner(operator: NodeView) -> list[NodeView]:
 
 def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield, once for each operator, where its activations reach a device by no node."""
-    strange, here = strange_devices(view)[stage.node.position].both, stage_devices(stage)
+    strange, here = strange_devices(view)[stage.node.position].both, stage.settled_devices
     sound = view.once(decide, set[Hashable])
     for step in _steps(stage):
         likeness = None if strange else step.likeness

@@ -16,8 +16,8 @@ from ..base import Edit, Example, Finding, Rule
 from ..reading import (
     StrangeDevices,
     compute_devices,
-    covered_layers,
     label,
+    layers_of,
     prefill_feeders,
     strange_devices,
     tiles_layers,
@@ -39,13 +39,12 @@ class _Cached:
 
 
 def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
-    total = view.architecture.num_layers if view.architecture is not None else None
     for stage in phase.stages:
         tiled = tiles_layers(stage)
         for block in stage.blocks:
             for node in block.children_of_type("AttentionNode"):
                 # Where blocks do not tile the stage, one of them says the wrong layers (PP004).
-                layers = covered_layers(block, node.offset, total) if tiled else range(0)
+                layers = layers_of(view, node) if tiled else range(0)
                 yield _Cached(stage.node, node, node.children_of_type("KVCacheUpdateNode"), layers)
 
 
@@ -54,7 +53,7 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
     if not cached.updates:
         yield Finding(
             "no-cache-write", f"attention {label(attention)} has no KVCacheUpdate",
-            where=attention, value=None, expected="KVCacheUpdateNode", remedy="add a KVCacheUpdate after its shards",
+            where=attention, expected="KVCacheUpdateNode", remedy="add a KVCacheUpdate after its shards",
             lacks=("KVCacheUpdateNode",),
         )  # fmt: skip
         return
@@ -159,7 +158,7 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
                 "not-fed",
                 f"decode attention {label(target.attention)} has no KV-cache edge from {names}",
                 where=target.attention,
-                nodes=(target.attention, *lacking),
+                nodes=lacking,
                 value=[edge.source_id for edge in target.attention.edges_in if edge.carries == "kv_cache"],
                 expected=[update.id for update in lacking],
                 remedy="add a data edge that carries kv_cache from each of them to the attention operator",

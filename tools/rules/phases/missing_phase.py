@@ -8,21 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
+from ...plan.view import PHASE_NAMES, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-
-
-def _served(view: PlanView) -> dict[int, list[PhaseView]]:
-    served: dict[int, list[PhaseView]] = {replica.position: [] for replica in view.replicas}
-    for phase in view.phases:
-        if phase.replica is not None:
-            served[phase.replica.position].append(phase)
-    return served
-
-
-def _kinds(phases: list[PhaseView]) -> list[str]:
-    return [name for name in PHASE_NAMES if any(phase.phase == name for phase in phases)]
 
 
 def _without(message_id: str, replicas: list[NodeView], missing: str, why: str) -> Finding:
@@ -30,16 +18,16 @@ def _without(message_id: str, replicas: list[NodeView], missing: str, why: str) 
     return Finding(
         message_id,
         f"replica {names} has no {missing} phase{why}",
-        where=replicas[0],
-        nodes=replicas,
-        value=None,
+        where=replicas,
         expected=missing,
         remedy=f"add the {missing} branch",
         lacks=("PhaseNode",),
     )
 
 
-def _missing(view: PlanView, kinds: dict[int, list[str]]) -> Iterator[Finding]:
+def _missing(view: PlanView) -> Iterator[Finding]:
+    served = {replica.position: view.served.get(replica.position, {}) for replica in view.replicas}
+    kinds = {position: [name for name in PHASE_NAMES if name in phases] for position, phases in served.items()}
     whole = [replica for replica in view.replicas if len(kinds[replica.position]) == 2]
     idle = [replica for replica in view.replicas if not kinds[replica.position]]
     for replica in idle:
@@ -57,19 +45,18 @@ def _missing(view: PlanView, kinds: dict[int, list[str]]) -> Iterator[Finding]:
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every replica whose phases do not make a whole."""
-    served = _served(view)
-    if not served:
+    if not view.replicas:
         yield Finding(
             "no-replica",
             "the graph has no replica with a prefill and a decode phase",
             where="/nodes",
             expected=list(PHASE_NAMES),
         )
-    yield from _missing(view, {position: _kinds(phases) for position, phases in served.items()})
-    for phases in served.values():
-        prefills = [phase.node for phase in phases if phase.phase == "prefill"]
+    yield from _missing(view)
+    for phases in view.served.values():
+        prefills = [phase.node for phase in phases.get("prefill", ())]
         # Two of one phase and none of the other is one branch under a wrong name: reported above.
-        if len(_kinds(phases)) == 1 and len(prefills) == 2:
+        if "decode" not in phases and len(prefills) == 2:
             continue
         for node in prefills[1:]:
             yield Finding(

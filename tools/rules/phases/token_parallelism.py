@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PhaseView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every decode branch beyond the first of its replica."""
-    decodes: dict[int, list[PhaseView]] = {}
-    prefilling: set[int] = set()
-    for phase in view.phases:
-        if phase.replica is not None and phase.phase == "decode":
-            decodes.setdefault(phase.replica.position, []).append(phase)
-        elif phase.replica is not None and phase.phase == "prefill":
-            prefilling.add(phase.replica.position)
+    prefilling = {replica for replica, phases in view.served.items() if "prefill" in phases}
+    decodes = {replica: phases["decode"] for replica, phases in view.served.items() if "decode" in phases}
     for replica, phases in decodes.items():
         # Where no replica prefills for this one, a branch is misnamed or missing: PH001.
         if replica not in prefilling and not prefilling - decodes.keys():

@@ -20,8 +20,7 @@ def _misnumbered(chain: StageChain) -> Iterator[Finding]:
         yield Finding(
             "misnumbered",
             f"the stages of {label(chain.phase.node)} are numbered {indices} along the chain; they count 0, 1, 2, …",
-            where=wrong[0],
-            nodes=wrong,
+            where=wrong,
             value=indices,
             expected=list(range(len(indices))),
             remedy="number the stages from 0 in the order of their layers",

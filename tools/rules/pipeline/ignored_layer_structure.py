@@ -176,7 +176,7 @@ def _structure(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
 
 
 def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
-    total = view.architecture.num_layers if view.architecture is not None else None
+    total = view.num_layers
     if total is not None and len(phase.stages) > total:
         yield Finding(
             "more-stages-than-layers",
@@ -192,17 +192,10 @@ def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _first_decodes(view: PlanView) -> dict[int, PhaseView]:
-    """The first decode branch of each replica, by the replica's position."""
-    decodes = [phase for phase in view.phases if phase.phase == "decode"]
-    return {phase.replica.position: phase for phase in reversed(decodes) if phase.replica is not None}
-
-
 def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     """Yield the stages and blocks of a phase that do not fit the model's layers."""
-    first = view.once(_first_decodes, lambda: _first_decodes(view))
     # A further decode branch of a replica is one fault, with all that it lacks.
-    if phase.phase == "decode" and phase.replica is not None and first[phase.replica.position] is not phase:
+    if phase.phase == "decode" and phase.replica and view.served[phase.replica.position]["decode"][0] is not phase:
         return
     if phase.stages:
         yield from _stages(view, phase)

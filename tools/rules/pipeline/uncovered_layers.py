@@ -67,7 +67,7 @@ def _block_fault(stage: StageView) -> Finding | None:
                 f"block {label(block)} holds layers {start} to {end} where layer {expected} of stage "
                 f"{label(stage.node)} ({stage.layers[0]} to {stage.layers[1]}) is next",
                 where=block,
-                nodes=(block, stage.node),
+                nodes=(stage.node,),
                 value=[start, end],
                 expected=[expected, stage.layers[1]],
                 lacks=("LayerBlockNode",),
@@ -88,7 +88,7 @@ def _block_fault(stage: StageView) -> Finding | None:
 
 def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding | None]:
     """Yield every gap, overlap and excess of layers, stage by stage and then block by block."""
-    total = view.architecture.num_layers if view.architecture is not None else None
+    total = view.num_layers
     named: set[str] = set()
     for finding in _stage_faults(stage_chain(phase), total):
         named.update(node if isinstance(node, str) else node.id for node in finding.nodes)

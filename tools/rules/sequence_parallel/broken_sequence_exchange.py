@@ -19,7 +19,6 @@ from ..sharding import (
     misranked_dimension,
     names,
     sequence_degree,
-    shards_of,
     tensor_degree,
 )
 
@@ -44,7 +43,7 @@ def _exchange(operator: NodeView) -> _Exchange:
     exchanges = operator.children_of_type("AllToAllNode")
     return _Exchange(
         operator,
-        shards_of(operator),
+        operator.children_of_type("ShardNode"),
         [*feeding, *(node for node in exchanges if node.role == "sequence_in")],
         [*(node for node in gathers if node not in feeding), *(n for n in exchanges if n.role == "sequence_out")],
     )
@@ -58,7 +57,7 @@ def _ranks(view: PlanView, operator: NodeView) -> Finding | None:
     missing = missing_rank(view, operator) or {}
     if (misranked_dimension(operator) or next(iter(missing), None)) != "sp":
         return None
-    shards = shards_of(operator)
+    shards = operator.children_of_type("ShardNode")
     ranks = [shard.rank.get("sp") for shard in shards]
     known = {rank for rank in (*ranks, missing.get("sp")) if rank is not None}
     lacking = f"no shard has the rank {missing}, and " if missing else ""
@@ -67,7 +66,7 @@ def _ranks(view: PlanView, operator: NodeView) -> Finding | None:
         f"{lacking}the sequence shards of {label(operator)} have the sp ranks {ranks!r:.200}; they run from 0, "
         "each as often as the others",
         where=operator,
-        nodes=(operator, *shards),
+        nodes=shards,
         value=ranks,
         expected=list(range(len(known))),
         remedy="number the sequence shards from 0, each once in every TP group",
@@ -93,7 +92,6 @@ def _missing(exchange: _Exchange) -> Iterator[Finding]:
             f"{label(operator)} has no {wanted} {where}",
             where=operator,
             nodes=(operator, *exchange.shards, *operator.children_of_type("AllReduceNode", "ReduceScatterNode")),
-            value=None,
             expected=wanted,
             remedy=f"add the {wanted} over the shards' devices and its synchronization edges",
             lacks=("AllToAllNode",) if wanted.startswith("AllToAll") else ("AllGatherNode",),

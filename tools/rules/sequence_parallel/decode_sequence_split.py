@@ -14,14 +14,14 @@ from ...plan.view import NodeView, PlanView, as_int, as_mapping
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label
-from ..sharding import SEQUENCE_ROLES, shards_of
+from ..sharding import SEQUENCE_ROLES
 
 
 def _split_nodes(operator: NodeView, name: str) -> list[NodeView]:
     """What splits an attention operator along `name`: nothing where all its shards have one rank there."""
-    ranked = [shard for shard in shards_of(operator) if name in shard.rank]
+    ranked = [shard for shard in operator.children_of_type("ShardNode") if name in shard.rank]
     exchanges = [n for n in operator.children_of_type("AllToAllNode") if name == "sp" and n.role in SEQUENCE_ROLES]
-    if {shard.rank.get(name) for shard in shards_of(operator)} == {0}:
+    if {shard.rank.get(name) for shard in operator.children_of_type("ShardNode")} == {0}:
         ranked = []
     return [*ranked, *exchanges]
 

@@ -45,8 +45,8 @@ def decide(_: PlanView, parent: NodeView) -> Iterator[Finding]:
         "outside-attention",
         f"{names(strays)} split{'s' if len(strays) == 1 else ''} {label(parent)} ({parent.type}) along the "
         "sequence: SP lives inside attention only",
-        where=strays[0],
-        nodes=(*strays, *came_along, parent),
+        where=strays,
+        nodes=(*came_along, parent),
         value=parent.type,
         expected="AttentionNode",
     )

@@ -14,7 +14,7 @@ from ...catalog.architecture import Architecture
 from ...performance.layout import LoadedLayout, layout_from_view
 from ...plan.layout import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..performance.claims import TOLERANCE
 from ..sharding import sequence_degree
@@ -40,8 +40,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             "short-prompts",
             f"prefill uses SP {sequence_degree(split[0])} for prompts of {tokens} tokens; it is for "
             f"{LONG_PROMPT_TOKENS} and more",
-            where=split[0],
-            nodes=split[:MAX_NODES],
+            where=split,
             value=tokens,
             expected=LONG_PROMPT_TOKENS,
         )

@@ -13,7 +13,7 @@ from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF
 from ..reading import label
-from ..sharding import misranked_dimension, names, shards_of, tensor_groups, undefined_ranks
+from ..sharding import misranked_dimension, names, tensor_groups, undefined_ranks
 
 _MAX_SHOWN = 64
 
@@ -34,7 +34,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
     if name == "kv_sp" and phase is not None and phase.raw.get("phase") == "prefill":
         # No such split belongs there (SP003).
         return None
-    shards = shards_of(operator)
+    shards = operator.children_of_type("ShardNode")
     ranks: list[Any] = [dict(shard.rank) for shard in shards]
     if name in missing:
         size = len({missing[name], *[shard.rank.get(name) for shard in shards]})
@@ -51,7 +51,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         f"{lacking}the shards {names(shards)} of {label(operator)} have the ranks {ranks[:_MAX_SHOWN]!r:.200}; along "
         f"{name} they run from 0 to {size - 1}, each once",
         where=operator,
-        nodes=(operator, *shards),
+        nodes=shards,
         value=ranks[:_MAX_SHOWN],
         expected=list(range(min(size, _MAX_SHOWN))),
         lacks=("ShardNode",),
@@ -75,14 +75,14 @@ def _misplaced(operator: NodeView) -> Iterator[Finding]:
 
 def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
     """An embedding or LM head that is split, and not over the devices that it names."""
-    shards = shards_of(vocabulary)
+    shards = vocabulary.children_of_type("ShardNode")
     homes = {device for shard in shards for device in shard.devices}
     if shards and homes != set(vocabulary.devices):
         yield Finding(
             "not-on-each-device",
             f"the shards {names(shards)} of {label(vocabulary)} are not one on each of its devices",
             where=vocabulary,
-            nodes=(vocabulary, *shards),
+            nodes=shards,
             value=sorted(homes),
             expected=sorted(set(vocabulary.devices)),
             remedy="place one shard on each device of the embedding or LM head",

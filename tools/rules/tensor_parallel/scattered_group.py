@@ -12,7 +12,7 @@ from ...performance.collectives import domains_of
 from ...performance.make_setting import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import devices_of, tensor_groups, tensor_holders
 
@@ -34,8 +34,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             "several-domains",
             f"a TP group of {label(operators[0])} spans {len(nodes)} nodes ({', '.join(f'n{n}' for n in nodes[:16])}) "
             f"beyond one interconnect domain of {width} node{'s' if width > 1 else ''}",
-            where=operators[0],
-            nodes=operators[:MAX_NODES],
+            where=operators,
             value=sorted(devices),
             expected=f"one domain of {width} node{'s' if width > 1 else ''}",
         )

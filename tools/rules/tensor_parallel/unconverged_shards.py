@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import REDUCTIONS, leading_to, left_out, names, shards_of, tensor_degree
+from ..sharding import REDUCTIONS, leading_to, left_out, names, tensor_degree
 
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
@@ -42,7 +42,7 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
 
 
 def _fault(view: PlanView, operator: NodeView) -> Finding | None:
-    shards = [shard for shard in shards_of(operator) if "tp" in shard.rank]
+    shards = [shard for shard in operator.children_of_type("ShardNode") if "tp" in shard.rank]
     meetings = _meeting_points(view, operator)
     is_vocabulary = operator.type in ("EmbeddingNode", "LMHeadNode")
     if not meetings:
@@ -51,7 +51,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
         others = [*scatters, *operator.children_of_type("AllGatherNode")] if scatters else []
         return Finding(
             "no-collective", f"the {len(shards)} shards of {label(operator)} do not re-converge: it has no {lacking}",
-            where=operator, nodes=(operator, *shards, *others), value=None, expected="AllReduceNode",
+            where=operator, nodes=(*shards, *others), expected="AllReduceNode",
             remedy="close the operator with an AllReduce over its shards' devices",
             lacks=("AllGatherNode",) if scatters else REDUCTIONS if is_vocabulary else REDUCTIONS[:2],
             unlinked=[(scatter, shards[0]) for scatter in scatters],
@@ -63,7 +63,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
         return Finding(
             "shard-not-joined",
             f"no edge leads from {names(absent)} into {label(best)}, where the shards of {label(operator)} re-converge",
-            where=best, nodes=(best, *absent, operator), expected=best.id,
+            where=best, nodes=(*absent, operator), expected=best.id,
             value=[shard.id for shard in absent[:MAX_NAMES]],
             remedy="join every shard to the collective by a synchronization edge",
             unlinked=[(shard, best) for shard in absent],
@@ -79,7 +79,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
         return Finding(
             "device-left-out",
             f"{label(best)} leaves out {', '.join(missing[:MAX_NAMES])}, where shards of {label(operator)} compute",
-            where=best, nodes=(best, operator), value=list(best.devices), expected=sorted({*best.devices, *missing}),
+            where=best, nodes=(operator,), value=list(best.devices), expected=sorted({*best.devices, *missing}),
             remedy="run the collective over the devices of all shards",
         )  # fmt: skip
     return None
