@@ -86,7 +86,7 @@ def layout_section(plan: Plan) -> Section:
 
 
 def _phase_row(plan: Plan, layout: PhaseLayout, replicas: int) -> tuple[str, ...]:
-    strategy = plan.strategy.prefill if layout.phase == "prefill" else plan.strategy.decode
+    strategy = plan.strategy.of(layout.phase)
     kinds = {node.type for node in plan.nodes}
     widths = dict.fromkeys(str(len(stage.devices)) for stage in layout.stages)
     heights = dict.fromkeys(str(stage.layers[1] - stage.layers[0] + 1) for stage in layout.stages)

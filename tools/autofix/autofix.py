@@ -8,24 +8,25 @@ valid only what validation did.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InputError
 from ..plan.collector import collector_paused
 from ..plan.document import Plan
-from ..rules.registry import find_rule
-from ..validate import validate_read
-from .engine import Repair, State, state_of
+from ..plan.reader import read_sound
+from ..plan.view import PlanView
+from .engine import ALL_FIXES, Chosen, Repair, State
 from .intent import PlanDefaults, PlanIntent, read_intent
 from .reading import Reading, read_anything
 from .result import FixResult, Infeasible, Replanning, Withheld, strategy_changes
 from .target import Target, reference_for, target_of
 
-__all__ = ["FixResult", "PlanDefaults", "autofix", "autofix_read"]
+__all__ = ["Chosen", "FixResult", "PlanDefaults", "autofix", "autofix_read"]
 
 
+@collector_paused()
 def autofix(
     document: Mapping[str, Any] | str | Path | Plan,
     *,
@@ -43,40 +44,15 @@ def autofix(
     Raises:
         InputError: the file cannot be opened or is too large. Whatever a document holds is answered, never raised.
     """
-    with collector_paused():
-        reading = read_anything(document)
-        return autofix_read(
-            reading, request=request, chosen=Chosen.of(rules, safe_only=safe_only, keep_strategy=keep_strategy)
-        )
+    chosen = Chosen.of(rules, safe_only=safe_only, keep_strategy=keep_strategy)
+    return autofix_read(read_anything(document), request=request, chosen=chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone.
-
-    `keep_strategy`: where the strategy block and the graph differ, the graph is rebuilt by the block.
-    """
-
-    safe_only: bool = False
-    rules: frozenset[str] | None = None
-    keep_strategy: bool = False
-
-    @classmethod
-    def of(cls, rules: Collection[str] | None, *, safe_only: bool, keep_strategy: bool = False) -> Chosen:
-        """The choice of rules by their ids.
-
-        Raises:
-            InputError: there is no such rule.
-        """
-        named = None if rules is None else frozenset(find_rule(name).id for name in rules)
-        return cls(safe_only, named, keep_strategy)
-
-
-def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chosen: Chosen = Chosen()) -> FixResult:
+def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chosen: Chosen = ALL_FIXES) -> FixResult:
     """Mend a document that was read already; its view is of no use afterwards. The notes of the reading are told on."""
     read = reading.read
-    repair = Repair(State(read, validate_read(read)), chosen.safe_only, chosen.rules)
-    session = _Session(repair, request, reading.doubts, keep_strategy=chosen.keep_strategy)
+    repair = Repair(State.of(read), chosen)
+    session = _Session(repair, request, reading.doubts)
     session.run()
     result = FixResult(
         valid=repair.state.report.valid,
@@ -86,7 +62,7 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
         unfixed=tuple(session.reasons),
         strategy_changes=tuple(strategy_changes(read.raw, repair.state.read.raw)),
         replanned=session.replanned,
-        withheld=_withheld(repair, chosen, request),
+        withheld=_withheld(repair, request),
         infeasible=session.infeasible,
         notes=(*reading.notes, *session.completed),
         read=read.raw,
@@ -96,36 +72,36 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
     return result
 
 
-def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> Withheld | None:
+def _withheld(repair: Repair, request: PlanDefaults | None) -> Withheld | None:
     """What repair of all findings would still mend where only some fixes were asked for."""
-    left, raw = len(repair.state.errors), repair.state.read.raw
+    left, raw, chosen = len(repair.state.errors), repair.state.read.raw, repair.chosen
     by: tuple[Literal["safe_only", "rules"], ...] = (
         *(("safe_only",) if chosen.safe_only else ()),
         *(("rules",) if chosen.rules is not None else ()),
     )
     if raw is None or not left or not by:
         return None
-    further = Repair(state_of(raw))
-    _Session(further, request, {}, keep_strategy=chosen.keep_strategy).run()
+    further = Repair(State.of(read_sound(raw)), Chosen(keep_strategy=chosen.keep_strategy))
+    _Session(further, request, {}).run()
     mended = left - len(further.state.errors)
     further.state.view.release()
     return Withheld(findings=mended, by=by) if mended > 0 else None
 
 
+@dataclass
 class _Session:
     """One run: which plan the repair makes for, and what is to be said of it."""
 
-    def __init__(
-        self, repair: Repair, request: PlanDefaults | None, doubts: Mapping[str, str], *, keep_strategy: bool
-    ) -> None:
-        self.repair, self.request, self.doubts, self.keep_strategy = repair, request, doubts, keep_strategy
-        self.reasons: list[str] = []
-        # What the author left open and what it was taken for, as the first look at the document shows it.
-        self.completed: tuple[str, ...] = ()
-        self.replanned: Replanning | None = None
-        self.infeasible: Infeasible | None = None
-        # The intent for which no plan was found: looking again would only take the time again.
-        self._refused: PlanIntent | None = None
+    repair: Repair
+    request: PlanDefaults | None
+    doubts: Mapping[str, str]
+    reasons: list[str] = field(default_factory=list[str])
+    # What the author left open and what it was taken for, as the first look at the document shows it.
+    completed: tuple[str, ...] = ()
+    replanned: Replanning | None = None
+    infeasible: Infeasible | None = None
+    # The intent for which no plan was found: looking again would only take the time again.
+    _refused: PlanIntent | None = None
 
     def run(self) -> None:
         """Repair until it is valid or a whole pass changes nothing."""
@@ -136,7 +112,7 @@ class _Session:
         while self.repair.errors:
             before = self.repair.rounds
             self.repair.toward(self._meant())
-            if self.repair.errors and not self.repair.safe_only:
+            if self.repair.errors and not self.repair.chosen.safe_only:
                 self.repair.toward(self._nearest())
             if self.repair.rounds == before:
                 return
@@ -144,8 +120,7 @@ class _Session:
 
     def _meant(self) -> Target | None:
         """What the author's plan would be were it whole; `None` where that cannot be told."""
-        view = self.repair.state.view
-        intent = read_intent(view, self.request, keep_strategy=self.keep_strategy)
+        view, intent = self._read()
         self.completed = self.completed or tuple(f"completed: {words}" for words in intent.completed)
         self.reasons = [self._lacking(what) for what in intent.missing]
         if intent.request is None or intent.architecture is None:
@@ -155,6 +130,11 @@ class _Session:
         except InputError as error:
             self.reasons.append(str(error))
             return None
+
+    def _read(self) -> tuple[PlanView, PlanIntent]:
+        """The document as it stands, and what its author decided."""
+        view = self.repair.state.view
+        return view, read_intent(view, self.request, keep_strategy=self.repair.chosen.keep_strategy)
 
     def _lacking(self, what: str) -> str:
         """Why nothing is known of `what`: it is not there, or is and was not understood."""
@@ -168,8 +148,7 @@ class _Session:
         # Wanted only where local repair cannot do: it brings the whole search with it.
         from .replan import replan
 
-        view = self.repair.state.view
-        intent = read_intent(view, self.request, keep_strategy=self.keep_strategy)
+        view, intent = self._read()
         if intent == self._refused:
             return None
         found = replan(intent, view)

@@ -101,9 +101,8 @@ def phase_distance(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, ha
 
 def _features(strategy: Strategy, *, has_ffn: bool) -> Iterator[_Feature]:
     """All that is compared of a strategy: the degrees of its phases, then replicas, GPUs and how the phases share."""
-    phases = dict(zip(PHASES, (strategy.prefill, strategy.decode), strict=True))
-    for phase, degrees in phases.items():
-        yield from _phase_features(degrees, phase, has_ffn=has_ffn)
+    for phase in PHASES:
+        yield from _phase_features(strategy.of(phase), phase, has_ffn=has_ffn)
     for phase in PHASES:
         yield f"{phase}.replicas", "replicas", replicas_of(strategy, phase)
         yield f"{phase} GPUs", "gpus", _gpus(strategy, phase)
@@ -215,10 +214,8 @@ def layout_key(phase: PhaseStrategy) -> tuple[object, ...]:
 
 def replicas_of(strategy: Strategy, phase: Phase) -> int:
     """Replicas that serve `phase`."""
-    own = strategy.prefill if phase == "prefill" else strategy.decode
-    return own.replicas or 1 if is_disaggregated(strategy) else strategy.dp
+    return strategy.of(phase).replicas or 1 if is_disaggregated(strategy) else strategy.dp
 
 
 def _gpus(strategy: Strategy, phase: Phase) -> int:
-    own = strategy.prefill if phase == "prefill" else strategy.decode
-    return replicas_of(strategy, phase) * phase_width(own)
+    return replicas_of(strategy, phase) * phase_width(strategy.of(phase))

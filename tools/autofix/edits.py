@@ -12,15 +12,11 @@ from typing import Any
 import jsonpatch  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from ..checkpoint import checked
+from ..plan.schema import pointer
 from ..rules.edits import Change, Step, same, value_at
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]
-
-
-def pointer(path: Sequence[Step]) -> str:
-    """JSON Pointer (RFC 6901) of `path`."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def compile_patch(document: Mapping[str, Any], changes: Iterable[Change]) -> Patch:

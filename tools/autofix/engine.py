@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +40,11 @@ class State:
     read: ReadDocument
     report: ValidationReport
 
+    @classmethod
+    def of(cls, read: ReadDocument) -> State:
+        """A document that was read, validated."""
+        return cls(read, validate_read(read))
+
     @property
     def document(self) -> dict[str, Any]:
         """The JSON object."""
@@ -57,30 +62,45 @@ class State:
         return sorted(found, key=lambda one: (rule_order(one.rule), one.nodes, one.edges, one.message))
 
 
-def state_of(document: dict[str, Any]) -> State:
-    """`document`, read and validated."""
-    read = read_sound(document)
-    return State(read, validate_read(read))
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone.
+
+    `keep_strategy`: where the strategy block and the graph differ, the graph is rebuilt by the block.
+    """
+
+    safe_only: bool = False
+    rules: frozenset[str] | None = None
+    keep_strategy: bool = False
+
+    @classmethod
+    def of(cls, rules: Collection[str] | None, *, safe_only: bool, keep_strategy: bool = False) -> Chosen:
+        """The choice of rules by their ids.
+
+        Raises:
+            InputError: there is no such rule.
+        """
+        named = None if rules is None else frozenset(find_rule(name).id for name in rules)
+        return cls(safe_only, named, keep_strategy)
+
+
+ALL_FIXES = Chosen()
 
 
 @dataclass
 class Repair:
-    """One repair of one document: its state, and the fixes that led to it in so many rounds.
-
-    `safe_only`: fixes that change what the author decided are not made; `rules`: only findings of these are mended,
-    where they are named.
-    """
+    """One repair of one document: its state, and the fixes that led to it in so many rounds."""
 
     state: State
-    safe_only: bool = False
-    rules: frozenset[str] | None = None
+    chosen: Chosen
     rounds: int = 0
     applied: list[AppliedFix] = field(default_factory=list[AppliedFix])
 
     @property
     def errors(self) -> list[Violation]:
         """The findings that are to be mended and still there."""
-        return [one for one in self.state.errors if self.rules is None or one.rule in self.rules]
+        rules = self.chosen.rules
+        return [one for one in self.state.errors if rules is None or one.rule in rules]
 
     def mend(self) -> None:
         """Do what rules themselves say of their findings, one rule after another."""
@@ -103,18 +123,18 @@ class Repair:
                 return
             found = differences(self.state.view, target, strictly=strictly)
             fixes = attributed(self.state.view, target, found, self.state.errors)
-            self._make(fixes, no_more_than_needed=strictly or self.rules is not None)
+            self._make(fixes, no_more_than_needed=strictly or self.chosen.rules is not None)
             self.mend()
 
     def _make(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
         """Make those of `fixes` that may be made, if that helps."""
         checkpoint()
-        may = [fix for fix in fixes if not (self.safe_only and fix.safety == "strategy")]
+        may = [fix for fix in fixes if not (self.chosen.safe_only and fix.safety == "strategy")]
         if not may:
             return
         after = self._after(may)
-        if no_more_than_needed or (self.safe_only and not after.report.valid):
-            may, after = self._narrowed(sorted(may, key=lambda fix: fix.rule in (self.rules or ())), after)
+        if no_more_than_needed or (self.chosen.safe_only and not after.report.valid):
+            may, after = self._narrowed(sorted(may, key=lambda fix: fix.rule in (self.chosen.rules or ())), after)
         if self._left(after)[0] >= self._left(self.state)[0]:
             after.view.release()
             return
@@ -128,11 +148,11 @@ class Repair:
         changes = [change for fix in self._by_rule(fixes) for change in fix.changes]
         patched = Patched(self.state.document)
         patched.apply(compile_patch(patched.document, changes))
-        return state_of(patched.document)
+        return State.of(read_sound(patched.document))
 
     def _by_rule(self, fixes: Iterable[Fix]) -> list[Fix]:
         """`fixes` by rule and kind; what is near to findings of others is changed for those that are to be mended."""
-        rules = self.rules
+        rules = self.chosen.rules
         return joined(
             fix if rules is None or fix.rule in rules else replace(fix, rule=self.errors[0].rule) for fix in fixes
         )
@@ -160,8 +180,8 @@ class Repair:
         """
         before, found = (Counter(error.rule for error in state.errors) for state in (self.state, after))
         mended = 0
-        if self.rules is not None:
-            others = Counter({rule: count for rule, count in before.items() if rule not in self.rules})
+        if self.chosen.rules is not None:
+            others = Counter({rule: count for rule, count in before.items() if rule not in self.chosen.rules})
             mended = (others - found).total()
             found |= others
         left = [0] * (_ESTIMATED + 1)

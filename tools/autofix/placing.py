@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, repeat
 
 from ..plan.degrees import root_replicas
-from ..plan.document import PHASES, HardwareBlock, Phase, PhaseStrategy, Strategy
+from ..plan.document import PHASES, HardwareBlock, Phase, Strategy
 from ..plan.layout import Layout, PhaseLayout, ReplicaLayout, StageLayout
 from ..plan.placement import (
     StageMaker,
@@ -170,19 +170,16 @@ class _Dealer:
             replicas.append(ReplicaLayout(number, stages.get("prefill"), stages.get("decode")))
         return Layout(tuple(replicas))
 
-    def _degrees(self, phase: Phase) -> PhaseStrategy:
-        return self.strategy.prefill if phase == "prefill" else self.strategy.decode
-
     def _width(self, kind: _Kind) -> int:
-        return max(phase_width(self._degrees(phase)) for phase in kind)
+        return max(phase_width(self.strategy.of(phase)) for phase in kind)
 
     def _first_pool(self, place: int) -> list[str]:
         """The replica's own devices, at most as many as it needs: those that its stages keep come first."""
         kind = self.kinds[place]
-        wider = max(kind, key=lambda phase: phase_width(self._degrees(phase)))
+        wider = max(kind, key=lambda phase: phase_width(self.strategy.of(phase)))
         ordered: list[str] = []
         for phase in (wider, *kind, *PHASES):
-            degrees = self._degrees(phase)
+            degrees = self.strategy.of(phase)
             for index in range(degrees.pp) if len(self.wanted[place].phases.get(phase, {})) == degrees.pp else ():
                 ordered += self._own(place, phase, index)[: stage_width(degrees)]
         for phase in (wider, *PHASES):
@@ -194,12 +191,12 @@ class _Dealer:
         stage = self.wanted[place].stage(phase, index)
         if stage is None:
             return []
-        narrowed = len(stage.devices) > stage_width(self._degrees(phase))
+        narrowed = len(stage.devices) > stage_width(self.strategy.of(phase))
         ordered = dict.fromkeys((*stage.attention_devices, *stage.devices)) if narrowed else stage.devices
         return [device for device in ordered if self.owner.get(device) == place]
 
     def _stages(self, place: int, phase: Phase, pool: Sequence[str]) -> PhaseLayout:
-        degrees = self._degrees(phase)
+        degrees = self.strategy.of(phase)
         width, left = stage_width(degrees), dict.fromkeys(pool)
         rows: list[list[str]] = []
         alike = len(self.wanted[place].phases.get(phase, {})) == degrees.pp
@@ -220,7 +217,7 @@ class _Dealer:
 
     def _ranks(self, place: int, phase: Phase, index: int, row: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """Devices of attention and of the FFN: in the author's order of ranks where it has these devices' number."""
-        degrees, author = self._degrees(phase), self.wanted[place].stage(phase, index)
+        degrees, author = self.strategy.of(phase), self.wanted[place].stage(phase, index)
         attention, ffn = row[: attention_width(degrees)], row[: ffn_width(degrees)]
         if author is None:
             return attention, ffn

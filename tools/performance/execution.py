@@ -92,7 +92,7 @@ def expand_plan(
     expansions = [
         _PhaseExpansion(writer, layout, index, found)
         for index, replica in enumerate(layout.replicas)
-        if (found := replica.prefill if phase == "prefill" else replica.decode) is not None
+        if (found := replica.of(phase)) is not None
     ]
     if fold and _is_too_large(expansions):
         for expansion in expansions:

@@ -178,6 +178,10 @@ class Strategy(Frozen):
     prefill: PhaseStrategy
     decode: PhaseStrategy
 
+    def of(self, phase: Phase) -> PhaseStrategy:
+        """The degrees of one phase."""
+        return self.prefill if phase == "prefill" else self.decode
+
 
 # What `overlap` says where two halves of a batch overlap.
 TWO_BATCH = (True, "two_batch")

@@ -15,6 +15,8 @@ from ..errors import InputError
 from .document import Phase, PhaseStrategy, Strategy
 
 NO_EXPERTS: frozenset[int] = frozenset()
+# The devices of a stage, by part.
+_LISTS = ("devices", "attention_devices", "ffn_devices", "embedding_devices", "head_devices")
 
 
 def _places(devices: tuple[str, ...]) -> Mapping[str, int]:
@@ -81,25 +83,9 @@ class StageLayout:
         return max((len(ids) for ids in self.experts), default=0)
 
     def renamed(self, names: Mapping[str, str]) -> StageLayout:
-        """The same stage on other devices: `names` gives the new name of each."""
-        named = (self.devices, self.attention_devices, self.ffn_devices, self.embedding_devices, self.head_devices)
-        devices, attention, ffn, embedding, head = (tuple([names[device] for device in listed]) for listed in named)
-        return replace(
-            self,
-            devices=devices,
-            attention_devices=attention,
-            ffn_devices=ffn,
-            embedding_devices=embedding,
-            head_devices=head,
-        )
-
-    def numbered(self, numbers: Mapping[str, int]) -> tuple[object, ...]:
-        """All that the stage says, with numbers for the names of its devices (a name without one stays)."""
-        named = (self.devices, self.attention_devices, self.ffn_devices, self.embedding_devices, self.head_devices)
-        return (
-            *(tuple(numbers.get(device, device) for device in devices) for devices in named),
-            self.index, self.layers, self.experts, self.expert_ranks, self.vocab_shards,
-        )  # fmt: skip
+        """The same stage on other devices: `names` gives the new name of each; one that it leaves out stays."""
+        listed = {name: tuple([names.get(device, device) for device in getattr(self, name)]) for name in _LISTS}
+        return replace(self, **listed)
 
 
 @dataclass(frozen=True)
@@ -138,6 +124,10 @@ class ReplicaLayout:
     prefill: PhaseLayout | None
     decode: PhaseLayout | None
 
+    def of(self, phase: Phase) -> PhaseLayout | None:
+        """One phase; `None` where it does not serve it."""
+        return self.prefill if phase == "prefill" else self.decode
+
     @property
     def kind(self) -> tuple[bool, bool]:
         """Whether it serves prefill, and decode."""
@@ -159,15 +149,12 @@ class ReplicaLayout:
 
         Equal for replicas that differ in nothing but the names of their devices.
         """
-        numbers: dict[str, int] = {}
-        for phase in self.phases:
-            for device in phase.devices:
-                numbers.setdefault(device, len(numbers))
+        numbers = {device: f"{number}" for number, device in enumerate(self.devices)}
         return tuple(
             (
                 phase.phase,
                 tuple(phase.degrees.__dict__.values()),
-                tuple(stage.numbered(numbers) for stage in phase.stages),
+                tuple(stage.renamed(numbers) for stage in phase.stages),
             )
             for phase in self.phases
         )
@@ -211,8 +198,7 @@ class Layout:
             InputError: no replica serves it.
         """
         for replica in self.replicas:
-            found = replica.prefill if phase == "prefill" else replica.decode
-            if found is not None:
+            if (found := replica.of(phase)) is not None:
                 return found
         raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
 

@@ -34,6 +34,8 @@ __all__ = [
     "Violation",
     "plain",
     "printable",
+    "served_by",
+    "set_top",
 ]
 
 # What a rule may visit, each with how a plan lists it; a tuple names types of node. `parts` is a plan seen at once by a
@@ -65,11 +67,21 @@ class Edit:
     value: Any = None
 
 
+def set_top(field: str, value: Any) -> Edit:
+    """The edit by which a document has `value` at the JSON Pointer `field`."""
+    return Edit("set_top", field=field, value=value)
+
+
+def served_by(engine: str, **settings: str) -> Edit:
+    """The edit by which a plan names its engine."""
+    return set_top("/serving", {"engine": engine, **settings})
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A base plan by name (`tools/rules/examples.py`) and the edits that make the example out of it."""
 
-    base: str
+    base: str = ""
     edits: tuple[Edit, ...] = ()
 
 
@@ -79,7 +91,7 @@ class Rule:
 
     `remedy` is the default remedy line of its findings.
 
-    `bad` breaks it and `good` does not: where nothing else is said, the base plan of `bad` as it is.
+    `bad` breaks it and `good` does not, which starts from the base plan of `bad` where it names none.
 
     `visits` is what it looks at: `decide` is called for each such thing, or `check` once for `plan` and `parts`;
     where they yield `None`, nothing is found.
@@ -102,7 +114,7 @@ class Rule:
     source: str
     fix: FixKind = "local"
     remedy: str
-    good: Example = Example("")
+    good: Example = Example()
     bad: Example
     visits: Visits = "plan"
     decide: Callable[[PlanView, Any], Iterable[Finding | None]] | None = None
@@ -116,7 +128,7 @@ class Rule:
     def __post_init__(self) -> None:
         """Complete the good example."""
         if not self.good.base:
-            object.__setattr__(self, "good", Example(self.bad.base))
+            object.__setattr__(self, "good", Example(self.bad.base, self.good.edits))
 
     @property
     def module(self) -> str:

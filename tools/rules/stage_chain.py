@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from ..plan.branches import once_per_phase
@@ -111,21 +112,18 @@ def _order_of_layers(stages: tuple[StageView, ...]) -> tuple[StageView, ...] | N
 
 
 def _order_of_edges(stages: tuple[StageView, ...], edges: tuple[EdgeView, ...]) -> tuple[StageView, ...] | None:
-    """The only order that the edges allow, or `None` where they allow several or none (Kahn's algorithm)."""
+    """The only order that the edges allow, or `None` where they allow several or none."""
     by_position = {stage.node.position: stage for stage in stages}
-    waiting = dict.fromkeys(by_position, 0)
-    following: dict[int, list[int]] = {position: [] for position in by_position}
+    sorter = TopologicalSorter[int](dict.fromkeys(by_position, ()))
     for edge in edges:
         assert edge.source is not None and edge.target is not None
-        waiting[edge.target.position] += 1
-        following[edge.source.position].append(edge.target.position)
-    ready = [position for position, count in waiting.items() if count == 0]
+        sorter.add(edge.target.position, edge.source.position)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return None
     order: list[StageView] = []
-    while len(ready) == 1:
-        position = ready.pop()
-        order.append(by_position[position])
-        for after in following[position]:
-            waiting[after] -= 1
-            if waiting[after] == 0:
-                ready.append(after)
+    while len(ready := sorter.get_ready()) == 1:
+        order.append(by_position[ready[0]])
+        sorter.done(*ready)
     return tuple(order) if len(order) == len(stages) else None

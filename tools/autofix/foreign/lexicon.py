@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 _MAX_KEY = 100
@@ -169,7 +170,7 @@ _TYPES = {
     r"|(?:moe |expert |token )?(?:dispatch|combine)(?: (?:all ?to ?all|a2a))?",
     "LinearNode": r"linear|matmul|gemm|(?:q|k|v|o|qkv|gate|up|down) proj(?:ection)?",
 }  # fmt: skip
-_TYPE_PATTERNS = [(name, re.compile(pattern)) for name, pattern in _TYPES.items()]
+_TYPE_PATTERNS = [(name, re.compile(rf"(?:{pattern})s?")) for name, pattern in _TYPES.items()]
 
 
 def any_case(pattern: str) -> re.Pattern[str]:
@@ -195,14 +196,20 @@ def folded(text: str) -> str:
     return "".join(_HYPHENS.get(letter, letter) for letter in parts if not unicodedata.combining(letter))
 
 
+def _named_by(patterns: Iterable[tuple[str, re.Pattern[str]]]) -> Callable[[str], str | None]:
+    """The reader of the first name whose pattern the whole of some words fits; `None` where none does."""
+    return lru_cache(maxsize=8192)(
+        lambda words: next((name for name, pattern in patterns if pattern.fullmatch(words)), None)
+    )
+
+
+_OWN_TYPES = {words_of(name): name for name in _TYPES}
+_concept, _phase, _foreign_type = map(_named_by, (_CONCEPTS, _PHASES.items(), _TYPE_PATTERNS))
+
+
 def concept_of(key: str) -> str | None:
     """What a key means, or `None` where that is not known."""
     return _concept(words_of(key))
-
-
-@lru_cache(maxsize=8192)
-def _concept(words: str) -> str | None:
-    return next((name for name, pattern in _CONCEPTS if pattern.fullmatch(words)), None)
 
 
 def phase_of(key: str) -> str | None:
@@ -210,26 +217,11 @@ def phase_of(key: str) -> str | None:
     return _phase(words_of(key))
 
 
-@lru_cache(maxsize=8192)
-def _phase(words: str) -> str | None:
-    return next((phase for phase, pattern in _PHASES.items() if pattern.fullmatch(words)), None)
-
-
 def node_type_of(words: str) -> str | None:
     """The node type that `words` name, in our own spelling or another; `None` where they name none."""
-    return _node_type(words_of(words))
-
-
-@lru_cache(maxsize=8192)
-def _node_type(plain: str) -> str | None:
-    return next((name for name in _TYPES if words_of(name) == plain), None) or _foreign_type(
-        plain.removesuffix(" node").removesuffix(" op").strip()
-    )
-
-
-def _foreign_type(plain: str) -> str | None:
-    forms = (plain, plain.removesuffix("s"))
-    return next((name for name, pattern in _TYPE_PATTERNS if any(map(pattern.fullmatch, forms))), None)
+    plain = words_of(words)
+    foreign = plain.removesuffix(" node").removesuffix(" op").strip()
+    return _OWN_TYPES.get(plain) or _foreign_type(foreign)
 
 
 _FORMATS = {

@@ -22,7 +22,7 @@ from ...plan.constraints import (
 from ...plan.document import PHASES, HardwareBlock, Strategy
 from ...plan.placement import phase_width
 from ...plan.view import PlanView, as_int, as_list, parse_device
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from ..constraints import Broken, Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
 
 _CONSTRAINTS: TypeAdapter[list[Constraint]] = TypeAdapter(list[Constraint])
@@ -62,7 +62,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 def _broken_by_strategy(constraints: list[Constraint], strategy: Strategy, gpus_per_node: int) -> Iterator[Broken]:
     for phase in PHASES:
-        degrees = strategy.prefill if phase == "prefill" else strategy.decode
+        degrees = strategy.of(phase)
         stage = Stage(phase, phase_width(degrees) // degrees.pp, gpus_per_node)
         yield from broken_by_stage(constraints, stage, degrees)
         yield from broken_by_pipeline(constraints, stage, degrees.pp)
@@ -99,8 +99,6 @@ def _broken_by_devices(
             yield Broken(limit, accelerator, f"one of {', '.join(limit.value)}")
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="CO008",
     name="broken constraint",
@@ -117,14 +115,14 @@ RULE = Rule(
     remedy="choose degrees, replicas or devices that keep it, or take it out of policy.constraints",
     check=check,
     good=Example(
-        _BASE,
-        (Edit("set_top", field="/policy/constraints", value=[{
+        "dense-tp2",
+        (set_top("/policy/constraints", [{
             "kind": "degree", "value": {"name": "tp", "relation": "<=", "degree": 2}, "words": "TP at most 2",
         }]),),
     ),
     bad=Example(
-        _BASE,
-        (Edit("set_top", field="/policy/constraints", value=[{
+        "dense-tp2",
+        (set_top("/policy/constraints", [{
             "kind": "degree", "value": {"name": "tp", "relation": "forbidden"}, "words": "no tensor parallelism",
         }]),),
     ),

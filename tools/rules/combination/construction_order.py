@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.degrees import declared_degree, root_replicas
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_str
-from ..base import Edit, Example, Finding, Rule, Violation
+from ..base import Example, Finding, Rule, Violation, set_top
 from ..edits import Change
 
 ORDER = ("dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs")
@@ -105,7 +105,7 @@ RULE = Rule(
     check=check,
     bad=Example(
         "mla-tp2-ep2-pp2",
-        (Edit("set_top", field="/construction", value=["operator_parallelism", "pp_chain", "expert_subgraphs"]),),
+        (set_top("/construction", ["operator_parallelism", "pp_chain", "expert_subgraphs"]),),
     ),
     mend=mend,
 )

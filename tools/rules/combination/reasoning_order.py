@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import PlanView, as_list, as_mapping, as_str
-from ..base import Edit, Example, Finding, Rule, Violation
+from ..base import Example, Finding, Rule, Violation, set_top
 from ..edits import Change
 
 ORDER = ("model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism")
@@ -64,6 +64,6 @@ RULE = Rule(
     source="003 §6",
     remedy="put the steps in this order",
     check=check,
-    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/reasoning", value=_STEPS),)),
+    bad=Example("mla-tp2-ep2-pp2", (set_top("/reasoning", _STEPS),)),
     mend=mend,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, exchange_of, phase_degrees, root_replicas
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Example, Finding, Rule, set_top
 from ..legality import RELAXATION_OF, splits
 from ..reading import label, unlike_phases
 
@@ -199,5 +199,5 @@ RULE = Rule(
     source="000 §5, 002 §1",
     remedy="declare what the graph shows, or rebuild the graph for what is declared",
     check=check,
-    bad=Example("dense-tp2", (Edit("set_top", field="/strategy/decode/tp", value=4),)),
+    bad=Example("dense-tp2", (set_top("/strategy/decode/tp", 4),)),
 )

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...plan.schema import shown
+from ...plan.schema import pointer, shown
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
-from ..base import MAX_NODES, Edit, Example, Finding, Rule, Violation
+from ..base import MAX_NODES, Example, Finding, Rule, Violation, set_top
 from ..edits import Change, steps_of, value_at
 from .dimension_names import Dimension, read_dimension
 
@@ -60,21 +60,17 @@ def _finding(named: _Named, value: Any, nodes: Sequence[NodeView] = ()) -> Findi
     )
 
 
-def _at(path: str, key: str) -> str:
-    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
-
-
 def _block(block: Mapping[str, Any], path: str, scope: str) -> Iterator[Finding]:
     for key, value in block.items():
         if key in _STRATEGY_FIELDS:
             continue
         dimension = read_dimension(key)
         if dimension is not None:
-            yield _finding(_Named(key, dimension, _at(path, key), scope), value)
+            yield _finding(_Named(key, dimension, path + pointer([key]), scope), value)
             continue
         dimension = read_dimension(value) if isinstance(value, str) else None
         if dimension is not None and not dimension.defined:
-            yield _finding(_Named(value, dimension, _at(path, key), scope), value)
+            yield _finding(_Named(value, dimension, path + pointer([key]), scope), value)
 
 
 def _words(view: PlanView) -> Iterator[Finding]:
@@ -99,11 +95,11 @@ def _named_by(node: NodeView) -> Iterator[_Named]:
         # A rank is a place along each dimension: whatever else stands there is one.
         if key not in _RANK_FIELDS:
             dimension = read_dimension(key) or Dimension(None, defined=False)
-            yield _Named(key, dimension, _at(f"{node.path}/rank", key), f"the rank of {shown(node.id)}")
+            yield _Named(key, dimension, f"{node.path}/rank{pointer([key])}", f"the rank of {shown(node.id)}")
     for key in node.raw:
         dimension = None if key in _NODE_FIELDS else read_dimension(key)
         if dimension is not None and not dimension.defined:
-            yield _Named(key, dimension, _at(node.path, key), f"node {shown(node.id)}")
+            yield _Named(key, dimension, node.path + pointer([key]), f"node {shown(node.id)}")
 
 
 def _nodes(view: PlanView) -> Iterator[Finding]:
@@ -157,6 +153,6 @@ RULE = Rule(
     remedy="say it with DP, PP, SP, EP and TP, or leave it out",
     visits="parts",
     check=check,
-    bad=Example("dense-sp2-tp2", (Edit("set_top", field="/strategy/prefill/cp", value=2),)),
+    bad=Example("dense-sp2-tp2", (set_top("/strategy/prefill/cp", 2),)),
     mend=mend,
 )

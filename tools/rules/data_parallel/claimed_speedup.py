@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ...plan.schema import shown
 from ...plan.view import PlanView, as_list, as_mapping, as_str
-from ..base import Edit, Example, Finding, Rule, Violation
+from ..base import Example, Finding, Rule, Violation, set_top
 from ..edits import Change, steps_of
 from ..performance.attribution import faults_of, finding_of
 from ..performance.recompute import recomputed
@@ -83,7 +83,7 @@ RULE = Rule(
     source="003 §7, 004 §4.1",
     remedy="state the latency of one replica",
     check=check,
-    bad=Example("dense-dp2-tp2", (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),
+    bad=Example("dense-dp2-tp2", (set_top("/reasoning/3", _CLAIM),)),
     rests_on_estimate=True,
     mend=mend,
 )

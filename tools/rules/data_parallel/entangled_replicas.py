@@ -52,60 +52,31 @@ def _edges(view: PlanView) -> Iterator[Finding]:
         )
 
 
-class _Owners:
-    """Which replica computes on each device, and the collectives that reach over to another replica's."""
-
-    def __init__(self, view: PlanView) -> None:
-        self.counted = {replica.position for replica in root_replicas(view)}
-        self.of_device: dict[str, NodeView] = {}
-        self.shared: dict[tuple[int, int], tuple[NodeView, NodeView, list[str]]] = {}
-        self.reaching: list[tuple[NodeView, NodeView, NodeView, list[str]]] = []
-
-    def replica_of(self, node: NodeView) -> NodeView | None:
-        """The replica at the root that `node` belongs to."""
-        replica = node.within("ReplicaNode")
-        return replica if replica is not None and replica.position in self.counted else None
-
-    def read(self, view: PlanView) -> None:
-        """Find what is shared: what computes owns a device, a collective reaches for what others own."""
-        read: dict[tuple[str, ...], NodeView] = {}
-        for node in view.nodes:
-            replica = None if node.is_collective or not node.devices else self.replica_of(node)
-            if replica is None or read.get(node.devices) is replica or is_on_too_many(view, node):
-                continue
-            read[node.devices] = replica
-            for device in node.devices:
-                owner = self.of_device.setdefault(device, replica)
-                if owner is not replica:
-                    pair = (owner.position, replica.position)
-                    self.shared.setdefault(pair, (owner, replica, []))[2].append(device)
-        at_home: set[tuple[tuple[str, ...], int]] = set()
-        for node in view.nodes:
-            replica = self.replica_of(node) if node.is_collective else None
-            if replica is None or (node.devices, replica.position) in at_home:
-                continue
-            if not self._reaches_out(node, replica):
-                at_home.add((node.devices, replica.position))
-
-    def _reaches_out(self, node: NodeView, replica: NodeView) -> bool:
-        foreign: dict[int, list[str]] = {}
-        others: dict[int, NodeView] = {}
-        for device in node.devices:
-            owner = self.of_device.setdefault(device, replica)
-            pair = (min(owner.position, replica.position), max(owner.position, replica.position))
-            if owner is not replica and pair not in self.shared and pair[::-1] not in self.shared:
-                foreign.setdefault(owner.position, []).append(device)
-                others[owner.position] = owner
-        for position, devices in foreign.items():
-            self.reaching.append((node, replica, others[position], devices))
-        return bool(foreign)
+def _inside(view: PlanView) -> Iterator[tuple[NodeView, NodeView]]:
+    """Each node that names devices, with the replica at the root that it belongs to."""
+    counted = {replica.position for replica in root_replicas(view)}
+    for node in view.nodes:
+        replica = node.within("ReplicaNode") if node.devices else None
+        if replica is not None and replica.position in counted:
+            yield node, replica
 
 
 def _devices(view: PlanView) -> Iterator[Finding]:
-    owners = _Owners(view)
-    owners.read(view)
-    for owner, replica, devices in owners.shared.values():
-        named = sorted(set(devices))
+    """What computes owns a device; a collective reaches for what others own."""
+    owners: dict[str, NodeView] = {}
+    shared: dict[tuple[int, int], tuple[NodeView, NodeView, set[str]]] = {}
+    seen: set[tuple[tuple[str, ...], int]] = set()
+    inside = list(_inside(view))
+    for node, replica in inside:
+        if node.is_collective or (node.devices, replica.position) in seen or is_on_too_many(view, node):
+            continue
+        seen.add((node.devices, replica.position))
+        for device in node.devices:
+            owner = owners.setdefault(device, replica)
+            if owner is not replica:
+                shared.setdefault((owner.position, replica.position), (owner, replica, set()))[2].add(device)
+    for owner, replica, devices in shared.values():
+        named = sorted(devices)
         yield Finding(
             "shared-device",
             f"replicas {label(owner)} and {label(replica)} share {', '.join(named[:MAX_NAMES])}",
@@ -115,17 +86,25 @@ def _devices(view: PlanView) -> Iterator[Finding]:
             expected=[],
             remedy=f"move {label(replica)} to free devices and count them again",
         )
-    for node, replica, other, devices in owners.reaching:
-        yield Finding(
-            "collective-reaches-over",
-            f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:MAX_NAMES])} of "
-            f"{label(other)}",
-            where=node,
-            nodes=(replica, other),
-            value=devices,
-            expected=[],
-            remedy="keep the collective on its own operator's devices",
-        )
+    entangled = {frozenset(pair) for pair in shared}
+    for node, replica in inside:
+        foreign: dict[int, list[str]] = {}
+        for device in node.devices if node.is_collective else ():
+            owner = owners.setdefault(device, replica)
+            if owner is not replica and frozenset((owner.position, replica.position)) not in entangled:
+                foreign.setdefault(owner.position, []).append(device)
+        for devices in foreign.values():
+            other = owners[devices[0]]
+            yield Finding(
+                "collective-reaches-over",
+                f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:MAX_NAMES])} of "
+                f"{label(other)}",
+                where=node,
+                nodes=(replica, other),
+                value=devices,
+                expected=[],
+                remedy="keep the collective on its own operator's devices",
+            )
 
 
 def check(view: PlanView) -> Iterator[Finding]:

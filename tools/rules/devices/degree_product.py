@@ -12,7 +12,7 @@ from math import prod
 
 from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from .counting import wrong_count
 
 
@@ -82,5 +82,5 @@ RULE = Rule(
     source="003 §1, §7",
     remedy="count the devices of the graph",
     check=check,
-    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/strategy/gpu_count", value=8),)),
+    bad=Example("mla-tp2-ep2-pp2", (set_top("/strategy/gpu_count", 8),)),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from ..expert_groups import group_width
 from ..reading import label
 from .unfit_operator import shard_excess
@@ -114,5 +114,5 @@ RULE = Rule(
     remedy="place every part of an operator on a device of its own inside the inventory",
     visits="parts",
     check=check,
-    bad=Example("dense-tp2", (Edit("set_top", field="/hardware/gpus_per_node", value=1),)),
+    bad=Example("dense-tp2", (set_top("/hardware/gpus_per_node", 1),)),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import MAX_NAMES, Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule, set_top
 from ..reading import label
 
 
@@ -94,5 +94,5 @@ RULE = Rule(
     remedy="fit each operator's degree to the devices of its stage",
     visits="stage",
     decide=decide,
-    bad=Example("dense-tp2", (Edit("set_top", field="/strategy/prefill/tp_ffn", value=4), *_shard(2), *_shard(3))),
+    bad=Example("dense-tp2", (set_top("/strategy/prefill/tp_ffn", 4), *_shard(2), *_shard(3))),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from .counting import wrong_count
 
 
@@ -35,5 +35,5 @@ RULE = Rule(
     source="003 §1, §8",
     remedy="count the devices of the graph",
     check=check,
-    bad=Example("dense-pp2-tp2", (Edit("set_top", field="/strategy/gpu_count", value=5),)),
+    bad=Example("dense-pp2-tp2", (set_top("/strategy/gpu_count", 5),)),
 )

@@ -6,6 +6,7 @@ A level is the nodes below one parent with the edges among them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
@@ -39,37 +40,22 @@ def _level_edges(view: PlanView) -> Iterator[tuple[EdgeView, NodeView, NodeView]
             yield edge, source, target
 
 
-def _in_or_between_circles(view: PlanView) -> set[int]:
-    """Positions of the nodes that are left when those without predecessors are taken away again and again."""
-    waiting: dict[int, int] = {}
-    following: dict[int, list[int]] = {}
-    for _, source, target in _level_edges(view):
-        waiting[target.position] = waiting.get(target.position, 0) + 1
-        following.setdefault(source.position, []).append(target.position)
-    ready = [position for position in following if position not in waiting]
-    while ready:
-        for after in following.get(ready.pop(), ()):
-            waiting[after] -= 1
-            if waiting[after] == 0:
-                del waiting[after]
-                ready.append(after)
-    return set(waiting)
-
-
 def _circles(view: PlanView) -> list[list[int]]:
     """Positions of the nodes of each circle, in document order."""
-    left = _in_or_between_circles(view)
-    if not left:
-        return []
-    # Loaded only where there is a circle: plans have none.
-    import networkx
-
-    graph: networkx.DiGraph[int] = networkx.DiGraph()
+    sorter = TopologicalSorter[int]()
     for _, source, target in _level_edges(view):
-        if source.position in left and target.position in left:
-            graph.add_edge(source.position, target.position)
-    components = (sorted(circle) for circle in networkx.strongly_connected_components(graph))
-    return sorted(circle for circle in components if len(circle) > 1 or graph.has_edge(circle[0], circle[0]))
+        sorter.add(target.position, source.position)
+    try:
+        sorter.prepare()
+    except CycleError:
+        # Loaded only where there is a circle: plans have none.
+        import networkx
+
+        ends = ((source.position, target.position) for _, source, target in _level_edges(view))
+        graph: networkx.DiGraph[int] = networkx.DiGraph(ends)
+        components = (sorted(circle) for circle in networkx.strongly_connected_components(graph))
+        return sorted(circle for circle in components if len(circle) > 1 or graph.has_edge(circle[0], circle[0]))
+    return []
 
 
 def _against(edges: Sequence[tuple[EdgeView, NodeView, NodeView]]) -> EdgeView:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.faults import SchemaFault
 from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule, Violation
+from ..base import Example, Finding, Rule, Violation, set_top
 from ..edits import Change
 from .coercion import coercions
 
@@ -43,6 +43,6 @@ RULE = Rule(
     source="000 §7, 002 §7",
     remedy="write it as `shardwright schema` says",
     check=check,
-    bad=Example("dense-1", (Edit("set_top", field="/workload/concurrency", value="four"),)),
+    bad=Example("dense-1", (set_top("/workload/concurrency", "four"),)),
     mend=mend,
 )

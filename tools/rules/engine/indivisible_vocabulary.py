@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...engines.names import DEFAULT_ENGINE, ENGINES
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, set_top
 from ..legality import Case, DegreeLimit, Fault
 
 
@@ -42,5 +42,5 @@ RULE = Rule(
     remedy="choose a tp that divides the padded vocabulary",
     visits="parts",
     limits=(DegreeLimit(("tp",), _vocabulary),),
-    bad=Example("dense-tp3", (Edit("set_top", field="/model/config/vocab_size", value=1024),)),
+    bad=Example("dense-tp3", (set_top("/model/config/vocab_size", 1024),)),
 )

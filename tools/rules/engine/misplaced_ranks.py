@@ -16,7 +16,7 @@ from ...plan.elements import parse_device
 from ...plan.rank_order import in_rank_order, node_shares
 from ...plan.stage_reading import read_stage
 from ...plan.view import NodeView, PhaseView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, served_by
 from ..legality import Conditions, Fault, Pipeline
 from ..reading import named_engine
 
@@ -110,8 +110,6 @@ def _misplaced(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
         yield Fault("scattered-ranks", _scattered(engine, stages, pipeline.groups), stages, 1)
 
 
-_BASE = "dense-pp3-two-nodes"
-
 RULE = Rule(
     id="EN013",
     name="misplaced ranks",
@@ -138,6 +136,5 @@ RULE = Rule(
     ),
     check=check,
     pipeline_faults=_misplaced,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
+    bad=Example("dense-pp3-two-nodes", (served_by("sglang"),)),
 )

@@ -11,7 +11,7 @@ from ...engines.release import release_of
 from ...plan.degrees import phase_degrees
 from ...plan.document import PHASES, Phase
 from ...plan.view import NodeView, PlanView, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, served_by
 from ..legality import Conditions, Fault, Pipeline
 from ..reading import named_engine
 
@@ -53,8 +53,6 @@ def _stages(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
         yield Fault("several-stages", message, pipeline.stages, 1)
 
 
-_BASE = "disaggregated-pp2"
-
 RULE = Rule(
     id="EN012",
     name="pipelined side",
@@ -71,6 +69,6 @@ RULE = Rule(
     remedy="state a newer version, or give these replicas pp 1",
     check=check,
     pipeline_faults=_stages,
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang", "engine_version": "0.5.7"}),)),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang", "engine_version": "0.4.8"}),)),
+    good=Example(edits=(served_by("sglang", engine_version="0.5.7"),)),
+    bad=Example("disaggregated-pp2", (served_by("sglang", engine_version="0.4.8"),)),
 )

@@ -14,7 +14,7 @@ from ...performance.layout import layout_from_view
 from ...performance.memory import device_memory
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from ..layer_specs import operator_specs
 from ..reading import label
 from ..sharding import misranked_dimension, tensor_degree
@@ -85,8 +85,7 @@ def _finding(
     )
 
 
-_BASE = "dense-tp4"
-_LOAD = Edit("set_top", field="/workload/concurrency", value=1900)
+_LOAD = set_top("/workload/concurrency", 1900)
 
 RULE = Rule(
     id="EN001",
@@ -104,6 +103,6 @@ RULE = Rule(
     fix="none",
     remedy="lower tp to the number of KV heads, or allow attention_dp or kv_sequence_decode",
     check=check,
-    good=Example(_BASE, (_LOAD,)),
-    bad=Example(_BASE, (_LOAD, Edit("set_top", field="/model/config/num_key_value_heads", value=1))),
+    good=Example(edits=(_LOAD,)),
+    bad=Example("dense-tp4", (_LOAD, set_top("/model/config/num_key_value_heads", 1))),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...engines.engine import Engine
 from ...plan.placement import attention_width
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, served_by
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label, named_engine, settled_devices
 from ..shown_faults import shown_at
@@ -81,8 +81,6 @@ def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
         yield shown_at(sliced, fault, f"stage {name} has ")
 
 
-_BASE = "relaxed-tp-in-expert"
-
 RULE = Rule(
     id="EN005",
     name="separate expert degree",
@@ -104,6 +102,6 @@ RULE = Rule(
         DegreeLimit(("tp", "sp", "kv_sp", "attention_dp", "devices"), _attention),
         DegreeLimit(("ep", "tp_expert", "devices"), _experts),
     ),
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
+    good=Example(edits=(served_by("sglang"),)),
+    bad=Example("relaxed-tp-in-expert", (served_by("vllm"),)),
 )

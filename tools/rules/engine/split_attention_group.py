@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, served_by
 from ..legality import Case, DegreeLimit, Fault
 
 
@@ -18,8 +18,6 @@ def _ranks(case: Case) -> Iterator[Fault]:
         message = f"attention groups of tp {tp}; attention DP of {engine.title} has one device a group"
         yield Fault("several-ranks", message, tp, most)
 
-
-_BASE = "relaxed-attention-dp2-ep4"
 
 RULE = Rule(
     id="EN006",
@@ -34,6 +32,6 @@ RULE = Rule(
     remedy="set attention_dp to all devices of the stage and tp to 1, or leave attention_dp out",
     visits="parts",
     limits=(DegreeLimit(("tp", "attention_dp"), _ranks),),
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "tensorrt-llm"}),)),
+    good=Example(edits=(served_by("vllm"),)),
+    bad=Example("relaxed-attention-dp2-ep4", (served_by("tensorrt-llm"),)),
 )

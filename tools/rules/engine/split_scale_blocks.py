@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from ...catalog.dtypes import DType
 from ...catalog.precision import weight_dtypes
 from ...catalog.tensors import WeightTensor
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, set_top
 from ..legality import Case, Conditions, DegreeLimit, Fault
 
 _SCALED: dict[DType, str] = {"fp8": "FP8 blocks", "int4": "INT4 groups", "int8": "INT8 groups"}
@@ -58,14 +58,9 @@ def _expert(case: Case) -> Iterator[Fault]:
         yield from _cut(case, "tp_expert", case.degrees.tp_expert, case.moe.width, "an expert")
 
 
-_BASE = "dense-tp4"
 _FP8 = (
-    Edit("set_top", field="/precision/weights", value="fp8"),
-    Edit(
-        "set_top",
-        field="/model/config/quantization_config",
-        value={"quant_method": "fp8", "weight_block_size": [128, 128]},
-    ),
+    set_top("/precision/weights", "fp8"),
+    set_top("/model/config/quantization_config", {"quant_method": "fp8", "weight_block_size": [128, 128]}),
 )
 
 RULE = Rule(
@@ -89,6 +84,6 @@ RULE = Rule(
     remedy="choose a degree that leaves whole blocks, or serve the weights in bf16",
     visits="parts",
     limits=(DegreeLimit(("tp_ffn",), _ffn), DegreeLimit(("tp_expert",), _expert)),
-    good=Example(_BASE, _FP8),
-    bad=Example(_BASE, (*_FP8, Edit("set_top", field="/model/config/intermediate_size", value=1280))),
+    good=Example(edits=_FP8),
+    bad=Example("dense-tp4", (*_FP8, set_top("/model/config/intermediate_size", 1280))),
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.degrees import PhaseDegrees, phase_degrees
 from ...plan.document import PhaseStrategy
 from ...plan.view import NodeView, PhaseView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, served_by
 from ..legality import Conditions, Fault
 from ..reading import label, named_engine
 
@@ -92,7 +92,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             )
 
 
-_VLLM = Edit("set_top", field="/serving", value={"engine": "vllm"})
+_VLLM = served_by("vllm")
 
 RULE = Rule(
     id="EN010",

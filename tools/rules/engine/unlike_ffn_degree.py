@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, served_by
 from ..legality import Case, DegreeLimit, Fault
 
 
@@ -31,8 +31,6 @@ def _ffn(case: Case) -> Iterator[Fault]:
         )
 
 
-_BASE = "relaxed-attention-dp2-ep4"
-
 RULE = Rule(
     id="EN009",
     name="unlike FFN degree",
@@ -49,6 +47,6 @@ RULE = Rule(
     remedy="set tp_ffn to one of the degrees that the engine has",
     visits="parts",
     limits=(DegreeLimit(("tp_ffn", "tp", "sp", "kv_sp", "attention_dp", "devices"), _ffn),),
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
+    good=Example(edits=(served_by("vllm"),)),
+    bad=Example("relaxed-attention-dp2-ep4", (served_by("sglang"),)),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import PlanView, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, served_by, set_top
 from ..reading import named_engine
 
 
@@ -48,8 +48,8 @@ RULE = Rule(
     bad=Example(
         "dense-tp2",
         (
-            Edit("set_top", field="/serving", value={"engine": "vllm"}),
-            Edit("set_top", field="/precision/kv_cache", value="int8"),
+            served_by("vllm"),
+            set_top("/precision/kv_cache", "int8"),
         ),
     ),
 )

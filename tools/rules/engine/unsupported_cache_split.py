@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, served_by, set_top
 from ..legality import Case, DegreeLimit, Fault
 
 
@@ -24,8 +24,7 @@ def _split(case: Case) -> Iterator[Fault]:
         yield Fault("refused-split", f"{reason}, which {engine.title} refuses", kv_sp, expected)
 
 
-_BASE = "relaxed-kv-sp2"
-_VLLM = Edit("set_top", field="/serving", value={"engine": "vllm"})
+_VLLM = served_by("vllm")
 
 RULE = Rule(
     id="EN007",
@@ -43,6 +42,6 @@ RULE = Rule(
     remedy="lower kv_sp, or raise tp beyond the number of KV heads",
     visits="parts",
     limits=(DegreeLimit(("kv_sp", "tp"), _split),),
-    good=Example(_BASE, (_VLLM, Edit("set_top", field="/model/config/num_key_value_heads", value=2))),
-    bad=Example(_BASE, (_VLLM,)),
+    good=Example(edits=(_VLLM, set_top("/model/config/num_key_value_heads", 2))),
+    bad=Example("relaxed-kv-sp2", (_VLLM,)),
 )

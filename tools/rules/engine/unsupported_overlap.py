@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, served_by
 from ..legality import Case, DegreeLimit, Fault
 
 
@@ -30,9 +30,6 @@ def _dense(case: Case) -> Iterator[Fault]:
         yield from _fault(case)
 
 
-_BASE = "relaxed-attention-dp2-ep4"
-_OVERLAP = {"overlap": "two_batch"}
-
 RULE = Rule(
     id="EN015",
     name="unsupported overlap",
@@ -54,6 +51,6 @@ RULE = Rule(
     remedy="spread the experts over all devices (and give attention groups in vLLM), or set serving.overlap to none",
     visits="parts",
     limits=(DegreeLimit(("tp",), _dense), DegreeLimit(("ep", "attention_dp", "devices"), _fault)),
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm", **_OVERLAP}),)),
-    bad=Example("dense-tp2", (Edit("set_top", field="/serving", value={"engine": "vllm", **_OVERLAP}),)),
+    good=Example("relaxed-attention-dp2-ep4", (served_by("vllm", overlap="two_batch"),)),
+    bad=Example("dense-tp2", (served_by("vllm", overlap="two_batch"),)),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, served_by
 from ..legality import Case, DegreeLimit, Fault
 
 
@@ -24,8 +24,6 @@ def _split(case: Case) -> Iterator[Fault]:
         message = f"sp {sp} by {kind}; {engine.title} has {known} alone"
         yield Fault("other-exchange", message, kind, known)
 
-
-_BASE = "relaxed-sp2-kv-sp2"
 
 RULE = Rule(
     id="EN008",
@@ -47,6 +45,6 @@ RULE = Rule(
     remedy="use the devices as tp, exchange the shards as the engine does, or name another engine",
     visits="parts",
     limits=(DegreeLimit(("sp", "sp_kind"), _split),),
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
+    good=Example(edits=(served_by("sglang"),)),
+    bad=Example("relaxed-sp2-kv-sp2", (served_by("vllm"),)),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.degrees import phase_degrees
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, served_by
 from ..reading import named_engine
 
 
@@ -37,8 +37,6 @@ def check(view: PlanView) -> Iterator[Finding]:
         )
 
 
-_BASE = "dense-pp3"
-
 RULE = Rule(
     id="EN004",
     name="unusual stage cut",
@@ -53,6 +51,6 @@ RULE = Rule(
     fix="none",
     remedy="set the engine's override, or cut as it does",
     check=check,
-    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
-    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
+    good=Example(edits=(served_by("vllm"),)),
+    bad=Example("dense-pp3", (served_by("sglang"),)),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from ..layer_specs import placed_blocks, specs_by_offset
 from ..reading import label
 from ..tree import is_outside_experts
@@ -99,5 +99,5 @@ RULE = Rule(
     remedy="give each layer the operators that the model has there",
     visits="parts",
     check=check,
-    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/model/config/first_k_dense_replace", value=4),)),
+    bad=Example("mla-tp2-ep2-pp2", (set_top("/model/config/first_k_dense_replace", 4),)),
 )

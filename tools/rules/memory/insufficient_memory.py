@@ -17,7 +17,7 @@ from ...plan.document import WorkloadBlock
 from ...plan.load import longest_stated
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Example, Finding, Rule, set_top
 
 # More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
 _MAX_LISTED_EXPERTS = 5_000_000
@@ -166,5 +166,5 @@ RULE = Rule(
     fix="re-plan",
     remedy="split over more devices, serve fewer requests at once, or use a narrower number format",
     check=check,
-    bad=Example("dense-1", (Edit("set_top", field="/workload/concurrency", value=1_000_000),)),
+    bad=Example("dense-1", (set_top("/workload/concurrency", 1_000_000),)),
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ...plan.schema import pointer
 from ...plan.view import PhaseView, PlanView, as_list, as_mapping
 from ..evaluation import evaluation_of
 
@@ -38,7 +39,7 @@ class Figure:
     @property
     def path(self) -> str:
         """JSON Pointer in the document."""
-        return "/performance/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in self.place)
+        return pointer(("performance", *self.place))
 
     @property
     def name(self) -> str:

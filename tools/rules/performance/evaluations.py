@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...plan.view import PlanView, as_mapping
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, set_top
 from .attribution import faults_of, finding_of, replicas_serving
 from .claims import claim_of, given
 from .completeness import lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput
@@ -104,7 +104,7 @@ def _replicas_do_as_much(view: PlanView) -> str:
 
 
 def _set(field: str, value: object) -> Edit:
-    return Edit("set_top", field=f"/performance/{field}", value=value)
+    return set_top(f"/performance/{field}", value)
 
 
 _CLAIMS = (

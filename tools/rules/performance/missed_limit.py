@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...performance.limits import MissedLimit, figures_of_estimate, missed_limits
 from ...plan.latency_limits import LIMIT_FIELDS
 from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from ..evaluation import evaluation_of
 
 
@@ -61,7 +61,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a strategy that favours what is missed (tp for latency, replicas for tokens/s), or lift the limit",
     check=check,
-    good=Example("dense-tp2", (Edit("set_top", field="/workload/ttft_ms_max", value=60_000.0),)),
-    bad=Example("dense-tp2", (Edit("set_top", field="/workload/ttft_ms_max", value=0.5),)),
+    good=Example("dense-tp2", (set_top("/workload/ttft_ms_max", 60_000.0),)),
+    bad=Example("dense-tp2", (set_top("/workload/ttft_ms_max", 0.5),)),
     rests_on_estimate=True,
 )

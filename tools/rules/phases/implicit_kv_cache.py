@@ -83,22 +83,13 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
         )
 
 
-class _Owners:
-    """Which attention operator each layer of a phase belongs to; a layer that two hold (PP004) belongs to none."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def of(self, operators: list[_Cached]) -> dict[int, _Cached]:
-        """The operators by layer; empty once the document has listed more layers than any plan does."""
-        owners: dict[int, _Cached | None] = {}
-        for cached in operators:
-            self.steps += len(cached.layers)
-            if self.steps > _MAX_STEPS:
-                return {}
-            for layer in cached.layers:
-                owners[layer] = None if layer in owners else cached
-        return {layer: cached for layer, cached in owners.items() if cached is not None}
+def _owners(operators: list[_Cached]) -> dict[int, _Cached]:
+    """The attention operator that each layer of a phase belongs to; a layer that two hold (PP004) belongs to none."""
+    owners: dict[int, _Cached | None] = {}
+    for cached in operators:
+        for layer in cached.layers:
+            owners[layer] = None if layer in owners else cached
+    return {layer: cached for layer, cached in owners.items() if cached is not None}
 
 
 def _borders(owners: dict[int, _Cached]) -> set[int]:
@@ -145,9 +136,10 @@ def _fed_by(source: _Cached) -> set[int]:
 
 
 def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Finding]:
-    owners = _Owners()
+    if sum(len(cached.layers) for of_phase in operators.values() for cached in of_phase) > _MAX_STEPS:
+        return
     fed: dict[int, set[int]] = {}
-    held = {phase.node.position: owners.of(operators[phase.node.position]) for phase in view.phases}
+    held = {position: _owners(of_phase) for position, of_phase in operators.items()}
     borders = {position: _borders(operators_of) for position, operators_of in held.items()}
     for decode, feeders in prefill_feeders(view):
         sources = [held[phase.node.position] for phase in feeders]

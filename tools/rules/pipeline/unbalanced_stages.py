@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...performance.layout import layout_from_view
 from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -49,6 +49,6 @@ RULE = Rule(
     remedy="move layers from the slowest stage to its neighbours (stage_layers), or choose another pp",
     check=check,
     # A vocabulary so large that the LM head of the last stage outweighs its layers.
-    bad=Example("dense-pp4", (Edit("set_top", field="/model/config/vocab_size", value=262_144),)),
+    bad=Example("dense-pp4", (set_top("/model/config/vocab_size", 262_144),)),
     rests_on_estimate=True,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView, as_int, as_mapping
-from ..base import MAX_NODES, Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Example, Finding, Rule, set_top
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label
 from ..sharding import SEQUENCE_ROLES
@@ -125,5 +125,5 @@ RULE = Rule(
     visits="parts",
     check=check,
     limits=(DegreeLimit(("sp", "phase"), _queries), DegreeLimit(("kv_sp", "phase"), _cache)),
-    bad=Example("relaxed-kv-sp2", (Edit("set_top", field="/policy/relaxations", value=[]),)),
+    bad=Example("relaxed-kv-sp2", (set_top("/policy/relaxations", []),)),
 )

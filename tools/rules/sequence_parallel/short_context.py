@@ -14,7 +14,7 @@ from ...catalog.architecture import Architecture
 from ...performance.layout import LoadedLayout, layout_from_view
 from ...plan.layout import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
-from ..base import Edit, Example, Finding, Rule
+from ..base import Example, Finding, Rule, set_top
 from ..legality import Case, DegreeLimit, Fault
 from ..performance.claims import TOLERANCE
 from ..sharding import sequence_degree
@@ -103,6 +103,6 @@ RULE = Rule(
     remedy="use the devices as tp",
     check=check,
     limits=(DegreeLimit(("sp", "phase"), _short),),
-    bad=Example("dense-sp2-tp2", (Edit("set_top", field="/workload/input_tokens", value=2048),)),
+    bad=Example("dense-sp2-tp2", (set_top("/workload/input_tokens", 2048),)),
     rests_on_estimate=True,
 )

@@ -12,7 +12,7 @@ from ...performance.collectives import domains_of
 from ...performance.make_setting import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, set_top
 from ..reading import label
 from ..sharding import devices_of, tensor_groups, tensor_holders
 
@@ -49,7 +49,7 @@ _LEAVES = (
 
 def _moved() -> Iterator[Edit]:
     """The second device of the base plan moved to another node."""
-    yield Edit("set_top", field="/hardware/nodes", value=2)
+    yield set_top("/hardware/nodes", 2)
     for phase in ("prefill", "decode"):
         for leaf in _LEAVES:
             devices = ["n1.g0"] if leaf.endswith("tp1") else ["n0.g0", "n1.g0"]

@@ -10,37 +10,31 @@ from collections.abc import Iterator
 
 from ...plan.view import EdgeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import label, stage_devices
-from ..sharding import HOLDERS, REDUCTIONS, devices_of, names, shards_of, tensor_degree
+from ..reading import label, strange_devices
+from ..sharding import HOLDERS, REDUCTIONS, devices_of, names, tensor_degree
 
 
-def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
-    if len(phase.stages) < 2:
-        return
-    homes = [stage_devices(stage) for stage in phase.stages]
-    owners: dict[str, int] = {}
-    for place, home in enumerate(homes):
-        for device in home:
-            owners.setdefault(device, place)
-    for place, (stage, home) in enumerate(zip(phase.stages, homes, strict=True)):
-        for operator in stage.nodes:
+def _foreign_devices(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    strange = strange_devices(view)
+    for stage in phase.stages:
+        home, elsewhere = stage.settled_devices, strange[stage.node.position].elsewhere
+        for operator in stage.nodes if elsewhere else ():
             if operator.type not in HOLDERS or tensor_degree(operator) < 2:
                 continue
             # A shard on several devices is TP002's.
-            shards = [shard for shard in shards_of(operator) if len(shard.devices) == 1]
+            shards = [shard for shard in operator.children_of_type("ShardNode") if len(shard.devices) == 1]
             parts = [*shards, *operator.children_of_type(*REDUCTIONS)]
-            foreign = sorted(d for d in devices_of(parts) - home if owners.get(d, place) != place)
+            foreign = sorted(devices_of(parts) & elsewhere)
             # A group that is abroad as a whole spans nothing: its stage is on the wrong devices (PP006).
             if not foreign or not devices_of(parts) & home:
                 continue
-            abroad = [part for part in parts if not home.issuperset(part.devices)]
-            other = phase.stages[owners[foreign[0]]].node
+            other = next(one.node for one in phase.stages if foreign[0] in one.settled_devices)
             yield Finding(
                 "spans-stages",
                 f"the TP group of {label(operator)} spans stages {label(stage.node)} and {label(other)}: "
-                f"{names(abroad)} on {', '.join(foreign[:16])}",
-                where=abroad[0],
-                nodes=(*abroad, operator),
+                f"{names([part for part in parts if not home.issuperset(part.devices)])} on {', '.join(foreign[:16])}",
+                where=[part for part in parts if not home.issuperset(part.devices)],
+                nodes=(operator,),
                 value=sorted(devices_of(parts)),
                 expected=sorted(home),
                 remedy="keep the group on the devices of its own stage",
@@ -81,7 +75,7 @@ def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every TP group that goes beyond its operator."""
     for phase in view.phases:
-        yield from _foreign_devices(phase)
+        yield from _foreign_devices(view, phase)
     yield from _foreign_collectives(view)
 
 

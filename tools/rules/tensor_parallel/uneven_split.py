@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...catalog.architecture import Architecture
 from ...plan.placement import StageDegrees
-from ..base import Edit, Example, Rule
+from ..base import Example, Rule, set_top
 from ..legality import Case, Conditions, DegreeLimit, Fault
 
 
@@ -82,5 +82,5 @@ RULE = Rule(
     remedy="choose a degree that divides the size",
     visits="parts",
     limits=_LIMITS,
-    bad=Example("dense-tp4", (Edit("set_top", field="/model/config/intermediate_size", value=1022),)),
+    bad=Example("dense-tp4", (set_top("/model/config/intermediate_size", 1022),)),
 )
