@@ -5,7 +5,7 @@ A rule that finds what follows from a fault says so, and need not know who names
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,48 +64,43 @@ _EXPLAINED: Mapping[str, list[Explained]] = {
 }
 
 
-class _Places:
-    """Where the findings of one rule are, for quick comparison."""
-
-    def __init__(self) -> None:
-        self.edges: set[tuple[str, str]] = set()
-        self.nodes: set[str] = set()
-        self.nodes_without_edges: set[str] = set()
-        self.fields: set[str] = set()
-
-    def add(self, violation: Violation) -> None:
-        self.edges.update(violation.edges)
-        self.nodes.update(violation.nodes)
-        if not violation.edges and not violation.nodes:
-            self.fields.add(violation.path)
+def _shown(violation: Violation) -> Iterator[tuple[str, Hashable]]:
+    """Where a finding is, for others to be compared with: its edges and nodes, or its field where it has neither."""
+    yield from (("edge", edge) for edge in violation.edges)
+    for node in violation.nodes:
+        yield "node", node
         if not violation.edges:
-            self.nodes_without_edges.update(violation.nodes)
+            yield "node alone", node
+    if not violation.edges and not violation.nodes:
+        yield "field", violation.path
 
-    def name(self, violation: Violation) -> bool:
-        """Whether one of these findings names an edge or a node of `violation`, or where it has none its field.
 
-        A finding about an edge is compared by its edges with other findings about edges, and by the nodes at their
-        ends with those that name nodes alone: two bad edges of one node are two faults.
-        """
-        if violation.edges:
-            ends = {end for edge in violation.edges for end in edge}
-            return not self.edges.isdisjoint(violation.edges) or not self.nodes_without_edges.isdisjoint(ends)
-        if not violation.nodes:
-            return violation.path in self.fields
-        return not self.nodes.isdisjoint(violation.nodes)
+def _looked_for(violation: Violation) -> Iterator[tuple[str, Hashable]]:
+    """Where the finding that explains it may be.
+
+    A finding about an edge is compared by its edges with other findings about edges, and by the nodes at their ends
+    with those that name nodes alone: two bad edges of one node are two faults.
+    """
+    if violation.edges:
+        yield from (("edge", edge) for edge in violation.edges)
+        yield from (("node alone", end) for edge in violation.edges for end in edge)
+    elif violation.nodes:
+        yield from (("node", node) for node in violation.nodes)
+    else:
+        yield "field", violation.path
 
 
 def without_explained(found: list[Violation]) -> list[Violation]:
     """`found`, less what a rule of `PRECEDENCE` that is among them explains."""
-    places: dict[str, _Places] = {}
+    places: dict[str, set[tuple[str, Hashable]]] = {}
     for violation in found:
-        places.setdefault(violation.rule, _Places()).add(violation)
+        places.setdefault(violation.rule, set()).update(_shown(violation))
     return [violation for violation in found if not _is_explained(violation, places)]
 
 
-def _is_explained(violation: Violation, places: Mapping[str, _Places]) -> bool:
+def _is_explained(violation: Violation, places: Mapping[str, Set[tuple[str, Hashable]]]) -> bool:
     return any(
-        row.scope == "plan" or places[by].name(violation)
+        row.scope == "plan" or not places[by].isdisjoint(_looked_for(violation))
         for row in _EXPLAINED.get(violation.rule, ())
         for by in row.by & places.keys()
     )
