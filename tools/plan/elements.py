@@ -188,7 +188,15 @@ class NodeView:
 
     def within(self, node_type: str) -> NodeView | None:
         """The node itself where it is of the type, else its nearest ancestor of it."""
-        return self if self.type == node_type else self.ancestor(node_type)
+        node = self
+        # One loop and no calls: this is asked of every node of a document.
+        for _ in range(MAX_LEVELS):
+            if node.type == node_type:
+                return node
+            if node.parent is None:
+                return None
+            node = node.parent
+        return None
 
     def descendants(self) -> list[NodeView]:
         """All nodes below this one, each once and before its own children; at most `MAX_LEVELS` levels of them."""
