@@ -198,9 +198,12 @@ def folded(text: str) -> str:
 
 def _named_by(patterns: Iterable[tuple[str, re.Pattern[str]]]) -> Callable[[str], str | None]:
     """The reader of the first name whose pattern the whole of some words fits; `None` where none does."""
-    return lru_cache(maxsize=8192)(
-        lambda words: next((name for name, pattern in patterns if pattern.fullmatch(words)), None)
-    )
+
+    @lru_cache(maxsize=8192)
+    def read(words: str) -> str | None:
+        return next((name for name, pattern in patterns if pattern.fullmatch(words)), None)
+
+    return read
 
 
 _OWN_TYPES = {words_of(name): name for name in _TYPES}
