@@ -163,6 +163,23 @@ def intent_of(
     Raises:
         InputError: as `plan`.
     """
+    intent = complete(*statements_of(request, brief=brief, flags=flags, reader=reader))
+    own = own_calibration(calibration)
+    return intent if own is None else intent.model_copy(update={"calibration": own})
+
+
+def statements_of(
+    request: str | None,
+    *,
+    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
+    flags: Said | None = None,
+    reader: ModelReader | None = None,
+) -> list[Said]:
+    """What a brief, words and flags say, in the order in which later ones win.
+
+    Raises:
+        InputError: as `plan`.
+    """
     said: list[Said] = []
     if brief:
         said.append(_read("brief", _brief(brief), reader))
@@ -174,9 +191,7 @@ def intent_of(
         said.append(flags)
     if not said:
         raise RequestError("nothing was asked: give a request, a brief or --model")
-    intent = complete(*said)
-    own = own_calibration(calibration)
-    return intent if own is None else intent.model_copy(update={"calibration": own})
+    return said
 
 
 def _brief(brief: str | Path | Iterable[str | Path] | Mapping[str, str]) -> list[tuple[str, str]]:

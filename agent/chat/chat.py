@@ -28,6 +28,7 @@ from ..results import PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
+from .given import Given
 from .heard import asked_in
 from .known_secrets import Keeper
 from .lead import led
@@ -40,6 +41,7 @@ from .state import State
 from .transcript import answer_data, chat_log
 from .turn_budget import TurnBudget
 from .turns.change import begin
+from .turns.given import given
 from .turns.launch import asks_to_launch
 from .turns.work import Work
 from .writer import TurnWriter
@@ -127,6 +129,15 @@ class Chat:
         with self._one_turn:
             return self._turn(text, on_text, tuple(said))
 
+    def give(self, text: str, what: Given, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
+        """Answer what was set or opened beside the words of the chat; `text` is what a person calls it.
+
+        Raises:
+            InputError: the session cannot be written.
+        """
+        with self._one_turn:
+            return self._turn(text, on_text, (), what)
+
     def say(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
         """Answer `text`: a request, a change of it, a question, or a command that begins with "/".
 
@@ -164,14 +175,22 @@ class Chat:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _turn(self, text: str, on_text: Callable[[str], None] | None, said: tuple[Said, ...]) -> ChatAnswer:
+    def _turn(
+        self, text: str, on_text: Callable[[str], None] | None, said: tuple[Said, ...], what: Given | None = None
+    ) -> ChatAnswer:
         text = self.session.redacted(harmless(text.strip()))
         kept = text[:MAX_REQUEST_CHARACTERS]
         at = self.state.at
         earlier = self.record.turns[-1] if self.record.turns else None
-        stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
-        self.session.add(("turn", {"text": kept, "at": at, **stated}))
-        turn = self.record.begin(kept, at, said)
+        stated: dict[str, object] = {}
+        if said:
+            stated["said"] = [one.model_dump(mode="json", exclude_defaults=True) for one in said]
+        if what is not None:
+            stated["given"] = what.model_dump(mode="json", exclude_defaults=True)
+        # A document is kept once, with what it came to.
+        is_kept = what is None or what.plan is None
+        self.session.add(("turn", {"text": kept, "at": at, **(stated if is_kept else {})}))
+        turn = self.record.begin(kept, at, said, what)
         if self._log is not None:
             self._log.add("turn", {"text": text, **stated})
         writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
@@ -180,7 +199,7 @@ class Chat:
             with speaking(language_of(text, [one.text for one in self.record.turns[:-1]])):
                 try:
                     with within(self._time_limit_s):
-                        outcome = led(self._outcome(text, writer, earlier, said))
+                        outcome = led(self._outcome(turn, text, writer, earlier))
                     writer.finish(outcome)
                 except ShardwrightError as refused:
                     error = self.session.redacted(one_line(str(refused)))
@@ -194,11 +213,13 @@ class Chat:
             raise
         return self._answer(turn, outcome, writer.text, error)
 
-    def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
+    def _outcome(self, turn: Turn, text: str, writer: TurnWriter, earlier: Turn | None) -> Outcome:
         turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend, self._log)
         work = self._work(turn_budget)
-        if said:
-            return begin(work, text, said)
+        if turn.given is not None:
+            return given(work, text, turn.given)
+        if turn.said:
+            return begin(work, text, turn.said)
         if not text:
             what = say('Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.')
             return Outcome("ask", f"{what}\n")
@@ -242,7 +263,7 @@ class Chat:
             self.state.move(earlier.at)
         self.record.turns[-1].asked = earlier.asked
         writer.note(say("Again: {text}", text=earlier.text))
-        return self._outcome(earlier.text, writer, None, earlier.said)
+        return self._outcome(earlier, earlier.text, writer, None)
 
     def _modelled(self, text: str, work: Work, writer: TurnWriter, turn_budget: TurnBudget) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""

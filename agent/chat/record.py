@@ -8,6 +8,7 @@ from typing import Any
 
 from ...tools.language.said import Said
 from ..spent import Spent
+from .given import Given
 from .heard import asked_in
 from .outcome import Speaker
 from .session import Event, Session
@@ -41,7 +42,8 @@ class Decision:
 class Turn:
     """One turn: its number, what the person said, the place in the history when he said it, what was shown.
 
-    `said` is what briefs and options stated beside the words of a first turn. `asked` is the model's question that was
+    `said` is what briefs and options stated beside the words of a first turn, `given` what was set or opened without
+    words of the person. `asked` is the model's question that was
     open then, and that its words may answer.
     `ending` is how it ended; `None` where it was cut off, or has not ended yet.
     """
@@ -51,6 +53,7 @@ class Turn:
     at: int
     said: tuple[Said, ...] = ()
     asked: str = ""
+    given: Given | None = None
     parts: list[Part] = field(default_factory=list[Part])
     ending: str | None = None
 
@@ -87,7 +90,8 @@ class Record:
         data = event.data
         if event.kind == "turn":
             said = tuple(Said.model_validate(one) for one in data.get("said", ()))
-            self.begin(str(data.get("text", "")), int(data.get("at", -1)), said)
+            given = None if "given" not in data else Given.model_validate(data["given"])
+            self.begin(str(data.get("text", "")), int(data.get("at", -1)), said, given)
         elif event.kind == "shown" and self.turns:
             self.turns[-1].show(str(data.get("text", "")), data.get("by", "tools"))
         elif event.kind in ("version", "moved") and self.turns and "title" in data:
@@ -97,10 +101,10 @@ class Record:
         elif event.kind == "spent":
             self.spent = summed(self.spent, Spent.model_validate(data))
 
-    def begin(self, text: str, at: int, said: tuple[Said, ...] = ()) -> Turn:
+    def begin(self, text: str, at: int, said: tuple[Said, ...] = (), given: Given | None = None) -> Turn:
         """Begin a turn."""
         self.count += 1
-        self.turns.append(Turn(self.count, text, at, said, self.question))
+        self.turns.append(Turn(self.count, text, at, said, self.question, given))
         del self.turns[:-MOST_TURNS]
         return self.turns[-1]
 

@@ -20,6 +20,8 @@ from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from .chat import Chat
 from .commands import ALIASES
+from .given import Given
+from .outcome import ChatAnswer
 from .transcript import ChatTranscript, answer_data, without_fence
 
 # Commands whose turns write files: what they did then is not done again.
@@ -106,8 +108,7 @@ def _played(chat: Chat, player: _Player, turn: _Turn) -> Iterator[str]:
     if ALIASES.get(name, name) == _NOT_PLAYED:
         return
     player.begin(tuple(turn.steps))
-    said = _said(turn)
-    now = answer_data(chat.begin(turn.text, said) if said else chat.say(turn.text))
+    now = answer_data(_played_in(chat, turn))
     yield from player.model.differences
     if player.model.unplayed:
         yield f"{player.model.unplayed} recorded answers were not asked for"
@@ -123,11 +124,15 @@ def _played(chat: Chat, player: _Player, turn: _Turn) -> Iterator[str]:
         yield f"the text: recorded {short_text(old, 100)!r}, now {short_text(new, 100)!r}"
 
 
-def _said(turn: _Turn) -> tuple[Said, ...]:
+def _played_in(chat: Chat, turn: _Turn) -> ChatAnswer:
     try:
-        return tuple(Said.model_validate(one) for one in turn.data.get("said", ()))
+        said = tuple(Said.model_validate(one) for one in turn.data.get("said", ()))
+        given = None if "given" not in turn.data else Given.model_validate(turn.data["given"])
     except (ValidationError, TypeError):
         raise InputError(f"the recorded turn {short_text(turn.text, 60)!r} states what cannot be read") from None
+    if given is not None:
+        return chat.give(turn.text, given)
+    return chat.begin(turn.text, said) if said else chat.say(turn.text)
 
 
 def _turns(steps: tuple[Step, ...]) -> Iterator[_Turn]:

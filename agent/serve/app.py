@@ -27,7 +27,7 @@ from .operation_routes import API, add_operations, path_of, takes_documents
 from .page_files import add_page
 from .parts import Parts
 from .refusals import RefusalError, broken, no_route
-from .session_routes import add_sessions
+from .session_routes import SESSIONS, TURNS, add_sessions
 from .settings import Limits
 from .talk_routes import add_talk
 
@@ -68,13 +68,17 @@ def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> AS
     return Observed(Guard(bounded, parts.settings), parts.counts, parts.log, mounted.keys())
 
 
+_TURNS = TURNS.rpartition("/")[2]
+
+
 def _most_bytes(limits: Limits, mounted: Iterable[str]) -> Callable[[str], int]:
     """The largest body of each path."""
     known = {path_of(one): limits.document_bytes if takes_documents(one) else limits.brief_bytes for one in OPERATIONS}
     folders = tuple(mounted)
 
     def most_bytes(path: str) -> int:
-        return limits.document_bytes if path.startswith(folders) else known.get(path, limits.text_bytes)
+        is_turn = path.startswith(f"{SESSIONS}/") and path.endswith(_TURNS)
+        return limits.document_bytes if is_turn or path.startswith(folders) else known.get(path, limits.text_bytes)
 
     return most_bytes
 

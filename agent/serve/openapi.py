@@ -20,8 +20,9 @@ from ..operations.all_operations import OPERATIONS
 from ..operations.operation import Operation, Question
 from .operation_routes import TEXT, is_short, path_of
 from .refusals import Kind
-from .session_routes import SESSIONS, Deleted, SessionBegun, SessionList, SessionWhole, TurnAnswer, TurnQuestion
+from .session_routes import SESSIONS, TURNS, Deleted, SessionBegun, SessionList, SessionWhole
 from .talk_messages import COMPLETIONS, MODELS, Completion, CompletionQuestion, ModelsAnswer
+from .turns import TurnAnswer, TurnQuestion
 
 Mode = Literal["validation", "serialization"]
 _REF = "#/components/schemas/{model}"
@@ -59,7 +60,7 @@ _OTHERS: dict[tuple[str, str], tuple[type[BaseModel] | None, type[BaseModel]]] =
     (SESSIONS, "get"): (None, SessionList),
     (f"{SESSIONS}/{{id}}", "get"): (None, SessionWhole),
     (f"{SESSIONS}/{{id}}", "delete"): (None, Deleted),
-    (f"{SESSIONS}/{{id}}/turns", "post"): (TurnQuestion, TurnAnswer),
+    (TURNS, "post"): (TurnQuestion, TurnAnswer),
     (COMPLETIONS, "post"): (CompletionQuestion, Completion),
     (MODELS, "get"): (None, ModelsAnswer),
 }

@@ -6,35 +6,21 @@ import time
 from typing import Any
 
 from fastapi import FastAPI
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ...tools.strict_json import parse
-from ..chat.outcome import ChatAnswer
 from ..operations.operation import Question
-from ..results import PlanResult
 from .answering import NO_STORE, Tell, answered, in_one, packed
 from .operation_routes import API
 from .parts import Parts
 from .refusals import RefusalError
+from .turns import Current, TurnQuestion
 from .valid import valid
 
 SESSIONS = f"{API}/sessions"
-# Letters of a turn that are read at all; the chat says which are too many.
-_MOST_LETTERS = 1_000_000
-
-
-class TurnQuestion(Question):
-    """What a person says in a conversation: a request, a change of it, a question, or a command that begins with /."""
-
-    text: str = Field(max_length=_MOST_LETTERS, description="The words of the turn; /help lists commands.")
-
-
-class TurnAnswer(ChatAnswer):
-    """The answer to a turn, and the plan that is current from now on."""
-
-    current: PlanResult | None = None
+# Where a turn is taken; it may bring a plan document.
+TURNS = f"{SESSIONS}/{{id}}/turns"
 
 
 class SessionBegun(Question):
@@ -68,20 +54,23 @@ class Deleted(Question):
 
 
 class Said(Question):
-    """One turn of a conversation; `kind` is how it ended, none while it has not."""
+    """One turn of a conversation; `kind` is how it ended, none while it has not.
+
+    `is_given`: it was no words, but fields that were set or a plan that was opened.
+    """
 
     turn: int
     input: str
     text: str
     kind: str | None
+    is_given: bool
 
 
-class SessionWhole(SessionLine):
+class SessionWhole(SessionLine, Current):
     """A conversation with its last turns and the current plan; `busy` while a turn is under way."""
 
     busy: bool
     said: tuple[Said, ...]
-    current: PlanResult | None
 
 
 def add_sessions(app: FastAPI, parts: Parts) -> None:
@@ -112,21 +101,19 @@ def add_sessions(app: FastAPI, parts: Parts) -> None:
 
     async def turn(request: Request) -> Response:
         body = await request.body()
-        said = valid(TurnQuestion, body)
         held = sessions.taken(request.path_params["id"])
-        return await answered(
-            request,
-            parts.gates.long,
-            lambda tell: held.answer(said.text, lambda piece: tell("text", {"delta": piece})),
-            held.leave,
-        )
+
+        def work(tell: Tell) -> bytes:
+            return held.answer(valid(TurnQuestion, body), lambda piece: tell("text", {"delta": piece}))
+
+        return await answered(request, parts.gates.long, work, held.leave)
 
     for path, method, endpoint, summary in (
         (SESSIONS, "POST", begin, "Begin a conversation."),
         (SESSIONS, "GET", listed, "The conversations that there are."),
         (f"{SESSIONS}/{{id}}", "GET", seen, "What was said in a conversation, and its current plan."),
         (f"{SESSIONS}/{{id}}", "DELETE", ended, "End a conversation."),
-        (f"{SESSIONS}/{{id}}/turns", "POST", turn, "Say something in a conversation."),
+        (TURNS, "POST", turn, "Say something in a conversation."),
     ):
         app.add_api_route(
             path, endpoint, methods=[method], summary=summary, operation_id=f"session_{endpoint.__name__}"

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...tools.files import without_files
 from ..chat.chat import Chat
+from ..chat.given import Given
 from ..chat.known_secrets import Keeper
 from ..chat.outcome import ChatAnswer
 from ..chat.session import Session
 from .answering import packed
 from .refusals import RefusalError
 from .settings import Limits
+from .turns import Current, TurnQuestion
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -60,19 +62,27 @@ class Held:
         self.used = time.time()
         self._taken.release()
 
-    def say(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
-        """The answer to `text`, in the thread of a job that has taken the turn."""
+    def say(
+        self, text: str, on_text: Callable[[str], None] | None = None, given: Given | None = None
+    ) -> ChatAnswer:
+        """The answer to `text`, or to what is `given` under that name, in the thread of a job that has taken the turn."""
         self.first = self.first or " ".join(text.split())[:_SHOWN_WORDS]
         try:
             with without_files():
-                return self._chat.say(text, on_text)
+                return self._chat.say(text, on_text) if given is None else self._chat.give(text, given, on_text)
         finally:
             self._show()
 
-    def answer(self, text: str, on_text: Callable[[str], None]) -> bytes:
-        """As `say`: the answer as JSON, with the plan that is current from now on."""
-        told = self.say(text, on_text).model_dump_json().encode()
-        return told[:-1] + b',"current":' + self._current() + b"}"
+    def answer(self, question: TurnQuestion, on_text: Callable[[str], None]) -> bytes:
+        """As `say`: the answer as JSON, with the plan that is current from now on.
+
+        Raises:
+            InputError: what the turn is given cannot be read; then it is no turn.
+        """
+        with without_files():
+            given = question.given()
+        told = self.say(question.text, on_text, given).model_dump_json().encode()
+        return told[:-1] + b"," + self._current()[1:]
 
     def listed(self) -> dict[str, Any]:
         """A line of the list of sessions."""
@@ -83,22 +93,21 @@ class Held:
         self._chat.close()
 
     def _current(self) -> bytes:
-        result = self._chat.result
-        return b"null" if result is None else result.model_dump_json().encode()
+        return Current.of(self._chat.state.now).model_dump_json().encode()
 
     def _show(self) -> None:
         record = self._chat.record
         turns = [
             {"turn": turn.number, "input": turn.text, "text": "".join(part.text for part in turn.parts),
-             "kind": turn.ending}
+             "kind": turn.ending, "is_given": turn.given is not None}
             for turn in record.turns
         ]  # fmt: skip
         self.turns, self.bytes = record.count, self._chat.session.size_bytes()
-        self.shown = packed(turns) + b',"current":' + self._current()
+        self.shown = packed(turns) + b"," + self._current()[1:]
 
     def whole(self) -> bytes:
         """Everything that is shown of it."""
-        return packed({**self.listed(), "busy": self.is_busy})[:-1] + b',"said":' + self.shown + b"}"
+        return packed({**self.listed(), "busy": self.is_busy})[:-1] + b',"said":' + self.shown
 
 
 class Sessions:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from ...tools.errors import InputError
 from ...tools.strict_json import parse
+from ...tools.strict_values import MAX_WRAPPED_DEPTH
 from ..operations.operation import faults_of
 from .refusals import RefusalError
 
@@ -21,7 +22,7 @@ def valid(model: type[M], body: bytes) -> M:
         RefusalError: it is none.
     """
     try:
-        return model.model_validate(parse(body, "the body"))
+        return model.model_validate(parse(body, "the body", most_depth=MAX_WRAPPED_DEPTH))
     except ValidationError as error:
         raise RefusalError(400, "input", "; ".join(faults_of(error))) from None
     except InputError as error:

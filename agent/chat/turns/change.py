@@ -80,10 +80,22 @@ def change(work: Work, text: str) -> Outcome | None:
         return Outcome(
             "plan", f"{note}\n\n{started.text}", started.planned, readings=started.readings, told=started.told
         )
+    return edited(work, text, edit)
+
+
+def edited(work: Work, text: str, edit: Edit) -> Outcome:
+    """The current request with `edit` done to it, planned; `text` is what says so.
+
+    Raises:
+        InputError: nothing was asked for yet, or what it says cannot be.
+    """
+    before = work.now
     said = apply_edit(before.said, edit)
     intent = work.intent([said])
     changes = request_changes(before.intent, intent)
-    if not changes:
+    # A plan that breaks rules was opened as it stands: no answer to the request yet.
+    is_answered = before.result.plan is None or before.result.valid
+    if not changes and is_answered:
         return Outcome("ask", _already(edit), readings=edit.readings)
     return changed_outcome(work, Changed(Planned(said, intent, work.planner(intent, text)), changes, edit))
 

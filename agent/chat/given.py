@@ -1,0 +1,91 @@
+"""What a turn is given beside its words: fields of the request that are set or left open again, or a plan document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tools.catalog.models import find_model
+from ...tools.errors import InputError
+from ...tools.language.said import FrozenModel, Said, StatedDegrees, StatedStrategy
+from ...tools.plan.document import TWO_BATCH, Plan, Strategy
+from ..stated_arguments import Arguments, said_of_arguments
+
+# What a form calls one field is several of a request: what is set there takes the place of what was said of these.
+_COUNTS = ("nodes", "gpus_per_node", "gpus", "gpus_of_kinds", "gpus_open")
+_LENGTHS = ("lengths", "trace")
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "model": ("model", "model_config_object"),
+    "hardware": ("accelerator", "accelerator_object", *_COUNTS, "intra_node_bw_gb_s", "inter_node_bw_gb_s"),
+    "input_tokens": ("input_tokens", "input_tokens_range", *_LENGTHS),
+    "output_tokens": ("output_tokens", "output_tokens_range", *_LENGTHS),
+    "ttft_ms": ("ttft_ms_max",),
+    "tpot_ms": ("tpot_ms_max",),
+    "precision": ("precisions",),
+    "engine": ("engine", "engine_version"),
+}
+# What is left open with a field besides: it stays where that is set to another value.
+_BESIDES: dict[str, tuple[str, ...]] = {
+    "ttft_ms": ("ttft_statistic",),
+    "tpot_ms": ("tpot_statistic",),
+    "precision": ("weights", "kv_cache", "activations"),
+}
+_DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")
+
+
+class Given(FrozenModel):
+    """What holds from this turn on: `said`, nothing of the fields of a request in `dropped`, and `plan` as it stands.
+
+    `begins`: nothing that was said before holds.
+    """
+
+    said: Said = Said()
+    dropped: tuple[str, ...] = ()
+    plan: Plan | None = None
+    begins: bool = False
+
+
+def fields_of(name: str, *, is_open: bool) -> tuple[str, ...]:
+    """The fields of a request that the field `name` of a form sets, or leaves open again."""
+    return (*_FIELDS.get(name, (name,)), *(_BESIDES.get(name, ()) if is_open else ()))
+
+
+def stated_strategy(strategy: Strategy) -> StatedStrategy:
+    """The degrees of `strategy`, as a person states them."""
+    phases = {
+        name: StatedDegrees(**{degree: getattr(phase, degree) for degree in _DEGREES})
+        for name, phase in (("prefill", strategy.prefill), ("decode", strategy.decode))
+    }
+    is_apart = phases["prefill"].replicas is not None
+    return StatedStrategy(dp=None if is_apart else strategy.dp, **phases)
+
+
+def said_of_plan(plan: Plan, *, keeps_strategy: bool) -> Said:
+    """What `plan` was made for, as a person states it; with its strategy where that is to be kept.
+
+    Raises:
+        InputError: it holds what no request can state.
+    """
+    asked = plan.model_dump(mode="json", include={"hardware", "precision"}, exclude_none=True)
+    policy = plan.policy.model_dump(mode="json", exclude_none=True)
+    stated: dict[str, Any] = {**policy, "precision": asked["precision"]}
+    if plan.serving is not None:
+        stated["serving"] = plan.serving
+    said = said_of_arguments(_model_of(plan), asked["hardware"], plan.workload, Arguments(**stated)) or Said()
+    more: dict[str, Any] = {}
+    if plan.serving is not None:
+        more = plan.serving.model_dump(include={"max_batch", "prefill_chunk_tokens"})
+        more["overlap"] = "two_batch" if plan.serving.overlap in TWO_BATCH else None
+    if keeps_strategy:
+        is_apart = True if plan.strategy.prefill.replicas is not None else None
+        more |= {"strategy": stated_strategy(plan.strategy), "disaggregated": is_apart}
+    return said.model_copy(update=more)
+
+
+def _model_of(plan: Plan) -> str | dict[str, Any]:
+    """The model by the name under which its very config is known, else by its config."""
+    try:
+        if dict(find_model(plan.model.name).config) == plan.model.config:
+            return plan.model.name
+    except InputError:
+        pass
+    return {**plan.model.config, "_name_or_path": plan.model.name}

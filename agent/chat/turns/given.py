@@ -1,0 +1,61 @@
+"""What a turn without words comes to: fields of the request that were set, or a plan document that was opened."""
+
+from __future__ import annotations
+
+from ....tools.errors import InputError
+from ....tools.plan.document import Plan
+from ....tools.plan.performance import PerformanceEstimate
+from ....tools.validate import ValidationReport, validate
+from ...judged import judged
+from ...languages.say import say
+from ...report.text import Bullets, render, section
+from ...results import PlanResult
+from ..edits import Edit, apply_edit
+from ..given import Given, said_of_plan
+from ..outcome import Outcome, Planned
+from ..words import plan_lines, request_changes
+from .change import begin, edited
+from .changed import told_of
+from .work import Work
+
+_MOST_FINDINGS = 3
+
+
+def given(work: Work, text: str, what: Given) -> Outcome:
+    """The outcome of a turn that is given something; `text` is how a person calls it.
+
+    Raises:
+        InputError: what was given cannot be planned.
+    """
+    edit = Edit(said=what.said, dropped=what.dropped)
+    if what.plan is not None:
+        return _stand(work, what.plan, edit)
+    if what.begins or work.state.current is None:
+        return begin(work, "", [what.said])
+    return edited(work, text, edit)
+
+
+def _stand(work: Work, plan: Plan, edit: Edit) -> Outcome:
+    """`plan` as it stands made the current one; of a valid one what follows keeps the strategy."""
+    report, figures, why_not = _judged(work, plan)
+    said = apply_edit(said_of_plan(plan, keeps_strategy=report.valid), edit)
+    intent = work.intent([said])
+    planned = Planned(said, intent, PlanResult(plan=plan, valid=report.valid, estimate=figures, intent=intent))
+    errors = [f"{one.rule}: {one.message}" for one in report.violations if one.severity == "error"]
+    more = [say("and {count} more", count=len(errors) - _MOST_FINDINGS)] if len(errors) > _MOST_FINDINGS else []
+    before = work.state.current
+    changes = () if before is None else request_changes(before.intent, intent)
+    sections = [
+        section("", *plan_lines(planned.result), *([] if why_not is None else [why_not])),
+        section(say("Rules that it breaks"), Bullets((*errors[:_MOST_FINDINGS], *more))),
+        section(say("The request"), Bullets(changes)),
+    ]
+    return Outcome("plan", render(sections, width=work.width), planned, changes=changes, told=told_of(planned))
+
+
+def _judged(work: Work, plan: Plan) -> tuple[ValidationReport, PerformanceEstimate | None, str | None]:
+    """What the rules find in `plan`, its figures, and why it has none."""
+    try:
+        return *judged(plan, None, work.calibration), None
+    except InputError as error:
+        return validate(plan), None, str(error)
