@@ -27,7 +27,8 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
     feasible = next((candidate for candidate in keeping if candidate.feasible), None)
     if feasible is None:
         why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
-        return replace(free, note=f"The degrees asked for cannot be kept: {why}. This is the best without.")
+        note = f"The degrees asked for cannot be kept: {why}. This is the best without."
+        return replace(free, note=note, why_not_kept=why)
     if feasible is free.chosen:
         return free
     best = free.chosen

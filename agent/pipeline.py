@@ -344,6 +344,7 @@ def _report(
         hint=proposal.hint,
         on_fewer=proposal.on_fewer if proposal.note is None else None,
         on_more=on_more(proposal),
+        why_not_kept=proposal.why_not_kept,
         citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),
         readings=intent.readings,

@@ -36,6 +36,7 @@ class Proposal:
     note: str | None = None
     hint: str | None = None
     on_fewer: str | None = None
+    why_not_kept: str | None = None
 
 
 def figures(candidate: Candidate) -> str:

@@ -43,6 +43,7 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
     used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
     load = plan.workload
     lines = [
+        *_not_kept(result),
         f"{state}: {title_of(result)}",
         *read_as_lines(() if result.report is None else result.report.assumptions),
         say(
@@ -61,6 +62,14 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
         lines += left_out_lines(result.report.left_out)
         lines += [say("Limit: {line}", line=line) for line in result.report.limits]
     return tuple(lines)
+
+
+def _not_kept(result: PlanResult) -> Iterator[str]:
+    """That the plan has not the degrees that were asked for, and why."""
+    report = result.report
+    if report is not None and report.why_not_kept is not None and report.stated is not None:
+        asked = report.stated.summary
+        yield say("{asked} was asked for and cannot be kept: {why}", asked=asked, why=report.why_not_kept)
 
 
 def _no_plan(result: PlanResult) -> Iterator[str]:

@@ -51,7 +51,7 @@ def test_an_opened_plan_is_what_the_talk_goes_on_from(
     assert opened["kind"] == "plan" and opened["valid"] and opened["current"]["plan"] == plan
     later = _turn(client, name, "fp8 weights")
     assert later["current"]["plan"]["strategy"] == plan["strategy"]
-    assert later["changes"] == ["number formats: bf16 → fp8 weights, bf16 KV cache, bf16 activations"] or later["changes"]
+    assert later["changes"][0].startswith("number formats: ")
     whole = client.get(f"/api/v1/sessions/{name}").json()
     assert [one["is_given"] for one in whole["said"]] == [True, False]
 

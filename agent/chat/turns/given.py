@@ -47,7 +47,7 @@ def _stand(work: Work, plan: Plan, edit: Edit) -> Outcome:
     changes = () if before is None else request_changes(before.intent, intent)
     sections = [
         section("", *plan_lines(planned.result), *([] if why_not is None else [why_not])),
-        section(say("Rules that it breaks"), Bullets((*errors[:_MOST_FINDINGS], *more))),
+        section(say("Rules that it breaks or is warned by"), Bullets((*errors[:_MOST_FINDINGS], *more))),
         section(say("The request"), Bullets(changes)),
     ]
     return Outcome("plan", render(sections, width=work.width), planned, changes=changes, told=told_of(planned))

@@ -105,10 +105,11 @@ export const compare = (panel, view, { before, take, learn }) => {
     return;
   }
   const place = make("div", { "aria-live": "polite" });
-  const words = make("textarea", { id: "other", rows: 3, placeholder: t("compare-hint") });
-  const run = (b, more = {}) =>
+  const kept = view.other ?? { words: "", earlier: "" };
+  const words = make("textarea", { id: "other", rows: 3, placeholder: t("compare-hint") }, kept.words);
+  const run = (b, other) =>
     busy(place, async (work) =>
-      learn(view, { compared: await operate("compare", { a: view.plan, b }, work), imported: undefined, ...more }),
+      learn(view, { compared: await operate("compare", { a: view.plan, b }, work), instead: undefined, other }),
     );
   const earlier = before()
     .filter((one) => one.plan && one.plan !== view.plan)
@@ -117,9 +118,12 @@ export const compare = (panel, view, { before, take, learn }) => {
     "select",
     { id: "earlier" },
     option("", t("an-earlier-plan")),
-    ...earlier.map((one, at) => option(at, describe(one.plan.strategy))),
+    ...earlier.map((one, at) => option(at, describe(one.plan.strategy), String(at) === kept.earlier)),
   );
-  choice.addEventListener("change", () => choice.value !== "" && run(earlier[choice.value].plan));
+  choice.addEventListener(
+    "change",
+    () => choice.value !== "" && run(earlier[choice.value].plan, { words: "", earlier: choice.value }),
+  );
   panel.replaceChildren(
     make(
       "form",
@@ -127,7 +131,7 @@ export const compare = (panel, view, { before, take, learn }) => {
         on: {
           submit: (event) => {
             event.preventDefault();
-            if (words.value.trim()) run(words.value.trim());
+            if (words.value.trim()) run(words.value.trim(), { words: words.value, earlier: "" });
           },
         },
       },
@@ -145,6 +149,6 @@ export const compare = (panel, view, { before, take, learn }) => {
   if (view.compared)
     place.replaceChildren(
       ...draw(view.compared),
-      ...(view.imported ? [button(t("show-instead"), () => take(view.imported))] : []),
+      ...(view.instead ? [button(t("show-instead"), () => take(...view.instead))] : []),
     );
 };

@@ -80,30 +80,9 @@ const changes = (view) =>
       ]
     : [];
 
-// The view that `fix` makes of a broken plan.
-const fixed = (view, result, findings, estimate) => ({
-  ...view,
-  plan: result.plan ?? view.plan,
-  valid: result.valid,
-  findings,
-  estimate,
-  fixes: result.fixes,
-  isPinned: true,
-  version: undefined,
-  base: undefined,
-  words: undefined,
-  searched: undefined,
-  compared: undefined,
-  changes: result.strategy_changes ?? [],
-});
-
-const repair = (panel, view, put) =>
-  busy(panel, async (work) => {
-    const result = await operate(
-      "fix",
-      { proposal: view.plan, ...(view.question?.request ? { request: view.question.request } : {}) },
-      work,
-    );
+const repair = (panel, view, atPlace, give) =>
+  atPlace(panel, async (work) => {
+    const result = await operate("fix", { proposal: documentOf(view) }, work);
     if (!result.plan) {
       panel.prepend(
         make(
@@ -114,23 +93,27 @@ const repair = (panel, view, put) =>
       );
       return;
     }
-    const [report, estimate] = [
-      await operate("validate", { plan: result.plan }, work),
-      result.valid ? await operate("estimate", { plan: result.plan }, work) : null,
-    ];
-    put(fixed(view, result, report.violations, estimate));
+    const { violations } = await operate("validate", { plan: result.plan }, work);
+    await give(t("fixed", { count: result.fixes.length }), { plan: result.plan }, work, {
+      findings: violations,
+      fixes: result.fixes,
+      changes: result.strategy_changes ?? [],
+    });
   });
 
-// The sheet of findings; they are looked for when it is first opened. `learn` keeps what was found.
-export const findings = (panel, view, { put, learn, undo, canUndo }) => {
-  if (!view.plan) {
+const documentOf = (view) => view.document ?? view.plan;
+
+// The sheet of findings; they are looked for when it is first opened. `learn` keeps what was found, `give` makes a plan
+// the current one.
+export const findings = (panel, view, { atPlace, give, learn, undo, canUndo }) => {
+  if (!documentOf(view)) {
     panel.replaceChildren(make("p", { class: "soft" }, t("no-plan-yet")));
     return;
   }
   if (view.findings === null) {
     panel.replaceChildren();
     busy(panel, async (work) =>
-      learn(view, { findings: (await operate("validate", { plan: view.plan }, work)).violations }),
+      learn(view, { findings: (await operate("validate", { plan: documentOf(view) }, work)).violations }),
     );
     return;
   }
@@ -139,7 +122,7 @@ export const findings = (panel, view, { put, learn, undo, canUndo }) => {
     make(
       "div",
       { class: "row" },
-      broken ? button(t("fix"), () => repair(panel, view, put), { class: "first", id: "fix" }) : undefined,
+      broken ? button(t("fix"), () => repair(panel, view, atPlace, give), { class: "first", id: "fix" }) : undefined,
       canUndo() ? button(t("undo"), undo, { id: "undo" }) : undefined,
     ),
     ...changes(view),

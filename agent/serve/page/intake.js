@@ -1,50 +1,38 @@
 // What is dropped, pasted or opened goes where its content belongs.
 
 import { operate } from "./api.js";
-import { atWork, note } from "./chat.js";
+import { note } from "./chat.js";
 import { $, show } from "./dom.js";
 import { isDocument, recognise } from "./recognise.js";
-import { put, state, viewOf } from "./state.js";
+import { put, state } from "./state.js";
+import { atWork, give } from "./turns.js";
 import { t } from "./words.js";
 
 const MOST_BYTES = 32 * 2 ** 20;
+// What is wrong with a document that cannot be read as a plan.
+const OF_FORMAT = "ST001";
 
-// A document as it stands: what the rules find in it, and its figures where it has any.
-export const viewOfDocument = async (plan, work, more = {}) => {
-  const report = await operate("validate", { plan }, work);
-  let [estimate, why_not_estimated] = [null, undefined];
-  try {
-    estimate = await operate("estimate", { plan }, work);
-  } catch (error) {
-    if (error.kind !== "input") throw error;
-    why_not_estimated = error.message;
+// A document becomes the current plan, with what the rules find in it. One that cannot be is shown as what it is.
+const openDocument = async (value, name, work) => {
+  const { valid, violations: findings } = await operate("validate", { plan: value }, work);
+  let why_not_estimated;
+  if (!findings.some((one) => one.rule === OF_FORMAT)) {
+    try {
+      await give(t("took-plan", { name }), { plan: value }, work, { findings });
+      return;
+    } catch (error) {
+      if (error.kind !== "input") throw error;
+      why_not_estimated = error.message;
+    }
   }
-  return {
-    plan,
-    valid: report.valid,
-    findings: report.violations,
-    estimate,
-    why_not_estimated,
-    report: null,
-    infeasible: null,
-    question: null,
-    changes: [],
-    isPinned: true,
-    ...more,
-  };
+  note(t("took-broken", { name }));
+  put({ plan: null, document: value, name, valid, findings, why_not_estimated, changes: [] });
 };
 
-const viewOfImport = (found) => ({
-  plan: found.plan,
-  valid: found.valid,
+// What is known of a plan that was read off what runs, beside the plan.
+const knownOf = (found) => ({
   findings: found.findings,
-  estimate: found.estimate ?? null,
   why_not_estimated: found.why_not_estimated,
-  report: null,
-  infeasible: null,
-  question: null,
-  changes: [],
-  isPinned: true,
   assumptions: found.assumptions,
   readings: found.readings,
   caveats: [
@@ -54,36 +42,36 @@ const viewOfImport = (found) => ({
   ],
 });
 
-const command = async (text, work, { open, waitFor }) => {
-  const now = state.now;
-  const beside = now?.plan?.hardware ? { hardware: now.plan.hardware, workload: now.plan.workload } : {};
-  const read = async (known, doing) => viewOfImport(await operate("import", { source: text, ...known }, doing));
-  if (!now?.plan) {
-    try {
-      put(await read({}, work));
-    } catch (error) {
-      if (error.kind !== "input") throw error;
-      waitFor(t("command-waits"), async (hardware, doing) => put(await read({ hardware }, doing)));
-      throw error;
-    }
+const command = async (source, name, work, { open, waitFor }) => {
+  const { plan } = state.now ?? {};
+  const read = (known, doing) => operate("import", { source, ...known }, doing);
+  const stand = (found, doing) => give(t("took-command", { name }), { plan: found.plan }, doing, knownOf(found));
+  if (plan) {
+    const found = await read({ hardware: plan.hardware, workload: plan.workload }, work);
+    const compared = await operate("compare", { a: plan, b: found.plan }, work);
+    note(t("compared-command", { name }));
+    open("compare", { compared, instead: [t("took-command", { name }), { plan: found.plan }, knownOf(found)] });
     return;
   }
-  const imported = await read(beside, work);
-  const compared = await operate("compare", { a: now.plan, b: imported.plan }, work);
-  open("compare", { compared, imported });
+  try {
+    await stand(await read({}, work), work);
+  } catch (error) {
+    if (error.kind !== "input") throw error;
+    waitFor(t("command-waits"), async (hardware, doing) => stand(await read({ hardware }, doing), doing));
+    throw error;
+  }
 };
 
 const kinds = ({ open, useModel, waitFor }) => ({
-  plan: async ({ value }, work) => {
-    const view = await viewOfDocument(value, work);
-    put(view);
-    open(view.valid ? "picture" : "findings");
+  plan: async ({ value, name }, work) => {
+    await openDocument(value, name, work);
+    open(state.now.valid ? "picture" : "findings");
   },
   config: async ({ value, name }) => useModel(value, name),
-  command: async ({ value }, work) => command(value, work, { open, waitFor }),
+  command: async ({ value, name }, work) => command(value, name, work, { open, waitFor }),
   brief: async ({ value, name }, work) => {
-    const fields = { brief: typeof value === "string" ? { [name]: value } : value };
-    put(viewOf(await operate("plan", fields, work), fields));
+    const brief = typeof value === "string" ? { [name]: value } : value;
+    await give(t("took-brief", { name }), { fields: { brief } }, work);
   },
 });
 
@@ -92,10 +80,7 @@ const kinds = ({ open, useModel, waitFor }) => ({
 export const intake = (page) => {
   const run = kinds(page);
   const take = (name, text, found = recognise(text)) =>
-    atWork(async (work) => {
-      note(t(`took-${found.kind}`, { name }));
-      await run[found.kind]({ ...found, name }, work);
-    });
+    atWork((work) => run[found.kind]({ ...found, name }, work));
   const takeFiles = async (files) => {
     for (const file of files) if (file.size > MOST_BYTES) note(t("too-large", { name: file.name }));
     const texts = await Promise.all(

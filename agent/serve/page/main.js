@@ -1,7 +1,7 @@
 // The page: a conversation beside the plan that it is about.
 
-import { look, operate, sessions, useToken } from "./api.js";
-import { atWork, backInTalk, bubble, examples, note, recall, said, say } from "./chat.js";
+import { look, sessions, useToken } from "./api.js";
+import { examples, note, recall } from "./chat.js";
 import { compare } from "./compare.js";
 import { $, button, make, show } from "./dom.js";
 import { exporting } from "./exporting.js";
@@ -10,69 +10,25 @@ import { head, oneLine } from "./head.js";
 import { intake } from "./intake.js";
 import { memory } from "./memory.js";
 import { picture } from "./picture.js";
-import { assumptionsOf, changed, isOfWords, pinned, statedBy } from "./question.js";
+import { assumptionsOf, catalogue, set } from "./question.js";
 import { requestForm } from "./request_form.js";
 import { sessionsDialog } from "./sessions_dialog.js";
 import { settings } from "./settings.js";
-import { beside, enter, forget, learn, onView, put, sessionBefore, state, undo, viewOf } from "./state.js";
-import { phraseOf } from "./spoken.js";
+import { enter, forget, learn, onView, sessionBefore, state } from "./state.js";
 import { strategies } from "./strategies.js";
 import { openSheet, redraw, retitle, sheetNames, tabs } from "./tabs.js";
+import { atPlace, atWork, back, give, giveAtPlan, say } from "./turns.js";
 import { onLanguage, t, tOr, translate } from "./words.js";
-import { busy, lineOf, stopAll } from "./work.js";
+import { stopAll } from "./work.js";
 
-const catalogue = { models: [], accelerators: [] };
 // What the next message is about, where something that was dropped waits for it: {run(text, work)}.
 let waiting;
 
-// The fields that a view answers; a layout that somebody chose is one of them.
-const question = (view) => {
-  if (view.question) return view.question;
-  const stated = statedBy(view, new Set(catalogue.models));
-  return view.isPinned && view.plan.strategy?.prefill && view.plan.strategy.decode ? pinned(stated, view.plan) : stated;
-};
-
-// Plan `fields`; what was changed is told in the conversation, `words` are how it would be said there.
-const plan = (fields, label, words, more = {}) => {
-  const from = state.now;
-  return busy($("plan-work"), async (work) => {
-    put(viewOf(await operate("plan", fields, work), fields, { ...beside(from, words), ...more }));
-    note(label);
-  });
-};
-
-// Whether the conversation alone has all that was stated, and its built-in reader takes a change of it.
-const isTalkedAbout = (view) => view.version && view.version === state.version && state.model === null;
-
-const changeNow = async (name, value) => {
-  const view = state.now;
-  const words = phraseOf(name, value, view.plan.hardware);
-  const stated = question(view);
-  // What words state is changed by a field beside them, and taken back by words alone.
-  const isLost = value === undefined && isOfWords(stated);
-  if (words && isTalkedAbout(view) && (!view.question || isLost)) {
-    await say(words);
-    if (view === state.now) lookAt("chat");
-    return;
-  }
-  const fields = isLost ? statedBy(view, new Set(catalogue.models)) : stated;
-  await plan(
-    changed(fields, view.plan, name, value),
-    `${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`,
-    words,
-    { isPinned: view.isPinned },
-  );
-};
-
 // One change after the other: the next is made to what the one before came to.
-let changes = Promise.resolve();
-const change = (name, value) => {
-  changes = changes.then(() => changeNow(name, value)).catch(lineOf);
-};
-
-const back = async () => {
-  if (state.before.length && (await backInTalk(state.now, state.before.at(-1))) && undo()) note(t("undone"));
-};
+const change = (name, value) =>
+  giveAtPlan(`${tOr(`field-${name}`, name)}: ${value ?? t("not-stated")}`, () => ({
+    fields: set(state.now.asked, name, value),
+  }));
 
 const lookAt = (side) => {
   document.body.dataset.view = side;
@@ -112,14 +68,11 @@ const waitFor = (told, run) => {
   toMessage();
 };
 
-const sayOfWaiting = (text) => {
-  said(text);
-  return atWork(async (work) => {
+const sayOfWaiting = (text) =>
+  atWork(async (work) => {
     await waiting(text, work);
-    bubble().append(make("p", {}, oneLine(state.now)));
     forgetWaiting();
   });
-};
 
 // A conversation that was read is shown again.
 const comeBack = (whole) => {
@@ -127,11 +80,12 @@ const comeBack = (whole) => {
   recall(whole);
 };
 
-const useModel = (config, name) =>
-  waitFor(t("model-taken", { name: config._name_or_path || config.model_type || name }), async (request, work) => {
-    const fields = { model: config, request };
-    put(viewOf(await operate("plan", fields, work), fields));
-  });
+const useModel = (config, name) => {
+  note(t("took-config", { name }));
+  waitFor(t("model-taken", { name: config._name_or_path || config.model_type || name }), (request, work) =>
+    give(`${name}: ${request}`, { fields: { model: config, request } }, work),
+  );
+};
 
 const send = async (text) => {
   if (!text || $("send").disabled) return;
@@ -154,19 +108,20 @@ const drawHead = (view) => {
 };
 
 tabs({
-  picture: { draw: picture, needs: (view) => [view.plan] },
+  picture: { draw: picture, needs: (view) => [view.plan ?? view.document] },
   request: {
-    draw: (panel, view) => requestForm(panel, view, { change, catalogue }),
+    draw: (panel, view) => requestForm(panel, view, change),
     needs: (view) => [view],
     count: (view) => view && assumptionsOf(view).length,
   },
   memory: { draw: memory, needs: (view) => [view.estimate, view.plan] },
-  strategies: { draw: (panel, view) => strategies(panel, view, { question, plan }), needs: (view) => [view] },
+  strategies: { draw: (panel, view) => strategies(panel, view, giveAtPlan), needs: (view) => [view] },
   findings: {
     draw: (panel, view) =>
       findings(panel, view, {
-        put,
-        learn: (of, known) => learn(of, known),
+        atPlace,
+        give,
+        learn,
         undo: back,
         canUndo: () => state.before.length > 0,
       }),
@@ -174,7 +129,7 @@ tabs({
     count: (view) => view?.findings?.length,
   },
   compare: {
-    draw: (panel, view) => compare(panel, view, { before: () => state.before, take: put, learn }),
+    draw: (panel, view) => compare(panel, view, { before: () => state.before, take: giveAtPlan, learn }),
     needs: (view) => [view.plan, view.compared],
   },
   export: { draw: exporting, needs: (view) => [view.plan] },

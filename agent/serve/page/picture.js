@@ -10,7 +10,8 @@ const withOwnLinks = (html) =>
   html.replace(/<nav[\s\S]*?<\/nav>/, (nav) => nav.replaceAll('href="#', 'href="about:srcdoc#'));
 
 export const picture = (panel, view) => {
-  if (!view.plan) {
+  const plan = view.plan ?? view.document;
+  if (!plan) {
     panel.replaceChildren(make("p", { class: "soft" }, t("no-plan-yet")));
     return;
   }
@@ -23,7 +24,7 @@ export const picture = (panel, view) => {
     referrerpolicy: "no-referrer",
   });
   busy(panel, async (work) => {
-    view.page ??= withOwnLinks((await operate("show", { plan: view.plan, form: "html" }, work)).text);
+    view.page ??= withOwnLinks((await operate("show", { plan, form: "html" }, work)).text);
     if (panel.shows !== view) return;
     frame.srcdoc = view.page;
     panel.replaceChildren(frame);

@@ -1,99 +1,69 @@
-// The question behind a plan: what was stated stays stated, what was assumed stays open, one field is changed at a time.
+// What is asked for as fields: what was stated stays stated, what was assumed stays open, one field is set at a time.
 
-import { limitOf } from "./limits.js";
+// Names to choose from, as far as they are known.
+export const catalogue = { models: [], accelerators: [] };
 
 export const assumptionsOf = (view) => view.report?.assumptions ?? view.assumptions ?? [];
 
-const assumedOf = (view) => new Set(assumptionsOf(view).map((one) => one.field));
+// Times that may be limited: [the name of the field that limits it, the name of its figure in an estimate].
+export const LIMITED = [
+  ["ttft_ms", "ttft"],
+  ["tpot_ms", "tpot"],
+];
 
-const hardwareOf = (plan, report) => {
-  const open = (report?.assumptions ?? []).find((one) => one.field === "hardware");
-  if (!open) return plan.hardware;
+const defined = (fields) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+
+const hardwareOf = ({ hardware }, assumptions) => {
+  if (!hardware) return undefined;
+  const { accelerator, nodes, gpus_per_node } = hardware;
+  const assumed = (field) => assumptions.find((one) => one.field === field);
+  const open = assumed("hardware");
   // What was assumed is the number alone, or the kind as well.
-  return String(open.value).includes(":") ? undefined : plan.hardware.accelerator;
+  if (open) return String(open.value).includes(":") ? undefined : accelerator;
+  const isCounted = assumed("hardware.nodes") && typeof accelerator === "string";
+  return isCounted ? `${nodes * gpus_per_node}x${accelerator}` : defined(hardware);
 };
 
-const precisionOf = (plan, assumed) => {
+const precisionOf = (asked, assumed) => {
   if (assumed.has("precision")) return undefined;
-  const stated = Object.entries(plan.precision).filter(([name]) => !assumed.has(`precision.${name}`));
+  const stated = Object.entries(asked.precision).filter(([name]) => !assumed.has(`precision.${name}`));
   return stated.length ? Object.fromEntries(stated) : undefined;
 };
 
 // A model by its name where the catalogue has it, else by its config.
-const modelOf = (plan, names) =>
-  names.has(plan.model.name) ? plan.model.name : { ...plan.model.config, _name_or_path: plan.model.name };
+const modelOf = ({ model }) =>
+  catalogue.models.includes(model.name) ? model.name : { ...model.config, _name_or_path: model.name };
 
 const engineOf = (serving) =>
   serving?.engine ? [serving.engine, serving.engine_version].filter(Boolean).join("==") : undefined;
 
-// The fields of `POST plan` that state what `view` holds and nobody assumed.
-export const statedBy = (view, names) => {
-  const { plan, report } = view;
-  const assumed = assumedOf(view);
-  const workload = Object.fromEntries(Object.entries(plan.workload).filter(([name]) => !assumed.has(name)));
-  const relaxations = assumed.has("relaxations") ? [] : (plan.policy.relaxations ?? []);
+// The fields that state what is asked for in `view` and nobody assumed.
+export const statedBy = (view) => {
+  const { asked } = view;
+  const assumed = new Set(assumptionsOf(view).map((one) => one.field));
+  if (asked.concurrency_open) assumed.add("concurrency");
+  const { relaxations, memory_utilization, constraints } = asked.policy;
   return defined({
-    model: view.question?.model ?? modelOf(plan, names),
-    hardware: hardwareOf(plan, report),
-    workload,
-    precision: precisionOf(plan, assumed),
-    memory_utilization: assumed.has("memory_utilization") ? undefined : plan.policy.memory_utilization,
-    relaxations: relaxations.length ? relaxations : undefined,
-    constraints: plan.policy.constraints,
-    engine: engineOf(plan.serving) ?? view.question?.engine,
-    disaggregated: view.question?.disaggregated,
-    usd_per_gpu_hour: view.question?.usd_per_gpu_hour,
+    model: modelOf(asked),
+    hardware: hardwareOf(asked, assumptionsOf(view)),
+    workload: Object.fromEntries(Object.entries(asked.workload).filter(([name]) => !assumed.has(name))),
+    precision: precisionOf(asked, assumed),
+    memory_utilization: assumed.has("memory_utilization") ? undefined : memory_utilization,
+    relaxations: relaxations?.length && !assumed.has("relaxations") ? relaxations : undefined,
+    constraints,
+    engine: engineOf(asked.serving),
+    disaggregated: asked.disaggregated,
+    usd_per_gpu_hour: asked.usd_per_gpu_hour,
   });
 };
 
-const defined = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-
-// `question` with what one field of the form says now; an emptied field is not stated any more.
-export const changed = (question, plan, name, value) => {
-  const next = { ...question };
-  const state = (key, said) => {
-    if (said === undefined) delete next[key];
-    else next[key] = said;
-  };
-  if (name.startsWith("hardware.")) {
-    state("hardware", {
-      ...plan.hardware,
-      ...(typeof question.hardware === "object" ? question.hardware : {}),
-      [name.slice(9)]: value,
-    });
-  } else if (name.startsWith("precision.")) {
-    const formats = { ...(typeof question.precision === "object" ? question.precision : {}), [name.slice(10)]: value };
-    state("precision", defined(formats));
-  } else {
-    if (next.workload) next.workload = defined({ ...next.workload, [limitOf(name)?.most ?? name]: undefined });
-    state(name, value);
-  }
-  return next;
+// What a turn is given where the field `name` of the form says `value` now; an emptied field is left open again.
+export const set = (asked, name, value) => {
+  const [block, part] = name.split(".");
+  if (block === "precision") return { precision: { [part]: value } };
+  if (block !== "hardware") return { [name]: value ?? null };
+  const hardware = defined({ ...asked.hardware, [part]: value });
+  // Without a number of nodes it is the fewest that do.
+  return { hardware: part === "nodes" && value === undefined ? hardware.accelerator : hardware };
 };
-
-// Whether a field can only be emptied by leaving out the words that state it.
-export const isOfWords = (question) => Boolean(question?.request || question?.brief);
-
-// `question` that only the strategy of `candidate` answers.
-export const pinned = (question, candidate, concurrency_open) => {
-  const { strategy } = candidate;
-  const lines = ["prefill", "decode"].flatMap((phase) => {
-    const degrees = strategy[phase];
-    const stated = ["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"].filter((name) => Number.isInteger(degrees[name]));
-    const bounds = stated.map((name) => `${phase} ${name} = ${degrees[name]}`);
-    return degrees.replicas ? [...bounds, `${phase} replicas = ${degrees.replicas}`] : bounds;
-  });
-  const whole = strategy.prefill.replicas ? [] : [`replicas = ${strategy.dp}`];
-  return defined({
-    ...question,
-    constraints: [...(unpinned(question.constraints) ?? []), ...lines, ...whole],
-    concurrency: concurrency_open ? candidate.concurrency : question.concurrency,
-    disaggregated: strategy.prefill.replicas ? true : question.disaggregated,
-    precision: candidate.precision ?? question.precision,
-  });
-};
-
-// The constraints without those that pinned a strategy before.
-const PIN = /^(prefill |decode )(tp|tp_ffn|pp|ep|sp|attention_dp) = \d+$|^((prefill|decode) )?replicas = \d+$/;
-export const unpinned = (constraints) =>
-  constraints?.filter((one) => !PIN.test(typeof one === "string" ? one : (one.words ?? "")));

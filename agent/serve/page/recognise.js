@@ -4,6 +4,11 @@ const ENGINES =
   /\b(vllm\s+serve|vllm\.entrypoints|sglang\.launch_server|sglang\s+serve|trtllm-serve|tensorrt_llm|dynamo\s+(serve|run))\b/;
 const MANIFEST = /^\s*(apiVersion|services)\s*:/m;
 
+// A text with a plan in it, though it is no JSON as it stands: what validation explains.
+const FORMAT = /"format"\s*:\s*"shardwright\/plan"/;
+const PARTS = [/"strategy"\s*:/, /"model"\s*:/, /"(?:nodes|hardware|workload)"\s*:/];
+const isOfPlan = (text) => text.includes("{") && (FORMAT.test(text) || PARTS.every((part) => part.test(text)));
+
 const parsed = (text) => {
   try {
     return JSON.parse(text);
@@ -27,6 +32,7 @@ export const recognise = (text) => {
     if (typeof value.model_type === "string" || Array.isArray(value.architectures)) return { kind: "config", value };
     return { kind: "brief", value: text };
   }
+  if (isOfPlan(text)) return { kind: "plan", value: text.slice(text.indexOf("{")) };
   if (ENGINES.test(text) || (MANIFEST.test(text) && /vllm|sglang|trtllm|tensorrt|dynamo/i.test(text)))
     return { kind: "command", value: text };
   return { kind: "brief", value: text };

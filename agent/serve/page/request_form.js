@@ -1,34 +1,30 @@
 // The question as a form: what was assumed, with the reason, and what was stated. A changed field plans again.
 
 import { make, option } from "./dom.js";
-import { LIMITS } from "./limits.js";
-import { assumptionsOf } from "./question.js";
+import { inPage } from "./head.js";
+import { LIMITED, assumptionsOf, catalogue } from "./question.js";
 import { t, tOr } from "./words.js";
 
 const FORMATS = ["bf16", "fp16", "fp8", "int8", "int4", "fp4"];
 const WHOLE = { type: "number", min: 1, step: 1 };
 const LIMIT = { type: "number", min: 0, step: "any" };
 
-// Each field: its name in assumptions, its value in a plan, and how it is entered.
+// Each field: its name in assumptions, its value in what is asked for, and how it is entered.
 const FIELDS = [
-  ["model", (plan) => plan.model.name, { type: "text", list: "model-names" }],
-  [
-    "hardware.accelerator",
-    (plan) => (typeof plan.hardware.accelerator === "string" ? plan.hardware.accelerator : undefined),
-    { type: "text", list: "accelerator-names" },
-  ],
-  ["hardware.nodes", (plan) => plan.hardware.nodes, WHOLE],
-  ["hardware.gpus_per_node", (plan) => plan.hardware.gpus_per_node, WHOLE],
-  ["input_tokens", (plan) => plan.workload.input_tokens, WHOLE],
-  ["output_tokens", (plan) => plan.workload.output_tokens, WHOLE],
-  ["concurrency", (plan) => plan.workload.concurrency ?? 1, WHOLE],
-  ...LIMITS.map(({ field, most }) => [field, (plan) => plan.workload[most], LIMIT]),
-  ["objective", (plan) => plan.workload.objective, ["latency", "throughput", "cost"]],
-  ["precision.weights", (plan) => plan.precision.weights, FORMATS],
-  ["precision.kv_cache", (plan) => plan.precision.kv_cache, FORMATS],
-  ["precision.activations", (plan) => plan.precision.activations, FORMATS],
-  ["memory_utilization", (plan) => plan.policy.memory_utilization, { type: "number", min: 0.01, max: 1, step: 0.01 }],
-  ["engine", (plan) => plan.serving?.engine, ["", "vllm", "sglang", "trtllm", "none"]],
+  ["model", (asked) => asked.model.name, { type: "text", list: "model-names" }],
+  ["hardware.accelerator", (asked) => asked.hardware?.accelerator, { type: "text", list: "accelerator-names" }],
+  ["hardware.nodes", (asked) => asked.hardware?.nodes, WHOLE],
+  ["hardware.gpus_per_node", (asked) => asked.hardware?.gpus_per_node, WHOLE],
+  ["input_tokens", (asked) => asked.workload.input_tokens, WHOLE],
+  ["output_tokens", (asked) => asked.workload.output_tokens, WHOLE],
+  ["concurrency", (asked) => asked.workload.concurrency ?? 1, WHOLE],
+  ...LIMITED.map(([name]) => [name, (asked) => asked.workload[`${name}_max`], LIMIT]),
+  ["objective", (asked) => asked.workload.objective, ["latency", "throughput", "cost"]],
+  ["precision.weights", (asked) => asked.precision.weights, FORMATS],
+  ["precision.kv_cache", (asked) => asked.precision.kv_cache, FORMATS],
+  ["precision.activations", (asked) => asked.precision.activations, FORMATS],
+  ["memory_utilization", (asked) => asked.policy.memory_utilization, { type: "number", min: 0.01, max: 1, step: 0.01 }],
+  ["engine", (asked) => asked.serving?.engine, ["", "vllm", "sglang", "trtllm", "none"]],
 ];
 // An assumption about all of these is one about each.
 const WHOLES = {
@@ -49,7 +45,8 @@ const entered = (element) => {
 };
 
 const fieldOf = ([name, read, kind], view, assumed, change) => {
-  const value = read(view.plan) ?? (name === "engine" ? (assumed?.value ?? view.question?.engine) : undefined);
+  const value = read(view.asked) ?? (name === "engine" ? assumed?.value : undefined);
+  const statistic = value && view.asked.workload[`${name.replace("_ms", "")}_statistic`];
   const id = `field-${name}`;
   const attributes = { id, name, "aria-describedby": `${id}-why` };
   const choices = Array.isArray(kind)
@@ -70,12 +67,12 @@ const fieldOf = ([name, read, kind], view, assumed, change) => {
     if (element.isSent) change(name, entered(element));
   });
   const why = assumed
-    ? [make("span", { class: "tag" }, t("assumed")), " ", assumed.reason]
+    ? [make("span", { class: "tag" }, t("assumed")), " ", inPage(assumed.reason)]
     : [value === undefined || value === null || value === "" ? t("not-stated") : t("stated")];
   return make(
     "div",
     { class: `field${assumed ? " assumed" : ""}` },
-    make("label", { for: id }, tOr(`field-${name}`, name)),
+    make("label", { for: id }, `${tOr(`field-${name}`, name)}${statistic ? ` · ${statistic}` : ""}`),
     element,
     make("p", { class: "soft", id: `${id}-why` }, ...why),
   );
@@ -96,16 +93,18 @@ const beingWritten = (panel) => {
 };
 
 // Draws the form of a view. `change` is called with the name of a field and what it says now.
-export const requestForm = (panel, view, { change, catalogue }) => {
-  if (!view.plan?.workload || !view.plan.hardware || !view.plan.precision || !view.plan.policy) {
+export const requestForm = (panel, view, change) => {
+  if (!view.asked) {
     panel.replaceChildren(make("p", { class: "soft" }, t("no-plan-yet")));
     return;
   }
   const reasons = reasonsOf(view);
   const known = new Set(FIELDS.map(([name]) => name));
   const other = assumptionsOf(view).filter((one) => !known.has(one.field) && !(one.field in WHOLES));
-  const rows = FIELDS.filter(([name, read]) => name !== "hardware.accelerator" || read(view.plan) !== undefined).map(
-    (field) => fieldOf(field, view, reasons.get(field[0]), change),
+  // A card of one's own has no name to change.
+  const isOwn = typeof view.asked.hardware?.accelerator === "object";
+  const rows = FIELDS.filter(([name]) => name !== "hardware.accelerator" || !isOwn).map((field) =>
+    fieldOf(field, view, reasons.get(field[0]), change),
   );
   const first = (one) => (one.classList.contains("assumed") ? 0 : 1);
   rows.sort((a, b) => first(a) - first(b));
@@ -128,7 +127,7 @@ export const requestForm = (panel, view, { change, catalogue }) => {
                   {},
                   `${tOr(`field-${one.field}`, one.field)}${one.value === null ? "" : ` ${JSON.stringify(one.value)}`}: `,
                 ),
-                one.reason,
+                inPage(one.reason),
               ),
             ),
           ),

@@ -1,8 +1,8 @@
 // What the page shows now, what it showed before, and who wants to know when that changes.
 //
-// A view: {plan, valid, estimate, findings, report, infeasible, question, changes, version, base, words}. `question` holds
-// the fields by which `POST plan` comes to the plan again. `version` is that of the conversation which has this very plan;
-// a view that was made beside it is what `words` make of its version `base`.
+// A view: {plan, valid, estimate, findings, report, infeasible, asked, changes, version, document}. `asked` is what is
+// asked for, also where there is no plan. A view with the `version` of the conversation is its current request; one
+// without is a `document` that no conversation can be about, since it cannot be read as a plan.
 
 const watchers = [];
 const MOST_KEPT = 50;
@@ -13,9 +13,9 @@ export const state = { now: null, before: [], session: null, version: null };
 // The conversation that this tab was in when it was loaded, if any.
 export const sessionBefore = () => sessionStorage.getItem(KEPT);
 
-// Go to a conversation, or to none; `model` is the language model that answers in it, null where none does.
-export const enter = (id, model) => {
-  [state.session, state.version, state.model] = [id, null, model];
+// Go to a conversation, or to none.
+export const enter = (id) => {
+  [state.session, state.version] = [id, null];
   if (id) sessionStorage.setItem(KEPT, id);
   else sessionStorage.removeItem(KEPT);
 };
@@ -36,11 +36,17 @@ export const learn = (view, known) => {
   if (view === state.now) tell();
 };
 
-export const undo = () => {
-  if (!state.before.length) return false;
+// Whether the view that is shown is what the conversation is about.
+export const isTalkedAbout = () => Boolean(state.now?.version) && state.now.version === state.version;
+
+// The view before in place of the one that is shown; where the conversation went back too, with what that came to.
+export const goBack = (known) => {
   state.now = state.before.pop();
+  if (known) {
+    Object.assign(state.now, known);
+    state.version = state.now.version;
+  }
   tell();
-  return true;
 };
 
 export const forget = () => {
@@ -48,22 +54,19 @@ export const forget = () => {
   tell();
 };
 
-// Where a view stands to the conversation that is `words` away from `view`.
-export const beside = (view, words) => {
-  if (!words || !view) return {};
-  if (view.version) return { base: view.version, words: [words] };
-  return view.base ? { base: view.base, words: [...view.words, words] } : {};
+// The view of what a turn came to; the conversation is about it from now on.
+export const viewOf = ({ current, asked, changes }, more = {}) => {
+  state.version = Symbol("version");
+  return {
+    plan: current.plan ?? null,
+    valid: current.valid,
+    estimate: current.estimate ?? null,
+    report: current.report ?? null,
+    infeasible: current.infeasible ?? null,
+    findings: null,
+    asked,
+    changes: changes ?? [],
+    version: state.version,
+    ...more,
+  };
 };
-
-// The view of what `POST plan` or a turn gives back.
-export const viewOf = (result, question, more = {}) => ({
-  plan: result.plan ?? null,
-  valid: result.valid,
-  estimate: result.estimate ?? null,
-  report: result.report ?? null,
-  infeasible: result.infeasible ?? null,
-  findings: null,
-  question,
-  changes: [],
-  ...more,
-});

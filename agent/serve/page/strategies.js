@@ -3,9 +3,8 @@
 import { operate } from "./api.js";
 import { chart } from "./chart.js";
 import { button, make } from "./dom.js";
-import { pinned, unpinned } from "./question.js";
+import { statedBy } from "./question.js";
 import { bytes, digits, ms, range } from "./units.js";
-import { phraseOfStrategy } from "./spoken.js";
 import { t } from "./words.js";
 import { busy } from "./work.js";
 
@@ -109,15 +108,24 @@ const lost = (families) =>
       ]
     : [];
 
+// Whether `one` is ahead of `other` in both figures that are drawn.
+const isAhead = (one, other) =>
+  speed(one) >= speed(other) &&
+  one.output_tokens_per_s_per_gpu >= other.output_tokens_per_s_per_gpu &&
+  (speed(one) > speed(other) || one.output_tokens_per_s_per_gpu > other.output_tokens_per_s_per_gpu);
+
 // Draws `answer`, the result of a search, for `view` in so many pixels; `planThis` is called with a candidate.
 const draw = (view, answer, room, planThis) => {
   const { candidates } = answer;
+  const { objective = "latency" } = view.asked.workload;
   const card = make("div", { "aria-live": "polite" });
   const drawable = candidates
     .map((one, place) => [one, place])
     .filter(([one]) => one.tpot_ms && one.output_tokens_per_s_per_gpu);
   const pick = (one) => card.replaceChildren(chosenCard(one, () => planThis(one, answer)));
   const front = new Set(answer.pareto);
+  const now = drawable.find(([one]) => isOf(view, one));
+  const ahead = now && answer.pareto.map((place) => candidates[place]).find((one) => isAhead(one, now[0]));
   const points = drawable.map(([one, place]) => ({
     x: speed(one),
     y: one.output_tokens_per_s_per_gpu,
@@ -150,9 +158,15 @@ const draw = (view, answer, room, planThis) => {
       " ",
       make("span", { class: "dot is-now" }),
       t("is-now"),
+      " ",
+      make("span", { class: "dot fails" }),
+      t("fails"),
       " · ",
       t("chart-keys"),
     ),
+    ahead
+      ? make("p", { class: "notice plain" }, t("below-front", { other: ahead.summary, by: t(`by-${objective}`) }))
+      : undefined,
     card,
     make("h3", {}, t("all-strategies")),
     table(candidates, (place) => {
@@ -162,28 +176,27 @@ const draw = (view, answer, room, planThis) => {
       card.scrollIntoView({ block: "nearest" });
     }),
     ...lost(answer.families),
-  ];
+  ].filter(Boolean);
 };
 
-// The sheet of strategies. `question` gives the fields of a view, `plan` plans fields.
-export const strategies = (panel, view, { question, plan }) => {
-  if (!view.plan && !view.question) {
+// The sheet of strategies; `give` sets fields of what is asked for.
+export const strategies = (panel, view, give) => {
+  if (!view.asked) {
     panel.replaceChildren(make("p", { class: "soft" }, t("no-plan-yet")));
     return;
   }
   const place = make("div");
-  const planThis = async (candidate, answer) => {
-    await plan(
-      pinned(await question(view), candidate, answer.concurrency_open || answer.request.concurrency_open),
-      `${t("plan-this")}: ${candidate.summary}`,
-      phraseOfStrategy(candidate.strategy),
-      { isPinned: true },
-    );
-  };
+  const planThis = ({ strategy, concurrency, precision, summary }, answer) =>
+    give(`${t("plan-this")}: ${summary}`, {
+      fields: {
+        strategy,
+        ...(answer.concurrency_open || answer.request.concurrency_open ? { concurrency } : {}),
+        ...(precision ? { precision } : {}),
+      },
+    });
   const look = async () => {
     await busy(place, async (work) => {
-      const fields = await question(view);
-      view.searched = await operate("search", { ...fields, constraints: unpinned(fields.constraints), top: TOP }, work);
+      view.searched = await operate("search", { ...statedBy(view), top: TOP }, work);
       place.replaceChildren(...draw(view, view.searched, panel.clientWidth, planThis));
     });
   };

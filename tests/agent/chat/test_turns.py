@@ -216,3 +216,11 @@ def test_what_flips_the_choice_is_what_a_what_if_then_chooses() -> None:
         chat.say("/take")
         assert chat.plan is not None
         assert describe(chat.plan.strategy) == flipped
+
+
+def test_degrees_that_cannot_be_kept_are_told_before_the_plan() -> None:
+    with Chat() as chat:
+        chat.say("Llama-3.1-8B on 2 H100, 1k in / 128 out, TPOT under 6 ms")
+        first, second, *_ = chat.say("vllm serve meta-llama/Llama-3.1-8B -tp 1").text.splitlines()
+        assert first.startswith("one device was asked for and cannot be kept: ") and "TPOT" in first
+        assert second.startswith("Valid plan: TP2")
