@@ -33,7 +33,7 @@ _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")
 
 
 class Given(FrozenModel):
-    """What holds from this turn on: `said`, nothing of the fields of a request in `dropped`, and `plan` as it stands.
+    """What holds from this turn on: `plan` as it stands; or `said`, in place of the request's fields in `dropped`.
 
     `begins`: nothing that was said before holds.
     """
@@ -51,12 +51,11 @@ def fields_of(name: str, *, is_open: bool) -> tuple[str, ...]:
 
 def stated_strategy(strategy: Strategy) -> StatedStrategy:
     """The degrees of `strategy`, as a person states them."""
-    phases = {
-        name: StatedDegrees(**{degree: getattr(phase, degree) for degree in _DEGREES})
-        for name, phase in (("prefill", strategy.prefill), ("decode", strategy.decode))
-    }
-    is_apart = phases["prefill"].replicas is not None
-    return StatedStrategy(dp=None if is_apart else strategy.dp, **phases)
+    prefill, decode = (
+        StatedDegrees(**{degree: getattr(phase, degree) for degree in _DEGREES})
+        for phase in (strategy.prefill, strategy.decode)
+    )
+    return StatedStrategy(dp=strategy.dp if prefill.replicas is None else None, prefill=prefill, decode=decode)
 
 
 def said_of_plan(plan: Plan, *, keeps_strategy: bool) -> Said:

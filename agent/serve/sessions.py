@@ -62,10 +62,8 @@ class Held:
         self.used = time.time()
         self._taken.release()
 
-    def say(
-        self, text: str, on_text: Callable[[str], None] | None = None, given: Given | None = None
-    ) -> ChatAnswer:
-        """The answer to `text`, or to what is `given` under that name, in the thread of a job that has taken the turn."""
+    def say(self, text: str, on_text: Callable[[str], None] | None = None, given: Given | None = None) -> ChatAnswer:
+        """The answer to `text`, or to what is `given` by that name, in the thread of a job that has taken the turn."""
         self.first = self.first or " ".join(text.split())[:_SHOWN_WORDS]
         try:
             with without_files():
@@ -93,7 +91,7 @@ class Held:
         self._chat.close()
 
     def _current(self) -> bytes:
-        return Current.of(self._chat.state.now).model_dump_json().encode()
+        return Current.after(self._chat.state.now).model_dump_json().encode()
 
     def _show(self) -> None:
         record = self._chat.record

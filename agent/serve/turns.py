@@ -46,15 +46,17 @@ class TurnQuestion(Question):
         Raises:
             InputError: a field is wrong, or the document is not one that can be gone on with.
         """
-        if self.fields is None and self.plan is None:
+        if self.plan is not None:
+            if self.fields is not None:
+                raise InputError("plan, fields: a turn takes one of them")
+            return Given(plan=_readable(self.plan))
+        if self.fields is None:
             return None
-        fields = Fields() if self.fields is None else self.fields
-        plan = None if self.plan is None else _readable(self.plan)
+        fields = self.fields
         is_open = {name: getattr(fields, name) is None for name in fields.model_fields_set}
         dropped = (one for name, is_null in is_open.items() for one in fields_of(name, is_open=is_null))
         begins = fields.request is not None or bool(fields.brief)
-        said = _said(fields) if not all(is_open.values()) else Said()
-        return Given(said=said, dropped=tuple(dict.fromkeys(dropped)), plan=plan, begins=begins)
+        return Given(said=_said(fields), dropped=tuple(dict.fromkeys(dropped)), begins=begins)
 
 
 class AskedFor(Question):
@@ -76,7 +78,8 @@ class AskedFor(Question):
         intent, plan = planned.intent, planned.result.plan
         model = ModelBlock(name=intent.model.name, config=intent.model.config)
         kept = {name: getattr(intent, name) for name in ("concurrency_open", "disaggregated", "usd_per_gpu_hour")}
-        blocks: dict[str, Any] = {name: getattr(intent, name) for name in ("workload", "precision", "policy", "serving")}
+        names = ("workload", "precision", "policy", "serving")
+        blocks: dict[str, Any] = {name: getattr(intent, name) for name in names}
         if plan is not None:
             model, blocks = plan.model, {name: getattr(plan, name) for name in blocks}
         hardware = intent.hardware if plan is None else HardwareChoice(**dict(plan.hardware))
@@ -90,7 +93,7 @@ class Current(Question):
     asked: AskedFor | None = None
 
     @classmethod
-    def of(cls, planned: Planned | None) -> Current:
+    def after(cls, planned: Planned | None) -> Current:
         """The current request with what it came to; of nothing where nothing was asked for."""
         return cls() if planned is None else cls(current=planned.result, asked=AskedFor.of(planned))
 

@@ -44,9 +44,7 @@ def test_a_set_field_takes_the_place_of_all_that_words_said_of_it(client: httpx2
     assert kept["current"]["plan"] is not None
 
 
-def test_an_opened_plan_is_what_the_talk_goes_on_from(
-    client: httpx2.Client, name: str, plan: dict[str, Any]
-) -> None:
+def test_an_opened_plan_is_what_the_talk_goes_on_from(client: httpx2.Client, name: str, plan: dict[str, Any]) -> None:
     opened = _turn(client, name, "plan.json: a plan", plan=plan)
     assert opened["kind"] == "plan" and opened["valid"] and opened["current"]["plan"] == plan
     later = _turn(client, name, "fp8 weights")
@@ -54,15 +52,6 @@ def test_an_opened_plan_is_what_the_talk_goes_on_from(
     assert later["changes"][0].startswith("number formats: ")
     whole = client.get(f"/api/v1/sessions/{name}").json()
     assert [one["is_given"] for one in whole["said"]] == [True, False]
-
-
-def test_of_an_opened_plan_what_was_assumed_can_be_left_open(
-    client: httpx2.Client, name: str, plan: dict[str, Any]
-) -> None:
-    opened = _turn(client, name, "start.sh", plan=plan, fields={"concurrency": None})
-    later = _turn(client, name, "highest throughput")
-    assert opened["valid"]
-    assert any(one["field"] == "concurrency" for one in later["current"]["report"]["assumptions"])
 
 
 def test_a_request_after_a_broken_plan_is_planned_even_where_it_asks_for_the_same(
@@ -76,9 +65,7 @@ def test_a_request_after_a_broken_plan_is_planned_even_where_it_asks_for_the_sam
 
 
 @pytest.mark.parametrize("content", ["{", {"format": "shardwright/plan", "nodes": 3}, {}, []])
-def test_what_is_no_plan_document_is_refused_and_is_no_turn(
-    content: Any, client: httpx2.Client, name: str
-) -> None:
+def test_what_is_no_plan_document_is_refused_and_is_no_turn(content: Any, client: httpx2.Client, name: str) -> None:
     answer = client.post(f"/api/v1/sessions/{name}/turns", json={"text": "odd.json", "plan": content})
     assert answer.status_code == 400 and "\n" not in answer.json()["error"]["message"]
     assert client.get(f"/api/v1/sessions/{name}").json()["said"] == []

@@ -10,7 +10,7 @@ from ...judged import judged
 from ...languages.say import say
 from ...report.text import Bullets, render, section
 from ...results import PlanResult
-from ..edits import Edit, apply_edit
+from ..edits import Edit
 from ..given import Given, said_of_plan
 from ..outcome import Outcome, Planned
 from ..words import plan_lines, request_changes
@@ -27,18 +27,17 @@ def given(work: Work, text: str, what: Given) -> Outcome:
     Raises:
         InputError: what was given cannot be planned.
     """
-    edit = Edit(said=what.said, dropped=what.dropped)
     if what.plan is not None:
-        return _stand(work, what.plan, edit)
+        return _stand(work, what.plan)
     if what.begins or work.state.current is None:
         return begin(work, "", [what.said])
-    return edited(work, text, edit)
+    return edited(work, text, Edit(said=what.said, dropped=what.dropped))
 
 
-def _stand(work: Work, plan: Plan, edit: Edit) -> Outcome:
+def _stand(work: Work, plan: Plan) -> Outcome:
     """`plan` as it stands made the current one; of a valid one what follows keeps the strategy."""
     report, figures, why_not = _judged(work, plan)
-    said = apply_edit(said_of_plan(plan, keeps_strategy=report.valid), edit)
+    said = said_of_plan(plan, keeps_strategy=report.valid)
     intent = work.intent([said])
     planned = Planned(said, intent, PlanResult(plan=plan, valid=report.valid, estimate=figures, intent=intent))
     errors = [f"{one.rule}: {one.message}" for one in report.violations if one.severity == "error"]
