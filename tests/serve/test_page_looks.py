@@ -113,7 +113,7 @@ def test_every_text_is_there_in_both_languages_and_none_is_left_over() -> None:
     code = "".join(one.read_text(encoding="utf-8") for one in PARTS.iterdir() if one.name.endswith((".js", ".html")))
     named = set(re.findall(r"\bt\(\"([\w.-]+)\"", code)) | set(re.findall(r"data-t[a-z-]*=\"([\w-]+)\"", code))
     assert named <= texts["en"].keys()
-    made = ("field-", "tab-", "memory-", "for-", "by-", "theme-", "example-")
+    made = ("field-", "tab-", "memory-", "for-", "by-", "choice-", "theme-", "example-")
     left = [name for name in texts["en"] if f'"{name}"' not in code and not name.startswith(made)]
     assert left == ["warning"]  # a severity, as a finding names it
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from .browsing import Page
+from .browsing import SMALL_REQUEST, Page
+from .served import Server
 
 LIMITED = "Serve Llama-3.1-8B on 2 H100, 1k in / 128 out, 8 users, TPOT p95 under 9 ms"
 
@@ -122,3 +123,20 @@ def test_a_comparison_keeps_what_it_is_with(page: Page) -> None:
     sheet.get_by_role("button", name="Compare").click()
     sheet.locator(".compared").wait_for()
     assert sheet.get_by_label("Compare this plan (A) with").input_value() == "PP2"
+
+
+def test_a_plan_below_the_front_and_points_that_miss_a_limit_are_explained(page: Page) -> None:
+    sheet = page.planned(f"{SMALL_REQUEST}, use PP2", "PP2").open("strategies")
+    sheet.get_by_role("button", name="Search all strategies").click()
+    sheet.locator(".notice", has_text="lies below the front").wait_for()
+    assert "the time from end to end" in sheet.locator(".notice").inner_text()
+    assert "misses a limit or breaks a rule" in sheet.inner_text()
+
+
+def test_in_chinese_the_page_says_what_is_in_english(chromium: Any, served: Server) -> None:
+    page = Page(chromium, served.url, locale="zh-CN").planned(verdict="有效方案")
+    assert "为何选择此方案（英文）" in page.tab.inner_text("#head")
+    for sheet in ("picture", "request"):
+        page.open(sheet).get_by_text("以下由工具给出的说明为英文。").wait_for()
+    assert page.tab.inner_text("#field-objective").split() == ["延迟", "吞吐", "成本"]
+    assert page.noise == []

@@ -5,7 +5,7 @@ import { button, make, option } from "./dom.js";
 import { errorsIn } from "./head.js";
 import { describe } from "./strategy.js";
 import { inUnit } from "./units.js";
-import { t } from "./words.js";
+import { inEnglish, t } from "./words.js";
 import { busy } from "./work.js";
 
 const cell = (text, wins) =>
@@ -77,6 +77,7 @@ const verdict = (found) => {
 
 export const draw = (found) => [
   make("p", { class: "verdict" }, verdict(found)),
+  ...inEnglish(),
   ...found.verdict.map((line) => make("p", { class: "soft" }, line)),
   ...(found.question.length
     ? [

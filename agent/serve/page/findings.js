@@ -2,7 +2,7 @@
 
 import { look, operate } from "./api.js";
 import { $, button, make } from "./dom.js";
-import { t } from "./words.js";
+import { inEnglish, t } from "./words.js";
 import { busy, lineOf } from "./work.js";
 
 const MOST_SHOWN = 200;
@@ -127,7 +127,7 @@ export const findings = (panel, view, { atPlace, give, learn, undo, canUndo }) =
     ),
     ...changes(view),
     ...(view.findings.length
-      ? [make("ul", { class: "findings" }, ...view.findings.slice(0, MOST_SHOWN).map(finding))]
+      ? [...inEnglish(), make("ul", { class: "findings" }, ...view.findings.slice(0, MOST_SHOWN).map(finding))]
       : [make("p", { class: "good" }, t("no-findings"))]),
     ...(view.findings.length > MOST_SHOWN
       ? [make("p", { class: "soft" }, t("more-rows", { count: view.findings.length - MOST_SHOWN }))]

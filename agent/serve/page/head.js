@@ -214,6 +214,6 @@ export const head = (view) => {
       : view.plan || view.document
         ? [make("p", { class: "soft" }, view.why_not_estimated ?? t("no-estimate"))]
         : []),
-    view.report?.explanation && view.plan ? make("p", { class: "why" }, inPage(view.report.explanation)) : undefined,
+    view.report?.explanation && view.plan ? make("p", { class: "why" }, make("b", {}, `${t("why-this")}: `), inPage(view.report.explanation)) : undefined,
   );
 };

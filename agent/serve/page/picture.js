@@ -2,7 +2,7 @@
 
 import { operate } from "./api.js";
 import { make } from "./dom.js";
-import { t } from "./words.js";
+import { inEnglish, t } from "./words.js";
 import { busy } from "./work.js";
 
 // Links within a page of a frame are those of the page around it, unless they say that they are not.
@@ -27,6 +27,6 @@ export const picture = (panel, view) => {
     view.page ??= withOwnLinks((await operate("show", { plan, form: "html" }, work)).text);
     if (panel.shows !== view) return;
     frame.srcdoc = view.page;
-    panel.replaceChildren(frame);
+    panel.replaceChildren(...inEnglish(), frame);
   });
 };

@@ -3,7 +3,7 @@
 import { make, option } from "./dom.js";
 import { inPage } from "./head.js";
 import { LIMITED, assumptionsOf, catalogue } from "./question.js";
-import { t, tOr } from "./words.js";
+import { inEnglish, t, tOr } from "./words.js";
 
 const FORMATS = ["bf16", "fp16", "fp8", "int8", "int4", "fp4"];
 const WHOLE = { type: "number", min: 1, step: 1 };
@@ -56,7 +56,9 @@ const fieldOf = ([name, read, kind], view, assumed, change) => {
     ? make(
         "select",
         attributes,
-        ...choices.map((one) => option(one, one || t("not-stated"), one === String(value ?? ""))),
+        ...choices.map((one) =>
+          option(one, one ? tOr(`choice-${one}`, one) : t("not-stated"), one === String(value ?? "")),
+        ),
       )
     : make("input", { ...attributes, ...kind, value: value ?? "" });
   element.addEventListener("input", () => {
@@ -111,6 +113,7 @@ export const requestForm = (panel, view, change) => {
   const kept = beingWritten(panel);
   panel.replaceChildren(
     make("p", { class: "soft" }, t("request-hint")),
+    ...inEnglish(),
     make("form", { class: "fields", on: { submit: (event) => event.preventDefault() } }, ...rows),
     ...(other.length
       ? [

@@ -1,5 +1,7 @@
 // What the page says, in English and Chinese: the texts of strings.json, put where data-t names them.
 
+import { make } from "./dom.js";
+
 const texts = await (await fetch(new URL("strings.json", import.meta.url))).json();
 const KEPT = "shardwright-language";
 const watchers = [];
@@ -23,6 +25,9 @@ export const t = (key, values = {}) => {
 
 // The text called `key`, or `other` where there is none: for names that a server gives.
 export const tOr = (key, other) => texts[language][key] ?? other;
+
+// That what follows is in English, where the page is not.
+export const inEnglish = () => (t("in-english") ? [make("p", { class: "soft" }, t("in-english"))] : []);
 
 export const onLanguage = (run) => watchers.push(run);
 

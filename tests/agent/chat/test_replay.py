@@ -10,6 +10,7 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
+from shardwright.agent.chat.given import Given
 from shardwright.agent.chat.replay import replay_chat
 from shardwright.agent.chat.transcript import ChatSetup, ChatTranscript
 from shardwright.agent.cli.app import run
@@ -53,6 +54,7 @@ def test_a_chat_that_began_with_options_plays_again(tmp_path: Path) -> None:
     agent = Agent(ScriptedModel([PROPOSAL]), options=AgentOptions(knowledge_tokens=0, transcript=path))
     with agent.chat() as chat:
         chat.begin("2k in / 256 out", (Said(model="Llama-3.1-8B", accelerator="h100", gpus=2),))
+        chat.give("plan.json", Given(plan=chat.plan))
     assert replay_chat(read_recording(path, ChatTranscript)).same
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
+from shardwright.agent.chat.given import Given
 from shardwright.agent.chat.places import existing_path, new_path, path_of, sessions
 from shardwright.agent.chat.session import Session
 from shardwright.agent.model.deadline import Deadline
@@ -208,6 +209,25 @@ def test_a_first_turn_that_was_cut_off_is_done_again_with_its_options(tmp_path: 
         assert chat.plan == plan
         assert plan is not None
         assert plan.workload.ttft_ms_max == 400.0
+
+
+def test_what_was_set_or_opened_without_words_is_kept_and_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+        opened = chat.plan
+        chat.give("Requests at once: 8", Given(said=Said(concurrency=8)))
+        at_eight = chat.plan
+    with Chat(path) as chat:
+        assert chat.plan == at_eight
+        assert at_eight is not None and at_eight.workload.concurrency == 8
+        chat.say("/undo")
+        chat.give("plan.json", Given(plan=opened))
+        assert chat.plan == opened
+        assert chat.give("Requests at once: 8", Given(said=Said(concurrency=8))).valid
+        assert chat.say("/again").valid
+    with Chat(path) as chat:
+        assert chat.plan is not None and chat.plan.workload.concurrency == 8
 
 
 def test_an_interrupt_leaves_what_is_on_the_disk(tmp_path: Path) -> None:
