@@ -117,6 +117,16 @@ def test_limits_and_rates_stand_beside_the_figures(page: Page) -> None:
     assert page.open("request").get_by_label("TTFT at most (ms) · p95").input_value() == "90"
 
 
+def test_what_an_engine_would_gain_names_the_field_and_no_option_of_a_command(page: Page) -> None:
+    page.planned("Llama-3.1-8B on 4 H100, 3000 in 300 out, 24 concurrent", "TP4")
+    why = page.tab.inner_text("#head .why")
+    assert "choose vllm in the field Engine" in why and "--engine" not in why
+    field = page.open("request").locator(".field", has_text="no engine was named")
+    field.get_by_label("Engine").select_option("vllm")
+    page.tab.locator("#head .why", has_not_text="choose vllm").wait_for()
+    assert page.tab.input_value("#field-engine") == "vllm"
+
+
 def test_a_comparison_keeps_what_it_is_with(page: Page) -> None:
     sheet = page.planned().open("compare")
     sheet.get_by_label("Compare this plan (A) with").fill("PP2")

@@ -45,7 +45,8 @@ const knownOf = (found) => ({
 const command = async (source, name, work, { open, waitFor }) => {
   const { plan } = state.now ?? {};
   const read = (known, doing) => operate("import", { source, ...known }, doing);
-  const stand = (found, doing) => give(t("took-command", { name }), { plan: found.plan }, doing, knownOf(found));
+  const stand = (found, doing, on = "") =>
+    give(`${t("took-command", { name })} ${on}`.trim(), { plan: found.plan }, doing, knownOf(found));
   if (plan) {
     const found = await read({ hardware: plan.hardware, workload: plan.workload }, work);
     const compared = await operate("compare", { a: plan, b: found.plan }, work);
@@ -57,7 +58,7 @@ const command = async (source, name, work, { open, waitFor }) => {
     await stand(await read({}, work), work);
   } catch (error) {
     if (error.kind !== "input") throw error;
-    waitFor(t("command-waits"), async (hardware, doing) => stand(await read({ hardware }, doing), doing));
+    waitFor(t("command-waits"), async (hardware, doing) => stand(await read({ hardware }, doing), doing, hardware));
     throw error;
   }
 };

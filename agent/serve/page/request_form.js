@@ -45,7 +45,7 @@ const entered = (element) => {
 };
 
 const fieldOf = ([name, read, kind], view, assumed, change) => {
-  const value = read(view.asked) ?? (name === "engine" ? assumed?.value : undefined);
+  const value = read(view.asked);
   const statistic = value && view.asked.workload[`${name.replace("_ms", "")}_statistic`];
   const id = `field-${name}`;
   const attributes = { id, name, "aria-describedby": `${id}-why` };
