@@ -91,7 +91,7 @@ class Held:
         self._chat.close()
 
     def _current(self) -> bytes:
-        return Current.after(self._chat.state.now).model_dump_json().encode()
+        return Current.after(self._chat.state.now, len(self._chat.record.decisions)).model_dump_json().encode()
 
     def _show(self) -> None:
         record = self._chat.record

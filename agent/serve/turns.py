@@ -87,15 +87,18 @@ class AskedFor(Question):
 
 
 class Current(Question):
-    """The current plan, and what it answers."""
+    """The current plan, and what it answers; `version` is another each time that another becomes the current one."""
 
+    version: int = 0
     current: PlanResult | None = None
     asked: AskedFor | None = None
 
     @classmethod
-    def after(cls, planned: Planned | None) -> Current:
+    def after(cls, planned: Planned | None, version: int) -> Current:
         """The current request with what it came to; of nothing where nothing was asked for."""
-        return cls() if planned is None else cls(current=planned.result, asked=AskedFor.of(planned))
+        if planned is None:
+            return cls(version=version)
+        return cls(version=version, current=planned.result, asked=AskedFor.of(planned))
 
 
 class TurnAnswer(ChatAnswer, Current):

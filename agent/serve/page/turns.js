@@ -6,12 +6,10 @@ import { answered, bubble, note, said, toEnd } from "./chat.js";
 import { $, complain, make, show } from "./dom.js";
 import { leads } from "./head.js";
 import { statedBy } from "./question.js";
-import { enter, goBack, isTalkedAbout, put, state, viewOf } from "./state.js";
+import { enter, goBack, loseVersions, put, state, viewOf } from "./state.js";
 import { t } from "./words.js";
 import { busy, lineOf, stoppable } from "./work.js";
 
-// Turns that may have made another plan the current one.
-const OF_PLAN = ["plan", "moved", "model"];
 const [TRIES, BETWEEN_MS] = [20, 150];
 
 let last = Promise.resolve();
@@ -77,6 +75,7 @@ const beginSession = async () => enter((await sessions.begin()).id);
 // A conversation that the server has no more is begun anew, from what is asked for in the view that is shown.
 const beginAnew = async (work) => {
   const { now } = state;
+  loseVersions();
   await beginSession();
   if (!now?.asked) return;
   note(t("goes-on"));
@@ -97,7 +96,7 @@ const ask = async (body, work) => {
 // One turn; what is current after it is shown, with `more` that is known of it.
 const turn = async (body, work, more) => {
   const answer = await ask(body, work);
-  if (answer.current && (OF_PLAN.includes(answer.kind) || !isTalkedAbout())) put(viewOf(answer, more));
+  if (answer.current && answer.version !== state.now?.version) put(viewOf(answer, more));
   return answer;
 };
 
@@ -115,7 +114,10 @@ export const atPlace = (place, run) => inTurn(() => busy(place, run));
 
 // `give` of the plan's side of the page; what depends on what is current then is `given` as a function.
 export const giveAtPlan = (text, given, more) =>
-  atPlace($("plan-work"), (work) => give(text, typeof given === "function" ? given() : given, work, more));
+  atPlace($("plan-work"), async (work) => {
+    // Another conversation may have been begun meanwhile.
+    if (state.now?.asked) await give(text, typeof given === "function" ? given() : given, work, more);
+  });
 
 export const say = async (text) => {
   said(text);
@@ -145,7 +147,7 @@ export const back = () =>
   atPlace($("plan-work"), async (work) => {
     const before = state.before.at(-1);
     if (!before) return;
-    if (isTalkedAbout() && before.version) {
+    if (state.now.version && before.version) {
       const answer = await ask({ text: "/undo" }, work);
       if (answer.error) throw new Refusal(answer.error, "input");
       const now = viewOf(answer);
