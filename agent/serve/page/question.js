@@ -9,6 +9,7 @@ export const assumptionsOf = (view) => view.report?.assumptions ?? view.assumpti
 export const LIMITED = [
   ["ttft_ms", "ttft"],
   ["tpot_ms", "tpot"],
+  ["end_to_end_ms", "end-to-end"],
 ];
 
 const defined = (fields) =>
