@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..tools.performance.limits import (
+    NO_STEADY_FIGURE,
     Limit,
     RunFigures,
     figures_of_estimate,
@@ -34,6 +35,8 @@ def limits_in_words(workload: WorkloadBlock, estimate: PerformanceEstimate) -> t
 def _limit_text(workload: WorkloadBlock, limit: Limit, figures: RunFigures, estimate: PerformanceEstimate) -> str:
     if limit.field == "request_rate":
         return _rate_text(workload, limit, figures)
+    if limit.grows and figures.saturated:
+        return f"{limit.name} ({limit.statistic}) {NO_STEADY_FIGURE} to hold against {number(limit.bound)} ms"
     text = say(
         "{limit} ({statistic}) {figure} ms of at most {bound} ms"
         if limit.unit == "ms"

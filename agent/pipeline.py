@@ -319,7 +319,9 @@ def _report(
     assumptions.extend(made)
     if intent.concurrency_open:
         reason = (
-            "no concurrency was stated: as few requests in flight as hold the stated rate"
+            "as many as the rate has in flight: requests a second times the seconds of one, as far as memory goes"
+            if intent.workload.request_rate is not None
+            else "no concurrency was stated: as few requests in flight as hold the limits"
             if proposal.request.fills_upwards
             else "no concurrency was stated: as many as this strategy was found to hold in memory and every limit"
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.cluster import SAY_NETWORK
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import if_time, left_out
@@ -23,7 +24,7 @@ from ..tools.plan.placement import is_disaggregated
 from ..tools.search.batch import searched
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.kinds import Kind, cheapest, least_memory
-from ..tools.search.ranking import worth
+from ..tools.search.ranking import merit
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized, with_fewer
 from .engine_ways import fewer_with_engine, relaxed_hint
@@ -31,7 +32,7 @@ from .infeasible import why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import with_stated
-from .reasons import Proposal, figures, named, on_fewer
+from .reasons import KEEPING_UP, Proposal, figures, named, on_fewer
 from .results import Infeasible, Needs
 
 # An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
@@ -131,7 +132,8 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
             raise InputError(sized.unknown or "the hardware cannot be evaluated")
         request, result = searched(sized.request, sized.result)
         best = result.best or sized.result.best
-        return Examined(request, result, best, (_sized_assumption(sized), *_placement(request, result)))
+        assumptions = _sized_assumption(sized), *_placement(request, result)
+        return Examined(request, result, best, assumptions, _without_reserve(sized))
     stays = not request.facts.crosses_nodes and not request.disaggregated
     request, result = searched(replace(request, stays_in_nodes=stays))
     if result.best is None:
@@ -139,8 +141,7 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
             raise MissingFieldError(
                 "inter_node_bw_gb_s",
                 f"hardware ({request.facts.accelerator.id})",
-                "no layout whose replicas stay in a node does, and traffic between nodes needs it; say it (100 Gbit/s "
-                "between the nodes)",
+                f"no layout whose replicas stay in a node does, and traffic between nodes needs it; {SAY_NETWORK}",
             )
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     looks = with_fewer_too or request.is_paid_by_hour
@@ -166,9 +167,10 @@ def _of_choices(intent: Intent) -> Examined | Refused:
     # Between a card with a price and one without there is no cheaper one: then the least time of GPUs counts.
     by_price = objective == "cost" and not unpriced
 
-    def rank(one: Examined) -> float:
+    def rank(one: Examined) -> tuple[bool, float]:
         price = one.request.facts.accelerator.usd_per_hour if by_price else None
-        return worth(one.best, objective) * (price or 1.0)
+        lacks_reserve, cost = merit(one.best, objective)
+        return lacks_reserve, cost * (price or 1.0)
 
     best = min(found, key=rank)
     others = (
@@ -224,10 +226,19 @@ def propose(
         return proposal
     if intent.hardware.nodes is None:
         fewer = fewer_with_engine(request, intent.hardware.gpus_per_node) if with_hint else None
-        return replace(proposal, on_fewer=fewer)
+        return replace(proposal, on_fewer=". ".join(filter(None, (found.on_fewer, fewer))) or None)
     if constraint is not None:
         proposal = with_stated(intent, proposal, constraint)
     return replace(proposal, hint=relaxed_hint(request, proposal.chosen)) if with_hint else proposal
+
+
+def _without_reserve(sized: Sized) -> str | None:
+    """That fewer GPUs hold every limit too, without a reserve of the stated rate."""
+    least = sized.without_reserve
+    if least is None or least.result is None or least.result.best is None:
+        return None
+    best = least.result.best
+    return f"{least.request.facts.gpus} GPUs hold every limit too: {named(best)} with {figures(best)}"
 
 
 def _sized_assumption(sized: Sized) -> Assumption:
@@ -236,6 +247,7 @@ def _sized_assumption(sized: Sized) -> Assumption:
         field="hardware",
         value=f"{hardware.nodes}x{hardware.gpus_per_node}",
         reason="the number of accelerators was left open: the fewest that hold every limit"
+        + (f" and {KEEPING_UP}" if sized.without_reserve is not None else "")
         + (" of those looked at before the time limit" if left_out() else ""),
     )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..tools.engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..tools.language.said import OpenPrecisions
-from ..tools.performance.limits import stated_limits
+from ..tools.performance.limits import NO_STEADY_FIGURE, stated_limits
+from ..tools.performance.planned_run import RATE_RESERVE
 from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.plan.placement import is_disaggregated
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .search_results import SearchAnswer
 
 MAX_ALTERNATIVES = 5
+# What a number of GPUs is chosen by besides, where fewer hold every limit but have no reserve of the stated rate.
+KEEPING_UP = f"keep up with {RATE_RESERVE:.0%} more requests"
+# What stands against a candidate without the reserve of the stated rate.
+WITHOUT_RESERVE = f"with {RATE_RESERVE:.0%} more requests its queue grows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,13 @@ def figures(candidate: Candidate) -> str:
     if candidate.ttft_ms is None:
         return candidate.why_not[0] if candidate.why_not else "not evaluated"
     limited = "".join(f"{name} {number(value)} ms, " for name, value in candidate.limited_ms.items())
+    ttft = f"TTFT {number(candidate.ttft_ms)} ms"
+    if candidate.queue_grows:
+        ttft, limited = f"TTFT {NO_STEADY_FIGURE}", ""
     return (
-        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, {limited}"
-        f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
+        f"{ttft}, TPOT {number(candidate.tpot_ms or 0)} ms, {limited}"
+        f"{number(candidate.served_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
+        + (f", but {WITHOUT_RESERVE}" if candidate.lacks_reserve else "")
     )
 
 
@@ -186,7 +195,7 @@ def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
                 reason=lost.reason,
                 rule=lost.rule,
                 gpus=candidate.gpus,
-                ttft_ms=candidate.ttft_ms,
+                ttft_ms=None if candidate.queue_grows else candidate.ttft_ms,
                 tpot_ms=candidate.tpot_ms,
                 output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
                 memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
@@ -206,6 +215,8 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     other, best, unit = pair
     share = (other / best - 1) * 100
     versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
+    if candidate.lacks_reserve and not chosen.lacks_reserve:
+        return f"{versus}, but {WITHOUT_RESERVE}"
     if candidate.warnings and not chosen.warnings:
         return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
     if abs(share) < TIE_SHARE * 100:

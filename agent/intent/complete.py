@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
-from ...tools.catalog.cluster import facts_of
+from ...tools.catalog.cluster import SAY_NETWORK, facts_of
 from ...tools.catalog.hardware import find_accelerator, variant_taken
 from ...tools.catalog.models import ModelEntry, is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
@@ -219,7 +219,7 @@ def _hardware(said: Said, accelerator: Accelerator, notes: _Notes) -> HardwareCh
     if nodes is not None and not facts_of(accelerator, nodes, per_node, *links).crosses_nodes:
         reason = (
             f"how fast nodes of {accelerator.id} send to each other is not known: only replicas that stay in a node "
-            "were looked at; say it (100 Gbit/s between the nodes) to have all"
+            f"were looked at; {SAY_NETWORK} to have all"
         )
         notes.assume("hardware.inter_node_bw_gb_s", None, reason)
     return HardwareChoice(
@@ -300,6 +300,12 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
             else "no concurrency was named and the objective is latency: one request in flight"
         )
         notes.assume("concurrency", None if concurrency_open else 1, reason)
+    elif said.request_rate is not None and said.concurrency > 1:
+        reason = (
+            f"{said.concurrency:,} requests at once were stated beside a rate: they come at that rate whatever is in "
+            "flight, so the number is only room in memory"
+        )
+        notes.assume("request_rate", said.request_rate, reason)
     workload = WorkloadBlock(
         input_tokens=input_tokens,
         output_tokens=output_tokens,

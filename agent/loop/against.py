@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...tools.performance.limits import served_tokens_per_s
+from ...tools.performance.planned_run import RATE_RESERVE
 from ...tools.plan.describe import number
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate, TimeParts
@@ -60,7 +61,8 @@ def objective_figure(objective: str, plan: Plan, estimate: PerformanceEstimate) 
 class Against:
     """A plan beside the reference: `own` and `reference` figures of the objective, and what they come from.
 
-    `burden_share`: by which share what is to be small is larger; negative where the plan is better.
+    `burden_share`: by which share what is to be small is larger; negative where the plan is better. `reserves`: whether
+    each keeps up with a little more than the stated rate, which goes before the objective.
     """
 
     own: ObjectiveFigure
@@ -68,6 +70,7 @@ class Against:
     own_gpus: int
     reference_gpus: int
     reasons: tuple[str, ...] = ()
+    reserves: tuple[bool, bool] = (True, True)
 
     @property
     def burden_share(self) -> float:
@@ -76,16 +79,26 @@ class Against:
     @property
     def is_tied(self) -> bool:
         """Whether the difference is less than the search tells apart."""
-        return abs(self.burden_share) <= TIE_SHARE
+        return self._reserve_decides is None and abs(self.burden_share) <= TIE_SHARE
+
+    @property
+    def _reserve_decides(self) -> bool | None:
+        """Whether it is the better one since it alone has a reserve of the rate; `None` where both have, or neither."""
+        own, reference = self.reserves
+        return None if own == reference else own
 
     @property
     def is_behind(self) -> bool:
         """Whether the reference is the better plan: of equals the one on fewer GPUs."""
+        if self._reserve_decides is not None:
+            return not self._reserve_decides
         return self.own_gpus > self.reference_gpus if self.is_tied else self.burden_share > 0.0
 
     @property
     def is_ahead(self) -> bool:
         """Whether it is better than the reference by more than the search tells apart."""
+        if self._reserve_decides is not None:
+            return self._reserve_decides
         return self.burden_share < 0.0 and not self.is_tied
 
     @property
@@ -103,6 +116,9 @@ class Against:
     def words(self) -> str:
         """The objective's own figure of both, and the share between them."""
         figures = f"{number(self.own.value)} against {number(self.reference.value)} {self.own.unit}"
+        if self._reserve_decides is not None:
+            whose = "the reference's" if self._reserve_decides else "its"
+            figures = f"{figures}, and with {RATE_RESERVE:.0%} more requests {whose} queue grows"
         if not self.is_tied:
             return f"{self.change}: {figures}"
         gpus = (
@@ -121,6 +137,7 @@ def against(
         _billed_gpus(*own),
         _billed_gpus(*reference),
         tuple(_reasons(own[1], reference[1])),
+        (own[1].load.keeps_reserve, reference[1].load.keeps_reserve),
     )
 
 
@@ -134,7 +151,10 @@ def against_candidate(objective: str, candidate: Candidate, reference: tuple[Pla
     # The prices of a GPU are the same on both sides, so that money goes as GPU time does.
     share = worth(candidate, objective) / objective_cost(objective, estimate.latency.end_to_end_ms, rate, billed)
     value = other.value * share if other.is_small_better else other.value / share
-    return Against(replace(other, value=value), other, candidate.billed_gpus or candidate.gpus, billed)
+    reserves = not candidate.lacks_reserve, estimate.load.keeps_reserve
+    return Against(
+        replace(other, value=value), other, candidate.billed_gpus or candidate.gpus, billed, reserves=reserves
+    )
 
 
 def _billed_gpus(plan: Plan, estimate: PerformanceEstimate) -> int:

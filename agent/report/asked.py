@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
+from ..reasons import KEEPING_UP
 from ..results import AUTHORS
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
@@ -31,21 +33,29 @@ def workload_text(
     *,
     as_many_as_hold: bool = False,
     is_planned: bool = True,
+    in_flight: float | None = None,
 ) -> str:
-    """`2,048 tokens in, 256 out, 3 requests/s at random, 1 request at once (assumed), planned for latency`.
+    """`2,048 tokens in, 256 out, 3 requests/s at random, some 40 of them in flight, planned for latency`.
 
     What nobody said by the `assumptions` is marked. `as_many_as_hold`: the number of requests at once was left open.
+    `in_flight`: how many a rate has in flight, where that is known.
     What runs today nobody need have planned for it: then it is judged.
     """
     is_assumed = any(one.field == "objective" for one in assumptions)
     is_limited = any(getattr(workload, field) is not None for field in LIMIT_FIELDS if field != "request_rate")
     unlimited = "" if is_limited else ", no limit stated"
-    load = load_text(workload, assumptions, as_many_as_hold=as_many_as_hold)
+    load = load_text(workload, assumptions, as_many_as_hold=as_many_as_hold, in_flight=in_flight)
     verb = "planned" if is_planned else "judged"
     return f"{load}, {verb} for {workload.objective}{_ASSUMED if is_assumed else ''}{unlimited}"
 
 
-def load_text(workload: WorkloadBlock, assumptions: Sequence[Assumption], *, as_many_as_hold: bool = False) -> str:
+def load_text(
+    workload: WorkloadBlock,
+    assumptions: Sequence[Assumption],
+    *,
+    as_many_as_hold: bool = False,
+    in_flight: float | None = None,
+) -> str:
     """`workload_text` without what it is planned for."""
     assumed = {one.field: one.value for one in assumptions}
     spread = _spread_text(workload)
@@ -53,10 +63,11 @@ def load_text(workload: WorkloadBlock, assumptions: Sequence[Assumption], *, as_
     if all(sides):
         sides = ["", " (both assumed)"]
     lengths = f"{workload.input_tokens:,} tokens in{sides[0]}, {workload.output_tokens:,} out{sides[1]}{spread}"
+    if workload.request_rate is not None:
+        # As many are in flight as the rate makes, whatever is stated beside it.
+        return lengths if in_flight is None else f"{lengths}, some {math.ceil(in_flight):,} in flight"
     if as_many_as_hold:
         return f"{lengths}, as many requests as hold"
-    if workload.request_rate is not None and assumed.get("concurrency", 0) is None and workload.concurrency == 1:
-        return lengths  # as many as the rate makes, which nobody counted
     requests = f"{count_text(workload.concurrency, 'request')} at once"
     if "concurrency" in assumed:
         requests += _ASSUMED if assumed["concurrency"] is not None else " (the most that hold)"
@@ -92,7 +103,7 @@ def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
         yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
 
 
-_SAID_FIRST = ("hardware.inter_node_bw_gb_s", "disaggregated")
+_SAID_FIRST = ("hardware.inter_node_bw_gb_s", "disaggregated", "request_rate")
 
 
 def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
@@ -104,10 +115,16 @@ def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
 
 def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
     """That nobody named the hardware, or how much of it, as one of the first lines of a report."""
-    values = [one.value for one in assumptions if one.field == "hardware"]
-    if any(isinstance(value, str) and ":" not in value for value in values):
-        yield say("How many GPUs was left open: planned for the fewest that hold every limit")
-    elif values:
+    hardware = next((one for one in assumptions if one.field == "hardware"), None)
+    if hardware is not None and isinstance(hardware.value, str) and ":" not in hardware.value:
+        if KEEPING_UP in hardware.reason:
+            yield say(
+                "How many GPUs was left open: planned for the fewest that hold every limit and keep up with a few more "
+                "requests"
+            )
+        else:
+            yield say("How many GPUs was left open: planned for the fewest that hold every limit")
+    elif hardware is not None:
         yield "No hardware was named: planned for the least that does; name yours, such as 8 H100"
 
 

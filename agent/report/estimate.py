@@ -26,6 +26,7 @@ from .text import (
 )
 
 if TYPE_CHECKING:
+    from ...tools.plan.document import WorkloadBlock
     from ...tools.plan.performance import (
         CostEstimate,
         DeviceMemory,
@@ -79,12 +80,14 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
         Column("", picture=True),
     )
     ranges = estimate.ranges
+    tpot = f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)}"
     line = (
-        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)}, "
-        f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)}, "
+        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)}, {tpot}, "
         f"all decode steps {ms_text(latency.decode_ms)}, "
         f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)}"
     )
+    if estimate.load.saturated:
+        line = f"{GROWING}, {tpot}, all decode steps {ms_text(latency.decode_ms)}"
     return section(
         "Where the time goes",
         line,
@@ -104,12 +107,23 @@ def with_range(figure_: float | None, interval: Interval | None, text: Callable[
     return f"{text(figure_)} (90% range {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
 
 
+def in_flight_of(workload: WorkloadBlock, estimate: PerformanceEstimate | None) -> float | None:
+    """Requests that a rate has in flight on average; `None` without one, or where they only grow."""
+    from ...tools.performance.limits import requests_in_flight
+
+    if workload.request_rate is None or estimate is None or estimate.load.saturated:
+        return None
+    return requests_in_flight(workload, estimate.latency.end_to_end_ms / 1e3)
+
+
 GROWS = "grows"
+# Said where a queue grows, in place of the figures that do.
+GROWING = "the queue grows, so TTFT and end to end only grow: no steady figure"
 
 
 def growing_line(tpot: str, rate: str) -> str:
     """The figures of a run whose queue grows: those that are not of its length, and why there are no others."""
-    return f"the queue grows, so TTFT and end to end only grow: no steady figure · TPOT {tpot} · {rate}"
+    return f"{GROWING} · TPOT {tpot} · {rate}"
 
 
 def range_lines(ranges: Ranges | None) -> Iterator[str]:
@@ -131,8 +145,13 @@ def load_section(estimate: PerformanceEstimate) -> Section:
     rows = tuple(
         (
             name,
-            ms_text(getattr(latency, field)),
-            *(ms_text(getattr(getattr(percentiles, field), share)) for share in ("p50", "p90", "p95", "p99")),
+            *(
+                GROWS if load.saturated and field != "tpot_ms" else ms_text(value)
+                for value in (
+                    getattr(latency, field),
+                    *(getattr(getattr(percentiles, field), share) for share in ("p50", "p90", "p95", "p99")),
+                )
+            ),
             ms_text(getattr(alone, field)),
         )
         for name, field in (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("end to end", "end_to_end_ms"))

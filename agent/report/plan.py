@@ -23,7 +23,7 @@ from .asked import (
     trace_lines,
     workload_text,
 )
-from .estimate import confidence, estimate_sections, growing_line, range_lines, rate_text, with_range
+from .estimate import confidence, estimate_sections, growing_line, in_flight_of, range_lines, rate_text, with_range
 from .infeasible import infeasible_sections
 from .layout import layout_section
 from .over_day import day_section, peak_lines
@@ -110,7 +110,8 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += read_as_lines(result.report.assumptions)
         lines += open_hardware_lines(result.report.assumptions)
-    lines.append(workload_text(plan.workload, () if result.report is None else result.report.assumptions))
+    assumed = () if result.report is None else result.report.assumptions
+    lines.append(workload_text(plan.workload, assumed, in_flight=in_flight_of(plan.workload, result.estimate)))
     gpus = plan.strategy.gpu_count
     used = f"Uses {count_text(gpus, 'GPU')}{_of_cluster(result, plan)}"
     precision = plan.precision

@@ -128,7 +128,16 @@ def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
 
 
 def _load_text(answer: SearchAnswer, best: Candidate | None) -> str:
+    from ...tools.performance.limits import requests_in_flight
+
     asked, assumed = answer.request, answer.assumptions
+    if asked.workload.request_rate is not None:
+        seconds = None if best is None or best.end_to_end_ms is None else best.end_to_end_ms / 1e3
+        return workload_text(
+            asked.workload,
+            assumed,
+            in_flight=None if seconds is None else requests_in_flight(asked.workload, seconds),
+        )
     if asked.concurrency_open and best is not None:
         return workload_text(asked.workload.model_copy(update={"concurrency": best.concurrency}), assumed)
     return workload_text(asked.workload, assumed, as_many_as_hold=asked.concurrency_open)

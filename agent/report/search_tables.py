@@ -46,11 +46,14 @@ def figures_line(candidate: Candidate) -> str:
     """The figures of a candidate with figures on one line, and their ranges."""
     from ...tools.plan.performance import Ranges
 
+    served = candidate.served_tokens_per_s
     per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
     ranges = candidate.ranges or Ranges()
     on = f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
     tpot = with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)
     rate = f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU)"
+    if served is not None and served != candidate.output_tokens_per_s:
+        rate = f"{rate_text(served)} served of those that come, {rate} in the run"
     if candidate.queue_grows:
         return f"{growing_line(tpot, rate)} {on}"
     # The mean of the whole answer is told of every candidate.

@@ -28,6 +28,10 @@ _FALLBACKS: dict[DType, tuple[str, ...]] = {
 }
 
 
+# How a request says what nobody catalogued.
+SAY_NETWORK = "say it (100 Gbit/s between the nodes)"
+
+
 @dataclass(frozen=True, slots=True)
 class HardwareFacts:
     """`nodes` of `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per accelerator."""
@@ -70,7 +74,9 @@ class HardwareFacts:
         Raises:
             MissingFieldError: neither the cluster nor the accelerator states one.
         """
-        return self._known(self.stated_inter_bw_bytes_s, "inter_node_bw_gb_s", "traffic between nodes needs it")
+        return self._known(
+            self.stated_inter_bw_bytes_s, "inter_node_bw_gb_s", f"traffic between nodes needs it; {SAY_NETWORK}"
+        )
 
     def _known(self, value: float | None, field: str, why: str) -> float:
         if value is None:

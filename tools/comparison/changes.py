@@ -66,9 +66,11 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
 
 
 def _stated(block: BaseModel) -> dict[str, Any]:
-    """The fields of a block as JSON has them, lengths and arrivals as they are."""
+    """The fields of a block as JSON has them, lengths and arrivals as they are; what a rate has in flight aside."""
     whole = {name: getattr(block, name, None) for name in ("lengths", "prefixes", "arrivals")}
-    return block.model_dump(mode="json") | {name: value for name, value in whole.items() if value is not None}
+    made = {"concurrency"} if getattr(block, "request_rate", None) is not None else set[str]()
+    stated = block.model_dump(mode="json", exclude=made)
+    return stated | {name: value for name, value in whole.items() if value is not None}
 
 
 def _plain(value: Any) -> Plain:

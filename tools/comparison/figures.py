@@ -54,9 +54,11 @@ def _named_figures(found: PerformanceEstimate | None) -> Iterator[tuple[str, flo
     if found is None:
         return
     latency, rates, memory = found.latency, found.throughput, found.memory
-    yield from (("ttft_ms", latency.ttft_ms), ("tpot_ms", latency.tpot_ms), ("end_to_end_ms", latency.end_to_end_ms))
     percentiles = latency.percentiles
-    yield from (("ttft_p99_ms", percentiles.ttft_ms.p99), ("tpot_p99_ms", percentiles.tpot_ms.p99))
+    yield from (("tpot_ms", latency.tpot_ms), ("tpot_p99_ms", percentiles.tpot_ms.p99))
+    if not found.load.saturated:  # else they only grow with the length of the run
+        yield from (("ttft_ms", latency.ttft_ms), ("end_to_end_ms", latency.end_to_end_ms))
+        yield "ttft_p99_ms", percentiles.ttft_ms.p99
     yield "output_tokens_per_s", rates.dp_scaled_tokens_per_s
     yield "output_tokens_per_s_per_gpu", rates.output_tokens_per_s_per_gpu
     yield from (("max_concurrency", memory.max_concurrency), ("held_requests", memory.kv_cache_capacity_requests))

@@ -101,6 +101,7 @@ class Side(Sparse):
     binds: tuple[Bottleneck, ...] = ()
     calibration: Calibration | None = None
     saturated: bool | None = None
+    keeps_reserve: bool | None = None
     cost_unit: CostUnit | None = None
     price_source: str | None = None
     not_estimated: str | None = None

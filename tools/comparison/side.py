@@ -102,6 +102,7 @@ def judged_read(
         binds=tuple(_binds(figures)),
         calibration=None if figures is None else figures.calibration,
         saturated=None if figures is None else figures.load.saturated,
+        keeps_reserve=None if figures is None else figures.load.keeps_reserve,
         cost_unit=None if cost is None else cost.unit,
         price_source=None if cost is None else cost.price_source,
         not_estimated=why,

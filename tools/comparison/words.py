@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..engines.names import ENGINES, engine_name
+from ..performance.planned_run import RATE_RESERVE
 from ..plan.describe import billed_text, number
 from .changes import ENGINE_DEFAULTS, OF_ENGINES
 from .result import Better, ComparedFigure, Comparison, LimitCheck, Side
@@ -44,6 +45,8 @@ def better_of(found: Comparison) -> Better | None:
         return "a" if fit_a else "b"
     if not fit_a:
         return None
+    if found.a.keeps_reserve != found.b.keeps_reserve:
+        return "a" if found.a.keeps_reserve else "b"
     if found.objective == "cost" and _one_is_priced(found):
         return None
     named = (found.figure(name) for name in _BY_OBJECTIVE[found.objective])
@@ -251,25 +254,46 @@ def _cautions(found: Comparison) -> Iterator[str]:
         yield "Each serves requests of its own: state one load, or a trace, for both to see which is better."
     busy = [name for name, side in _sides(found) if side.saturated]
     if busy:
-        yield f"Under its load {' and '.join(busy)} saturates: requests queue, and percentiles grow with the run."
+        yield f"Under its load {' and '.join(busy)} saturates: requests queue, and its times grow with the run."
+    near = [name for name, side in _sides(found) if side.keeps_reserve is False and not side.saturated]
+    if near:
+        yield (
+            f"With {RATE_RESERVE:.0%} more requests the queue of {' and '.join(near)} grows: a plan that keeps up with "
+            "them is the better one, whatever the objective."
+        )
     yield from _error_band(found)
 
 
 def _error_band(found: Comparison) -> Iterator[str]:
-    """How far apart the two are per token beside how far the estimates may be off: the wider band of the two."""
+    """How far apart the two are per token beside how far the estimates may be off: the wider band of the two.
+
+    Two layouts of one model, accelerator and engine share most of their error: there it is the band of their ratio.
+    """
     calibrations = (found.a.calibration, found.b.calibration)
-    bands = [one.error_band_pct for one in calibrations if one is not None and one.error_band_pct is not None]
+    known = [one for one in calibrations if one is not None]
+    bands = [one.error_band_pct for one in known if one.error_band_pct is not None]
+    of = "the error band of the estimates", ""
+    ratios = [one.ratio_band for one in known if one.ratio_band is not None]
+    if _share_their_error(found) and len(ratios) == len(calibrations):
+        bands = [one.pct for one in ratios]
+        of = "the error band of the ratio of two layouts", f"; {ratios[0].source}"
     tpot = found.figure("tpot_ms")
     if not bands or tpot is None or not tpot.ratio or tpot.better == "same":
         return
     # The slower over the faster, so that it is the same whichever of the two is A.
     gap_pct = (max(tpot.ratio, 1 / tpot.ratio) - 1) * 100
     said = f"Per token the two differ by {_pct(gap_pct)}"
-    band = f"the error band of the estimates ({_pct(max(bands))})"
+    band = f"{of[0]} ({_pct(max(bands))}{of[1]})"
     if gap_pct <= max(bands):
         yield f"{said}, which is inside {band}: by that figure they cannot be told apart."
     elif len(bands) == len(calibrations):
         yield f"{said}, which is more than {band}."
+
+
+def _share_their_error(found: Comparison) -> bool:
+    """Whether the two differ in nothing that the estimates' constants are of: layouts alone."""
+    asked = ("model", "accelerator", "precision", "engine", "workload")
+    return not any(change.what.split(" ")[0] in asked for change in found.question)
 
 
 def _pct(share_pct: float) -> str:

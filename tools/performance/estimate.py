@@ -45,7 +45,7 @@ from .layout import LoadedLayout, layout_from_view
 from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
-from .planned_run import lengths_of, planned_run, prefix_cache_of, run_alone
+from .planned_run import keeps_reserve, lengths_of, planned_run, prefix_cache_of, run_alone
 from .price import price_of
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
 from .serving.load import OpenLoop, ServingTimes, Statistics
@@ -100,6 +100,7 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
             requests=run.requests,
             running=run.times.running,
             saturated=run.times.saturated,
+            keeps_reserve=keeps_reserve(layout, run),
             headroom=_headroom(layout, run.times),
             prefix_cache=prefix_cache_of(layout, run.times),
         ),

@@ -24,6 +24,8 @@ _ROUNDING = 1e-9
 
 RateName = Literal["output tokens/s", "output tokens/s for the request rate"]
 LimitedFigure = LatencyFigure | Literal["output_tokens_per_s"]
+# What is told in place of a figure that grows for as long as requests come.
+NO_STEADY_FIGURE = "grows with the queue: no steady figure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,11 @@ class Limit:
     def full_name(self) -> str:
         """The name with the statistic, where that is not the mean: `TTFT p95`."""
         return self.name if self.statistic == "mean" else f"{self.name} {self.statistic}"
+
+    @property
+    def grows(self) -> bool:
+        """Whether its figure grows with the length of the run where requests come faster than they are served."""
+        return self.unit == "ms" and self.name != "TPOT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,11 @@ def served_tokens_per_s(workload: WorkloadBlock, tokens_per_s: float, *, saturat
     """
     rate = workload.request_rate
     return tokens_per_s if rate is None or saturated else rate * workload.output_tokens
+
+
+def requests_in_flight(workload: WorkloadBlock, end_to_end_s: float) -> float:
+    """Mean requests in flight at the stated rate, where each takes so long (Little's law)."""
+    return (workload.request_rate or 0.0) * end_to_end_s
 
 
 def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:

@@ -36,6 +36,8 @@ _FEWEST_UNLIKE = 1500
 _LONGER, _FACTOR = 2, 4
 # Requests of replicas that are simulated together at a rate, and of users who wait for their answers.
 _MOST_OPEN_TOGETHER, _MOST_TOGETHER = 5_000, 20_000
+# What keeps up with a rate and not with so much more stands before a queue that grows: the wait goes as 1 / (1 - load).
+RATE_RESERVE = 0.05
 # What answers less of what comes than this is too slow, without a longer run.
 _FAR_BEHIND = 0.75
 
@@ -56,6 +58,18 @@ def planned_run(layout: LoadedLayout) -> PlannedRun:
         InputError: a fact that the arithmetic needs is not known, or the load cannot be served at all.
     """
     return _RUNS.get(layout.caches, "planned", lambda: _planned(layout))
+
+
+def keeps_reserve(layout: LoadedLayout, run: PlannedRun) -> bool:
+    """Whether `layout`, whose run is given, keeps up with `RATE_RESERVE` more than its rate; so it does without one.
+
+    Raises:
+        InputError: as `planned_run`.
+    """
+    rate = layout.setting.workload.request_rate
+    if rate is None:
+        return True
+    return not (run.times.saturated or _open(layout, rate * (1.0 + RATE_RESERVE)).times.saturated)
 
 
 _RUNS = Cache[str, PlannedRun]("the run of the planned load")

@@ -161,11 +161,23 @@ class CriticalPath(Frozen):
     decode: tuple[PathStep, ...]
 
 
+class RatioBand(Frozen):
+    """How far 90% of the measured ratios of two layouts were off, in percent, and what was measured."""
+
+    pct: NonNegative
+    source: str
+
+
 class Calibration(Frozen):
-    """Where the constants come from, and how far the farther end of TPOT's range is off (`None`: it has none)."""
+    """Where the constants come from, and how far the farther end of TPOT's range is off (`None`: it has none).
+
+    `ratio_band`: how far the ratio of its TPOT to that of another layout of the same model on the same accelerator and
+    engine is off; what both share they are wrong by together.
+    """
 
     profile: str
     error_band_pct: NonNegative | None
+    ratio_band: RatioBand | None = None
     note: str | None = None
 
 
@@ -288,6 +300,7 @@ class LoadEstimate(Frozen):
     """The simulated run of the plan's load: how its `requests` arrive, and the mean number of them in decode.
 
     `saturated`: requests come faster than they are served, so that latencies grow with the length of the run.
+    `keeps_reserve`: whether a little more than a stated rate is kept up with too (`planned_run.RATE_RESERVE`).
     `prefix_cache`: where the workload says what prompts share.
     """
 
@@ -295,6 +308,7 @@ class LoadEstimate(Frozen):
     requests: Count
     running: NonNegative
     saturated: bool
+    keeps_reserve: bool = True
     headroom: str | None = None
     prefix_cache: PrefixCacheEstimate | None = None
 

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..performance.capacity import cache_tokens, held_requests
 from ..plan.document import ServingBlock, WorkloadBlock
 from .candidate import Candidate, SearchRequest, SearchResult
-from .ranking import worth
+from .ranking import merit
 from .search import base_setting, search
 from .simulated import layout_at
 
@@ -37,7 +37,7 @@ def searched(request: SearchRequest, known: SearchResult | None = None) -> tuple
     if other is None or other.best is None:
         return request, result
     objective = request.workload.objective
-    is_better = best is None or worth(other.best, objective) < worth(best, objective)
+    is_better = merit(other.best, objective) < merit(best, objective)
     return (fitted, other) if is_better else (request, result)
 
 
@@ -52,7 +52,7 @@ def _with_batch_of_load(request: SearchRequest) -> SearchRequest | None:
     It is open where a number was stated, or no number of users is: what comes at a rate may pile up.
     """
     stated = None if request.serving is None else request.serving.max_batch
-    if request.concurrency_open or request.workload.request_rate is not None or stated is not None:
+    if request.finds_requests or stated is not None:
         return None
     most = batch_of_load(request.workload)
     if most >= base_setting(request).max_sequences:

@@ -26,6 +26,9 @@ MOST_APART, MOST_APART_OF_OPEN_LOAD = 128, 32
 class SearchRequest:
     """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits.
 
+    At a rate requests come at random, whatever number of them is stated: a plan has those in flight that its run has,
+    and room for those stated (`simulated.candidate_at`).
+
     `disaggregated`: prefill and decode on replicas of their own, on the same ones, or (`None`) whichever is better.
     """
 
@@ -65,9 +68,9 @@ class SearchRequest:
         return self.space.gpus * self.usable_bytes_per_gpu
 
     @property
-    def comes_at_rate(self) -> bool:
-        """Whether as many requests are in flight as a stated rate makes, not a number that is stated or looked for."""
-        return self.workload.request_rate is not None and not self.concurrency_open
+    def finds_requests(self) -> bool:
+        """Whether requests in flight are looked for: where none were stated, and where a rate makes them."""
+        return self.concurrency_open or self.workload.request_rate is not None
 
     @property
     def is_paid_by_token(self) -> bool:
@@ -85,7 +88,7 @@ class SearchRequest:
     @property
     def most_apart(self) -> int:
         """Devices up to which strategies with phases apart are searched where the placement was left open."""
-        return MOST_APART_OF_OPEN_LOAD if self.concurrency_open else MOST_APART
+        return MOST_APART_OF_OPEN_LOAD if self.finds_requests else MOST_APART
 
     @property
     def looks_apart(self) -> bool:
@@ -161,6 +164,8 @@ class Candidate(Sparse):
     output_tokens_per_s_per_gpu: float | None = None
     # Requests come faster than they are served: TTFT and end to end are those of the run, and grow with its length.
     queue_grows: bool = False
+    # It keeps up with the stated rate and not with a little more (`planned_run.RATE_RESERVE`): ranked behind what does.
+    lacks_reserve: bool = False
     # Those that come at a stated rate, where it is kept up with; what a token costs goes by them.
     served_tokens_per_s: float | None = None
     # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
@@ -169,6 +174,11 @@ class Candidate(Sparse):
     shortfall_bytes: int | None = None
     # The number formats that it has; `None`: those of the request.
     precision: PrecisionBlock | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it holds every limit, and keeps up with a little more than the stated rate."""
+        return self.feasible and not self.lacks_reserve
 
 
 class SearchResult(Sparse):

@@ -33,13 +33,13 @@ class ColocatedScreen(ReplicaScreen):
     def batches(self) -> Batches:
         """The batches that any strategy may be asked for."""
         together = prompts_of_pass(self.setting)
-        if self.request.concurrency_open or self.request.comes_at_rate:
+        if self.request.finds_requests:
             return open_batches(together)
         return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus, together)
 
     def least_requests(self, room: Room) -> int:
         """The fewest requests on a replica: one, or its share of a stated number where there are most replicas."""
-        return 1 if self.request.concurrency_open else -(-self.workload.concurrency // room.counts[-1])
+        return 1 if self.request.finds_requests else -(-self.workload.concurrency // room.counts[-1])
 
     def fits_somehow(self, kind: ReplicaKind) -> bool:
         """Whether it fits into memory at its fewest requests with any number of stages."""
@@ -47,7 +47,7 @@ class ColocatedScreen(ReplicaScreen):
 
     def all_shares(self, replicas: Replicas) -> Shares:
         """For each number of replicas its share of the load; or, where the load is open, the steps of the ladder."""
-        if not self.request.concurrency_open:
+        if not self.request.finds_requests:
             return self.shares(replicas, np.array([self.workload.concurrency]))
         groups = replicas.kind.attention_groups
         steps = [replica_ladder(groups, microbatches(self.setting, len(cut))) for cut in replicas.pipelines.cuts]
@@ -58,7 +58,7 @@ class ColocatedScreen(ReplicaScreen):
 
     def rows(self, first: int, replicas: Replicas, shares: Shares) -> StrategyRows:
         """Every number of replicas with every share that fits; `first`: the place of the first pipeline in a list."""
-        space, is_open = self.request.space, self.request.concurrency_open
+        space, is_open = self.request.space, self.request.finds_requests
         share, count = self._numbers(replicas, shares)
         pipeline = shares.pipeline[share]
         service, warnings = self._service(replicas, shares)
@@ -76,13 +76,13 @@ class ColocatedScreen(ReplicaScreen):
             concurrency=count * shares.requests[share] if is_open else self.workload.concurrency,
             gpus=gpus, billed_gpus=billed,
             ttft_s=floats(service.ttft)[share], tpot_s=floats(service.tpot)[share],
-            tokens_per_s=yielded(self.request, tokens_per_s),
+            tokens_per_s=yielded(self.workload, tokens_per_s),
             memory_bytes=shares.memory_bytes[share], complexity=complexity, warnings=warnings[share],
         )  # fmt: skip
 
     def _numbers(self, replicas: Replicas, shares: Shares) -> tuple[IntArray, IntArray]:
         """The shares and the numbers of replicas of all rows [R], share by share."""
-        if not self.request.concurrency_open:
+        if not self.request.finds_requests:
             return np.arange(len(shares)), shares.replicas
         counts = [room.counts for room in replicas.rooms]
         many = np.array([len(one) for one in counts])
@@ -99,11 +99,8 @@ class ColocatedScreen(ReplicaScreen):
         (first, second), pipelines = replicas.times, replicas.pipelines
         pipeline, requests, output_tokens = shares.pipeline, shares.requests, self.workload.output_tokens
         most = replicas.memory.running(pipelines)[pipeline]
-        if self.request.comes_at_rate:
-            parts = shares.replicas.astype(np.float64)
-        else:
-            most = np.minimum(requests, most)
-            parts = np.ones(len(shares)) if self.request.concurrency_open else self.workload.concurrency / requests
+        most = np.minimum(requests, most)
+        parts = np.ones(len(shares)) if self.request.finds_requests else self.workload.concurrency / requests
         prefill = PrefillTimes(self.setting, first, pipelines, first.groups, most)
         # Steps are of the requests that run, stages are uneven under all that there are.
         asked = np.tile(pipeline, 2), np.concatenate((most, requests))
@@ -117,9 +114,7 @@ class ColocatedScreen(ReplicaScreen):
             seconds = PhaseSeconds(prompts, step, 0.0, client, held_steps)
             return colocated_service(seconds, ServiceShares(parts * there, there, running), output_tokens)
 
-        there = at_once(
-            self.request, requests, 1.0 / parts, most, lambda there: served(there).request_seconds(output_tokens)
-        )
+        there = at_once(self.request, requests, lambda there: served(there).request_seconds(output_tokens))
         uneven = decode.is_uneven(pipeline, requests) | prefill.is_uneven[pipeline]
         bits = first.warnings(pipelines) | second.warnings(pipelines)
         return served(there), bits[pipeline] | UNEVEN_STAGES * uneven
@@ -129,7 +124,7 @@ class ColocatedScreen(ReplicaScreen):
 
         The best one within the limits, or the fewest requests that hold them.
         """
-        if not self.request.concurrency_open:
+        if not self.request.finds_requests:
             return rows
         numbers = rows.decode * (rows.decode_replicas.max(initial=0) + 1) + rows.decode_replicas
         _, group = np.unique(numbers, return_inverse=True)
@@ -143,7 +138,7 @@ class ColocatedScreen(ReplicaScreen):
     def leads(self, rows: StrategyRows) -> BoolArray:
         """The rows that hold every limit [R]; of one share those of the fewest replicas, where loads are open."""
         holds = rows.excess <= 0.0
-        if not self.request.concurrency_open or not len(rows):
+        if not self.request.finds_requests or not len(rows):
             return holds
         requests = rows.concurrency // rows.decode_replicas
         is_same = (requests[1:] == requests[:-1]) & (rows.decode[1:] == rows.decode[:-1])
@@ -153,7 +148,7 @@ class ColocatedScreen(ReplicaScreen):
         """Replicas that fit with no number of requests, at the fewest that they may be asked for, without figures."""
         rooms, concurrency = replicas.rooms, self.workload.concurrency
         requests = [self.least_requests(room) for room in rooms]
-        if self.request.concurrency_open:
+        if self.request.finds_requests:
             counts, loads = np.ones(len(rooms), dtype=np.int64), np.array(requests)
         else:
             # The first number of replicas with as few requests on each.

@@ -60,7 +60,7 @@ class DisaggregatedScreen:
     @cached_property
     def loads(self) -> IntArray:
         """Requests in flight that are looked at [L]."""
-        return ladder(MOST_SEQUENCES) if self.request.concurrency_open else np.array([self.workload.concurrency])
+        return ladder(MOST_SEQUENCES) if self.request.finds_requests else np.array([self.workload.concurrency])
 
     @cached_property
     def phases(self) -> tuple[PhaseScreen, PhaseScreen]:
@@ -150,7 +150,7 @@ class DisaggregatedScreen:
             prefill=prefill.replica, decode=decode.replica,
             prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=ints(concurrency),
             gpus=gpus, billed_gpus=billed, ttft_s=service.ttft, tpot_s=service.tpot,
-            tokens_per_s=yielded(self.request, floats(service.output_tokens_per_s)),
+            tokens_per_s=yielded(self.workload, floats(service.output_tokens_per_s)),
             memory_bytes=np.maximum(prefill.memory_bytes, decode.memory_bytes),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + TWO_LAYOUTS,
             warnings=prefill.warnings | decode.warnings,

@@ -34,7 +34,7 @@ def may_hold(request: SearchRequest, setting: Setting) -> bool:
     """
     usable = setting.hardware.memory_bytes * setting.memory_utilization
     layers, weights = all_layers(setting), model_bytes(setting)
-    requests = 1 if request.concurrency_open else request.workload.concurrency
+    requests = 1 if request.finds_requests else request.workload.concurrency
     least = weights + requests * request_bytes(setting, layers, setting.request_tokens)
     alone = weights + request_bytes(setting, layers, setting.prompt_tokens)
     beside = 0 if alone <= usable else communication_buffer_bytes(2)

@@ -60,11 +60,11 @@ def load_room(request: SearchRequest, candidate: Candidate) -> LoadRoom | None:
 
 
 def _at(request: SearchRequest, candidate: Candidate, times: float) -> SearchRequest:
-    """The request with so many times the load of `candidate`; at a rate, as many more requests are in flight."""
+    """The request with so many times the load of `candidate`."""
     rate = request.workload.request_rate
-    changes: dict[str, float] = {"concurrency": math.ceil(candidate.concurrency * times)}
-    if rate is not None:
-        changes["request_rate"] = rate * times
+    changes: dict[str, float] = {"request_rate": rate * times} if rate is not None else {}
+    if rate is None:
+        changes["concurrency"] = math.ceil(candidate.concurrency * times)
     return under_load(request, request.workload.model_copy(update=changes))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..calibration.forms.elementary import Number
+from ..plan.document import WorkloadBlock
 from ..plan.load import think_seconds
 from .candidate import SearchRequest
 from .phase_times import Batches
@@ -23,35 +24,30 @@ STEP_SHARE = 1 / _STEPS
 MOST_SEQUENCES = 4096
 
 
-def at_once(
-    request: SearchRequest, share: IntArray, part: FloatArray, most: IntArray, seconds: Callable[[IntArray], Number]
-) -> IntArray:
-    """Requests that replicas have at once [E]: their `share`, or of a stated rate what comes while one is answered.
+def at_once(request: SearchRequest, share: IntArray, seconds: Callable[[IntArray], Number]) -> IntArray:
+    """Requests that replicas have at once [E]: their `share`, or where users think no more than do not think.
 
-    The fewest in whose time no more of them come, by halving, or `most`; where users think, no more than do not think.
-    `part`: of all requests, on each. `seconds`: of a request where so many are there, which grow by less than their
-    number.
+    The fewest in whose time no more of them come, by halving. `seconds`: of a request where so many are there, which
+    grow by less than their number.
     """
-    rate, think_s = request.workload.request_rate, think_seconds(request.workload)
-    if think_s == 0.0 and (rate is None or not request.comes_at_rate):
+    think_s = think_seconds(request.workload)
+    if think_s == 0.0 or request.workload.request_rate is not None:
         return share
-    fewest, enough = np.ones_like(share), np.maximum(share if think_s else most, 1).astype(np.int64)
+    fewest, enough = np.ones_like(share), np.maximum(share, 1).astype(np.int64)
     for _ in range(int(enough.max(initial=1)).bit_length()):
         middle = (fewest + enough) // 2
         took_s = seconds(middle)
-        come = rate * part * took_s if rate is not None else share * took_s / (took_s + think_s)
-        does = middle >= come
+        does = middle >= share * took_s / (took_s + think_s)
         enough = np.where(does, middle, enough)
         fewest = np.where(does, fewest, np.minimum(middle + 1, enough))
     return enough
 
 
-def yielded(request: SearchRequest, tokens_per_s: FloatArray) -> FloatArray:
+def yielded(workload: WorkloadBlock, tokens_per_s: FloatArray) -> FloatArray:
     """Output tokens per second of what could make so many, which is no more than a stated rate of requests asks for."""
-    load = request.workload
-    if load.request_rate is None or not request.comes_at_rate:
+    if workload.request_rate is None:
         return tokens_per_s
-    return np.minimum(tokens_per_s, load.request_rate * load.output_tokens)
+    return np.minimum(tokens_per_s, workload.request_rate * workload.output_tokens)
 
 
 def ladder(most: int) -> IntArray:

@@ -106,7 +106,7 @@ class PhaseScreen(ReplicaScreen):
     def _rows(self, first: int, replicas: Replicas) -> PhaseRows:
         shares = self.shares(replicas, self._loads)
         fits = shares.memory_bytes <= self.usable_bytes
-        if self.request.concurrency_open and self.phase == "decode":
+        if self.request.finds_requests and self.phase == "decode":
             # More than the schedulers take at once would only wait.
             fits &= shares.requests <= self.setting.max_sequences * replicas.kind.attention_groups
         shares = shares.take(fits)
@@ -128,13 +128,7 @@ class PhaseScreen(ReplicaScreen):
         most = whole_requests(mean)
         servers = times.groups * replicas.pipelines.stages[pipeline]
         prompts = PrefillTimes(self.setting, times, replicas.pipelines, servers, most)
-        there = at_once(
-            self.request,
-            most,
-            mean / self._loads[-1],
-            most,
-            lambda there: prompts.alone(pipeline, there.astype(np.float64))[0],
-        )
+        there = at_once(self.request, most, lambda there: prompts.alone(pipeline, there.astype(np.float64))[0])
         warnings = times.warnings(replicas.pipelines)[pipeline] | UNEVEN_STAGES * prompts.is_uneven[pipeline]
         return (*prompts.alone(pipeline, np.minimum(mean, there)), np.zeros(len(shares))), warnings
 
@@ -151,9 +145,7 @@ class PhaseScreen(ReplicaScreen):
             return steps.step(pipeline, running) * (there / running)
 
         later = self.workload.output_tokens - 1
-        there = at_once(
-            self.request, requests, mean / self._loads[-1], requests, lambda there: later * per_token(there)
-        )
+        there = at_once(self.request, requests, lambda there: later * per_token(there))
         uneven = steps.is_uneven(pipeline, np.minimum(there, most))
         warnings = times.warnings(replicas.pipelines)[pipeline] | UNEVEN_STAGES * uneven
         return (per_token(there), np.zeros(len(shares)), self._copies(replicas)[pipeline]), warnings

@@ -12,7 +12,7 @@ from ..kept import Cache
 from ..performance.balance import unbalanced_phases
 from ..performance.collectives import domain_of
 from ..performance.layout import LoadedLayout
-from ..performance.limits import Limit, MissedLimit, RunFigures, missed_limits
+from ..performance.limits import NO_STEADY_FIGURE, Limit, MissedLimit, RunFigures, missed_limits
 from ..performance.setting import Setting
 from ..plan.describe import number
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
@@ -29,15 +29,17 @@ TWO_LAYOUTS = 4
 
 def limits_missed(workload: WorkloadBlock, figures: RunFigures) -> tuple[str, ...]:
     """Each limit of the workload that the figures of a run do not hold, by how much (rule PE010)."""
-    return tuple(_words(one) for one in missed_limits(workload, figures))
+    return tuple(_words(one, grows=figures.saturated) for one in missed_limits(workload, figures))
 
 
-def _words(missed: MissedLimit) -> str:
+def _words(missed: MissedLimit, *, grows: bool) -> str:
     limit = missed.limit
     if limit.unit == "tokens/s":
         queue = "the queue grows: " if limit.field == "request_rate" else ""
         return f"PE010: {queue}{number(missed.figure)} {limit.name}, {number(limit.bound)} wanted"
     statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
+    if grows and limit.grows:
+        return f"PE010: {limit.name}{statistic} {NO_STEADY_FIGURE}, at most {number(limit.bound)} ms wanted"
     return f"PE010: {limit.name}{statistic} {number(missed.figure)} ms exceeds {number(limit.bound)} ms"
 
 
@@ -56,6 +58,8 @@ def warnings_of(layout: LoadedLayout) -> tuple[str, ...]:
 
 UNEVEN_STAGES = 1 << 0
 _ACROSS_DOMAINS = 1 << 1
+# No rule: a candidate that does not keep up with a little more than the stated rate.
+LACKS_RESERVE = 1 << 62
 
 
 @cache
@@ -136,6 +140,11 @@ def worth(candidate: Candidate, objective: str) -> float:
     if objective == "cost":
         rate = candidate.served_tokens_per_s or rate
     return objective_cost(objective, end_to_end_ms, rate, candidate.billed_gpus or candidate.gpus)
+
+
+def merit(candidate: Candidate | None, objective: str) -> tuple[bool, float]:
+    """The same beside what goes before it: a plan with no reserve of the stated rate is behind all that have one."""
+    return (True, inf) if candidate is None else (candidate.lacks_reserve, worth(candidate, objective))
 
 
 def objective_cost(objective: str, end_to_end_ms: float, output_tokens_per_s: float, billed_gpus: int) -> float:

@@ -164,7 +164,7 @@ class ReplicaScreen:
         cuts: list[Cut] = []
         for count in (count for count in stages if count > 1):
             batch = TYPICAL_BATCH
-            if not self.request.concurrency_open:
+            if not self.request.finds_requests:
                 parts = count * even.kind.attention_groups * even.kind.rooms[count].most
                 batch = rounded_batch(-(-self.workload.concurrency // parts))
             ends = [times.ends(count) for times in even.times]

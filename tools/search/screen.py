@@ -35,9 +35,9 @@ OPTIMISM = 0.8
 def loosened(request: SearchRequest) -> SearchRequest:
     """The request with limits that no strategy which holds the stated ones misses by the screen.
 
-    An open number of requests in flight is fitted to the limits themselves.
+    An open number of requests in flight is fitted to the limits themselves, unless a rate makes it.
     """
-    if request.concurrency_open:
+    if request.concurrency_open and request.workload.request_rate is None:
         return request
     load, changes = request.workload, dict[str, float]()
     for name in LIMIT_FIELDS:

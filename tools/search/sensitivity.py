@@ -106,7 +106,7 @@ def changes(request: SearchRequest) -> Iterator[Change]:
         for name, noun in _LENGTHS:
             yield from _length_change(request, name, factor, f"{words} {noun}")
         requests = workload.concurrency * factor
-        if not request.concurrency_open and requests.denominator == 1:
+        if not request.finds_requests and requests.denominator == 1:
             words_ = f"{words} requests in flight ({requests.numerator:,})"
             yield Change(words_, workload.model_copy(update={"concurrency": requests.numerator}))
     for name, noun, unit, is_floor in _LIMITS:

@@ -6,8 +6,10 @@ own error could not bring it before the best that was simulated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 
 from ..bounds import REQUESTS
@@ -16,9 +18,9 @@ from ..errors import InputError
 from ..kept import Cache
 from ..performance.confidence import ranges_of
 from ..performance.layout import LoadedLayout, make_layout
-from ..performance.limits import figures_of_run, served_tokens_per_s, stated_limits
-from ..performance.memory import shortfall_bytes, usable_bytes
-from ..performance.planned_run import PlannedRun, planned_run
+from ..performance.limits import figures_of_run, requests_in_flight, served_tokens_per_s, stated_limits
+from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
+from ..performance.planned_run import PlannedRun, keeps_reserve, planned_run
 from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.performance import Ranges
@@ -68,12 +70,16 @@ def too_large(strategy: Strategy, concurrency: int, memory_bytes: int, shortfall
 
 
 def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Candidate:
-    """`strategy` with `concurrency` requests in flight, judged.
+    """`strategy` with `concurrency` requests in flight, judged; at a rate with those that its run has in flight.
 
     Raises:
         InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
     """
     checkpoint()
+    load = request.workload
+    stated = 1 if request.concurrency_open else load.concurrency
+    if load.request_rate is not None:
+        concurrency = max(concurrency, stated)
     layout = layout_at(request, setting, strategy, concurrency)
     shortfall = shortfall_bytes(layout)
     memory_bytes = usable_bytes(layout) + shortfall
@@ -81,8 +87,12 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         return too_large(strategy, concurrency, memory_bytes, shortfall)
     run = _run(layout, strategy)
     found = figures_of_run(run)
-    missed = limits_missed(request.workload, found)
-    limited = (one for one in stated_limits(request.workload) if one.full_name not in _TOLD and one.unit == "ms")
+    missed = limits_missed(load, found)
+    if load.request_rate is not None and not run.times.saturated:
+        layout = _with_those_in_flight(layout, run, stated)
+        concurrency = layout.setting.workload.concurrency
+        memory_bytes = usable_bytes(layout) + shortfall_bytes(layout)
+    limited = (one for one in stated_limits(load) if one.full_name not in _TOLD and one.unit == "ms")
     times, rate = run.times, run.times.output_tokens_per_s
     candidate = Candidate(
         strategy=strategy,
@@ -99,7 +109,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         queue_grows=times.saturated,
-        served_tokens_per_s=served_tokens_per_s(request.workload, rate, saturated=times.saturated),
+        served_tokens_per_s=served_tokens_per_s(load, rate, saturated=times.saturated),
         memory_per_gpu_bytes=memory_bytes,
     )
     figures = {name: value for name, value in candidate if name in Ranges.model_fields}
@@ -107,15 +117,41 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
     return candidate.model_copy(update={"ranges": ranges})
 
 
+def _with_those_in_flight(layout: LoadedLayout, run: PlannedRun, stated: int) -> LoadedLayout:
+    """The layout with room for those that its run at a rate has in flight, or that were stated, as far as memory goes.
+
+    What does not fit waits before the server and holds no cache.
+    """
+    setting = layout.setting
+    wanted = max(stated, math.ceil(requests_in_flight(setting.workload, run.times.end_to_end.mean)))
+    if not fits(layout, wanted):
+        wanted = max_concurrency(layout)
+    return layout.with_setting(setting.with_workload(setting.workload.model_copy(update={"concurrency": wanted})))
+
+
 _RUNS = Cache[tuple[object, ...], PlannedRun]("runs by strategy and load")
+
+
+_RESERVES = Cache[tuple[object, ...], bool]("whether strategies keep up with a little more than their rate")
 
 
 def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
     """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
+    return _RUNS.get(layout.setting.caches, _key(layout, strategy), lambda: planned_run(layout))
+
+
+def _has_reserve(layout: LoadedLayout, strategy: Strategy) -> bool:
+    """Whether it keeps up with a little more than the stated rate."""
+    run = _run(layout, strategy)
+    return _RESERVES.get(layout.setting.caches, _key(layout, strategy), lambda: keeps_reserve(layout, run))
+
+
+def _key(layout: LoadedLayout, strategy: Strategy) -> tuple[object, ...]:
+    """What a run depends on; at a rate not on the number of requests that a plan has room for."""
     load = layout.setting.workload
+    users = load.concurrency if load.request_rate is None else None
     lengths = load.input_tokens, load.output_tokens, load.input_tokens_range, load.output_tokens_range, load.lengths
-    key = strategy, *lengths, load.concurrency, load.request_rate, load.arrivals, load.prefixes
-    return _RUNS.get(layout.setting.caches, key, lambda: planned_run(layout))
+    return strategy, *lengths, users, load.request_rate, load.arrivals, load.prefixes
 
 
 def run_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> PlannedRun:
@@ -130,9 +166,10 @@ def run_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurr
 def refined(request: SearchRequest, setting: Setting, candidate: Candidate) -> Candidate:
     """The same strategy between two steps of the ladder, where an open number of requests can be brought nearer.
 
-    As many requests as hold the limits where more is better, else as few as do; looked for by halving.
+    As many requests as hold the limits where more is better, else as few as do; looked for by halving. A rate makes its
+    own number.
     """
-    if not request.concurrency_open:
+    if not request.concurrency_open or request.workload.request_rate is not None:
         return candidate
     unit = 1 if candidate.strategy.prefill.replicas is not None else candidate.strategy.dp
     good = candidate.concurrency // unit
@@ -184,45 +221,48 @@ class Simulator:
 
         A kind is looked at for what may be better than the best of those before: how far the screen errs differs.
         """
+        return list(self._leading(kinds))
+
+    def hold(self, kinds: Sequence[Sequence[Screened]], *, with_reserve: bool) -> bool:
+        """Whether one of those that `leading` gives holds every limit; those with the most to spare are asked first."""
+        likely = (sorted(screened, key=_likelihood)[:_MOST_MISSING] for screened in kinds)
+        first = (self.judged(row.strategy, row.concurrency) for row in chain.from_iterable(likely) if row.cost < inf)
+        return any(one.is_sound if with_reserve else one.feasible for one in chain(first, self._leading(kinds)))
+
+    def _leading(self, kinds: Sequence[Sequence[Screened]]) -> Iterator[Candidate]:
         candidates: list[Candidate] = []
         for screened in kinds:
             most = _MOST_MISSING if any(row.cost < inf for row in screened) else _MOST_SHOWN
-            leading = self._until_behind(screened, most, candidates)
-            if not any(one.feasible for one in (*candidates, *leading)):
-                rest = sorted(screened[len(leading) :], key=lambda one: one.tightness)
-                leading += self._until_behind(rest, most, candidates)
-            candidates += leading
-        return candidates
-
-    def hold(self, kinds: Sequence[Sequence[Screened]]) -> bool:
-        """Whether one of the strategies holds every limit, of those that do by the screen."""
-        for screened in kinds:
-            likely = sorted((row for row in screened if row.cost < inf), key=lambda one: one.tightness)
-            if any(self.judged(row.strategy, row.concurrency).feasible for row in likely[:_MOST_MISSING]):
-                return True
-        return False
+            begun = len(candidates)
+            for one in self._until_behind(screened, most, tuple(candidates)):
+                candidates.append(one)
+                yield one
+            if not any(one.is_sound for one in candidates):
+                rest = sorted(screened[len(candidates) - begun :], key=_likelihood)
+                for one in self._until_behind(rest, most, tuple(candidates)):
+                    candidates.append(one)
+                    yield one
 
     def _until_behind(
         self, screened: Iterable[Screened], most_missing: int, known: Sequence[Candidate]
-    ) -> list[Candidate]:
-        candidates: list[Candidate] = []
+    ) -> Iterator[Candidate]:
         objective, begun = self.request.workload.objective, self._users
-        best = min((worth(one, objective) for one in known if one.feasible), default=inf)
+        best = min((worth(one, objective) for one in known if one.is_sound), default=inf)
         least = _LEAST if best == inf else 0
         ratios: list[float] = []
-        for row in screened:
+        for count, row in enumerate(screened):
             is_behind = row.cost * _least_share(ratios) > best or (row.cost == inf and best < inf)
             is_behind |= self._users - begun > _MOST_USERS
-            if len(candidates) >= (most_missing if best == inf else _MOST) or (len(candidates) >= least and is_behind):
+            if count >= (most_missing if best == inf else _MOST) or (count >= least and is_behind):
                 break
-            if candidates and leaves_out("the load of some of the leading strategies"):
+            if count and leaves_out("the load of some of the leading strategies"):
                 break
             one = self.judged(row.strategy, row.concurrency)
-            candidates.append(one)
+            yield one
             if one.feasible:
-                best = min(best, worth(one, objective))
                 ratios.append(worth(one, objective) / row.cost)
-        return candidates
+            if one.is_sound:
+                best = min(best, worth(one, objective))
 
     def judged(self, strategy: Strategy, concurrency: int) -> Candidate:
         """The strategy, with fewer requests in flight where their number is open and it misses a limit with them."""
@@ -257,7 +297,7 @@ class Simulator:
             # Of replicas that are alike one is simulated; those of apart phases all are.
             self._users += concurrency // (1 if strategy.prefill.replicas is not None else strategy.dp)
             try:
-                self._known[key] = candidate_at(self.request, self.setting, strategy, concurrency)
+                self._known[key] = self._judged_at(strategy, concurrency)
             except InputError as error:
                 self._known[key] = Candidate(
                     strategy=strategy,
@@ -267,6 +307,18 @@ class Simulator:
                     concurrency=concurrency,
                 )
         return self._known[key]
+
+    def _judged_at(self, strategy: Strategy, concurrency: int) -> Candidate:
+        one = candidate_at(self.request, self.setting, strategy, concurrency)
+        if self.request.workload.request_rate is None or not one.feasible:
+            return one
+        layout = layout_at(self.request, self.setting, strategy, one.concurrency)
+        return one.model_copy(update={"lacks_reserve": not _has_reserve(layout, strategy)})
+
+
+def _likelihood(one: Screened) -> tuple[bool, float]:
+    """How far from its limits the screen has a strategy, the furthest first, and then those that it has beyond."""
+    return one.cost == inf, one.tightness
 
 
 def _least_share(ratios: Sequence[float]) -> float:

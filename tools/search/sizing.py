@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..performance.weights import model_bytes
 from ..plan.document import HardwareBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .floors import is_out_of_reach, may_hold
-from .ranking import worth
+from .ranking import merit
 from .screen import Screen, fits_somehow
 from .search import base_setting, holds_limits, search
 from .strategy_rows import TIE_SHARE, StrategyRows, reordered
@@ -39,12 +38,14 @@ class Sized:
     """The smallest cluster that does, and the search on it.
 
     `result` is `None` where a link that the times need is not known: then only memory was looked at, and
-    `unknown` names what is missing.
+    `unknown` names what is missing. `without_reserve`: a smaller one that holds every limit too, but does not
+    keep up with a little more than the stated rate.
     """
 
     request: SearchRequest
     result: SearchResult | None
     unknown: str | None = None
+    without_reserve: Sized | None = None
 
 
 def resized(request: SearchRequest, nodes: int, gpus_per_node: int) -> SearchRequest:
@@ -74,6 +75,9 @@ def fewest_gpus(
 ) -> Sized | None:
     """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`.
 
+    At a stated rate it is the smallest with a plan that keeps up with a little more (`RATE_RESERVE`), where there is
+    one: before a queue that grows nobody runs a server.
+
     Where the placement of phases was left open, both are searched on what is found; fewer that do with phases apart are
     looked for up to `most_apart`.
 
@@ -86,13 +90,24 @@ def fewest_gpus(
     if request.precisions:
         return _over_precisions(request, usual_node, more_than, at_most)
     reach = _Reach(request, base_setting(request), usual_node, more_than, at_most, request.disaggregated)
+    found = _fewest(reach)
+    if found is None or found.result is None or found.result.best is None or not found.result.best.lacks_reserve:
+        return found
+    gpus = found.request.facts.gpus
+    roomy = _fewest(replace(reach, more_than=gpus, with_reserve=True)) if gpus < at_most else None
+    return found if roomy is None else replace(roomy, without_reserve=found)
+
+
+def _fewest(reach: _Reach) -> Sized | None:
+    """The smallest cluster of `reach`; where the placement was left open, the smaller of both kinds."""
+    request, at_most = reach.request, reach.at_most
     if request.disaggregated is not None:
         return reach.smallest()
     together = replace(reach, request=replace(request, disaggregated=False)).smallest()
     if together is not None and (together.result is None or request.is_paid_by_token):
         return together
     fewer = min(request.most_apart, at_most if together is None else together.request.facts.gpus - 1)
-    if fewer <= more_than or not resized(request, 1, fewer).looks_apart:
+    if fewer <= reach.more_than or not resized(request, 1, fewer).looks_apart:
         return together
     return replace(reach, request=replace(request, disaggregated=True), at_most=fewer).smallest() or together
 
@@ -107,6 +122,8 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     if best is None or best.gpus == 1 or not request.says_enough:
         return result, None
     sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus)
+    if sized is not None and sized.without_reserve is not None and sized.request.facts.gpus >= best.gpus:
+        sized = sized.without_reserve
     if sized is None or sized.result is None or sized.result.best is None:
         return result, None
     if sized.result.best.gpus >= best.gpus:
@@ -143,9 +160,9 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
             # More accelerators than are known to do need not be looked at.
             at_most = min(at_most, max(least, sized.request.facts.gpus))
 
-    def order(sized: Sized) -> tuple[int, float]:
-        best = None if sized.result is None else sized.result.best
-        return max(least, sized.request.facts.gpus), inf if best is None else worth(best, objective)
+    def order(sized: Sized) -> tuple[bool, int, float]:
+        lacks_reserve, cost = merit(None if sized.result is None else sized.result.best, objective)
+        return lacks_reserve, max(least, sized.request.facts.gpus), cost
 
     return min(each, key=order, default=None)
 
@@ -155,7 +172,8 @@ class _Reach:
     """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`.
 
     A cluster is known by its accelerators. Nothing that was timed by `setting` depends on the number of nodes.
-    `disaggregated`: how phases are placed on what is found, as in a request.
+    `disaggregated`: how phases are placed on what is found, as in a request. `with_reserve`: only plans that keep up
+    with a little more than the stated rate count.
     """
 
     request: SearchRequest
@@ -164,6 +182,7 @@ class _Reach:
     more_than: int
     at_most: int
     disaggregated: bool | None
+    with_reserve: bool = False
 
     def smallest(self) -> Sized | None:
         """The smallest cluster with a plan, looked for among few nodes first."""
@@ -217,28 +236,32 @@ class _Reach:
         searched.
         """
         low, place = -1, 0
-        while place < len(clusters) and not holds_limits(*self._on(clusters[place])):
+        while place < len(clusters) and not self._holds(clusters[place]):
             low, enough = place, clusters[place] * (1.0 + _GROWTH)
             place = next((p for p in range(low + 1, len(clusters)) if clusters[p] >= enough), len(clusters) - 1)
             if place == low:
                 return None
         while place < len(clusters) and place - low > 1:
             middle = (low + place) // 2
-            low, place = (low, middle) if holds_limits(*self._on(clusters[middle])) else (middle, place)
+            low, place = (low, middle) if self._holds(clusters[middle]) else (middle, place)
         for gpus in clusters[place:]:
             sized = self._search(gpus)
             if sized is not None:
                 return sized
         return None
 
+    def _holds(self, gpus: int) -> bool:
+        return holds_limits(*self._on(gpus), with_reserve=self.with_reserve)
+
     def _search(self, gpus: int) -> Sized | None:
         """The search of a cluster, or of the smallest part of it that a strategy on it needs no more than."""
         request, setting = self._on(gpus)
         request = replace(request, disaggregated=self.disaggregated)
         result = search(request, setting)
-        if result.best is None:
+        if result.best is None or (self.with_reserve and result.best.lacks_reserve):
             return None
-        holding = [result.best] if self.request.is_paid_by_token else [one for one in result.candidates if one.feasible]
+        counted = (one for one in result.candidates if (one.is_sound if self.with_reserve else one.feasible))
+        holding = [result.best] if self.request.is_paid_by_token else list(counted)
         least = min(self._needed(one) for one in holding)
         smaller = self._search(least) if self.more_than < least < gpus else None
         return smaller or self._without_idle_nodes(Sized(request, result), result.best)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, Table, floats
+from ..arrays import FloatArray, IntArray, Table, floats, ints
 from ..calibration.forms.elementary import Number
 from ..performance.limits import excess_shares
 from ..plan.document import WorkloadBlock
 from ..plan.placement import is_disaggregated
 from .candidate import Candidate
-from .ranking import complexity, warning_bits, worth
+from .ranking import LACKS_RESERVE, complexity, warning_bits, worth
 
 # Two candidates within this share of each other are a tie (`order`).
 TIE_SHARE = 0.005
@@ -30,7 +30,8 @@ class StrategyRows(Table):
     """R rows: which replicas (numbers in a list), how many of each, requests in flight, and their figures, all [R].
 
     Replicas that serve both phases are counted as those that decode: then `prefill_replicas` is 0. `billed_gpus` are
-    looked at for cost alone, `memory_bytes` are those of the fullest GPU, `warnings` the rules that warn, as bits.
+    looked at for cost alone, `memory_bytes` are those of the fullest GPU, `warnings` the rules that warn, as bits, and
+    `LACKS_RESERVE`, which weighs more than all of them.
     `request_s` is the time of a request from end to end. `excess` is the share by which the limit that is missed by
     most is missed (0 or less: all are held), `cost` what the objective wants to be small.
     """
@@ -52,6 +53,11 @@ class StrategyRows(Table):
     excess: FloatArray
     cost: FloatArray
 
+    @property
+    def behind(self) -> IntArray:
+        """How far back something puts each row [R]: 0 nothing, 1 a rule that warns, 2 that it lacks the reserve."""
+        return ints(np.where(self.warnings >= LACKS_RESERVE, 2, self.warnings > 0))
+
 
 def strategy_rows(workload: WorkloadBlock, **values: Number) -> StrategyRows:
     """Rows of values that are broadcast against each other, judged by the limits and the objective of `workload`."""
@@ -67,7 +73,8 @@ def strategy_rows(workload: WorkloadBlock, **values: Number) -> StrategyRows:
 def order(rows: StrategyRows, objective: str) -> IntArray:
     """Row numbers [R], best first: those that hold every limit, then those that miss by least.
 
-    Among the first, those that no rule warns of lead, by the objective. Of a tie the fewest GPUs win, of these the
+    Among the first, those that keep up with a little more than the stated rate lead, of these those that no rule warns
+    of, by the objective. Of a tie the fewest GPUs win, of these the
     quickest, and of what is as quick the simplest. What costs the same is paid for, whether or not each GPU is used:
     there replicas that serve both phases go first.
     """
@@ -76,12 +83,12 @@ def order(rows: StrategyRows, objective: str) -> IntArray:
     rest = rest[np.lexsort((rows.complexity[rest], cost[rest], rows.excess[rest]))]
     if not len(holds):
         return rest
-    warned = rows.warnings > 0
-    clean = warned[holds] == warned[holds].min()
+    behind = rows.behind
+    clean = behind[holds] == behind[holds].min()
     is_tied = clean & (cost[holds] <= cost[holds][clean].min() * (1 + TIE_SHARE))
     tied, others = holds[is_tied], holds[~is_tied]
     tied = tied[_order_of_tie(rows.take(tied), objective)]
-    others = others[np.lexsort((rows.complexity[others], cost[others], warned[others]))]
+    others = others[np.lexsort((rows.complexity[others], cost[others], behind[others]))]
     return np.concatenate((tied, others, rest))
 
 
@@ -123,7 +130,7 @@ def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Strateg
         tokens_per_s=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
         memory_bytes=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
         complexity=np.array([complexity(one.strategy) for one in candidates]),
-        warnings=np.array([warning_bits(one.warnings) for one in candidates]),
+        warnings=np.array([warning_bits(one.warnings) | LACKS_RESERVE * one.lacks_reserve for one in candidates]),
     )  # fmt: skip
     # Limits were judged by the statistics that they name; these are means.
     holds = np.array([one.feasible for one in candidates], dtype=np.bool_)

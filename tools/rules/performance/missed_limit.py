@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...performance.limits import MissedLimit, figures_of_estimate, missed_limits
+from ...performance.limits import NO_STEADY_FIGURE, MissedLimit, figures_of_estimate, missed_limits
 from ...plan.latency_limits import LIMIT_FIELDS
+from ...plan.performance import PerformanceEstimate
 from ...plan.view import PlanView
 from ..base import Example, Finding, Rule, set_top
 from ..evaluation import evaluation_of
@@ -24,20 +25,22 @@ def check(view: PlanView) -> Iterator[Finding]:
         return
     workload, estimate = evaluation.layout.setting.workload, evaluation.estimate
     for missed in missed_limits(workload, figures_of_estimate(estimate)):
-        yield _missed(missed, estimate.calibration.profile)
+        yield _missed(missed, estimate)
 
 
-def _missed(missed: MissedLimit, profile: str) -> Finding:
+def _missed(missed: MissedLimit, estimate: PerformanceEstimate) -> Finding:
     limit = missed.limit
     figure, bound, more = _figure(missed.figure), _figure(limit.bound), _figure(abs(missed.figure - limit.bound))
     if limit.unit == "ms":
         statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
         words = f"{limit.name}{statistic} is {figure} ms, {more} ms above the limit of {bound} ms"
+        if limit.grows and estimate.load.saturated:
+            words = f"{limit.name}{statistic} {NO_STEADY_FIGURE} to hold against the limit of {bound} ms"
     else:
         words = f"{figure} {limit.name}, {more} fewer than the {bound} wanted"
     return Finding(
         "too-slow" if limit.unit == "ms" else "too-few",
-        f"{words} (by the estimate of profile {profile})",
+        f"{words} (by the estimate of profile {estimate.calibration.profile})",
         where=f"/workload/{limit.field}",
         value=missed.figure,
         expected=limit.bound,
