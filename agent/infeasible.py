@@ -17,7 +17,7 @@ from ..tools.search.search import base_setting, search
 from ..tools.search.simulated import layout_at
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
 from .engine_ways import with_engine
-from .other_ways import other_ways
+from .other_ways import OtherFormats, other_cards, other_formats
 from .reasons import figures, named
 from .results import Infeasible, Needs
 
@@ -175,6 +175,8 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         else:
             binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
         binding = _constraints_bind(request, binding) or binding
+    looks = binding.rule in ("ME001", "PE010")
+    formats = other_formats(request, binding.closest) if looks else OtherFormats()
     # Room is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
     at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = if_time(
@@ -190,7 +192,8 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         needs=_needs(request, sized, at_most, binding.rule),
         closest=binding.closest,
         with_engine=None if tokens_that_come(request) is not None else with_engine(request, usual_node, most),
-        other_ways=other_ways(request) if binding.rule in ("ME001", "PE010") else (),
+        other_ways=(*formats.would_do, *(other_cards(request) if looks else ())),
+        nearer=formats.nearer,
     )
 
 
@@ -198,7 +201,7 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
     """The least hardware that would do; that something fits into memory says nothing of a limit of time."""
     name = request.facts.accelerator.id
     if sized is not None and sized.result is None and rule == "PE010":
-        return Needs(accelerator=name, note=f"how many {name} would do is not known: {sized.unknown}")
+        return Needs(accelerator=name, note=f"no number in one node; how many in several is not known: {sized.unknown}")
     if sized is None:
         known = "is enough" if not left_out() else "that was looked at before the time limit is enough"
         return Needs(accelerator=name, note=f"no number of {name} up to {tried} {known}")

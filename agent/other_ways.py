@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..tools.catalog.accelerators import Accelerator
@@ -23,25 +23,38 @@ from .reasons import figures, named
 _MOST_CARDS, _ENOUGH_CARDS = 5, 2
 
 
-def other_ways(request: SearchRequest) -> tuple[str, ...]:
-    """Each way in one line, with the plan that there would be; none where nothing that was looked at would do."""
-    return (*_formats(request), *_cards(request))
+@dataclass(frozen=True, slots=True)
+class OtherFormats:
+    """Number formats, a line each: those in which there is a plan, and those that come nearer than the one asked."""
+
+    would_do: tuple[str, ...] = ()
+    nearer: tuple[str, ...] = ()
 
 
-def _formats(request: SearchRequest) -> Iterator[str]:
+def other_formats(request: SearchRequest, closest: Candidate | None) -> OtherFormats:
+    """What other formats bring on the same hardware, where they were not open; `closest`: the best in the one asked."""
     if request.precisions:
-        return  # they were open, and looked at
+        return OtherFormats()
     accelerator, own = request.facts.accelerator, request.architecture.native_precision
+    would_do: list[str] = []
+    nearer: list[str] = []
     for precision in formats_on(OpenPrecisions(is_open=True), own, accelerator):
-        if precision != request.precision:
-            name = precision_name(precision)
-            best = _best(replace(request, precision=precision), f"a plan in {name}")
-            if best is not None:
-                yield f"in {name}: {named(best)} with {figures(best)}; {QUALITY}"
+        if precision == request.precision:
+            continue
+        name = precision_name(precision)
+        one = _leading(replace(request, precision=precision), f"a plan in {name}")
+        if one is None or one.ttft_ms is None:
+            continue
+        told = f"in {name}: {named(one)} with {figures(one)}"
+        if one.feasible:
+            would_do.append(f"{told}; {QUALITY}")
+        elif closest is None or closest.ttft_ms is None or len(one.why_not) < len(closest.why_not):
+            nearer.append(f"{told}; still {'; '.join(one.why_not).replace('PE010: ', '')}; {QUALITY}")
+    return OtherFormats(tuple(would_do), tuple(nearer))
 
 
-def _cards(request: SearchRequest) -> Iterator[str]:
-    """Cards of the same maker with more memory or more bandwidth, the nearest first."""
+def other_cards(request: SearchRequest) -> Iterator[str]:
+    """Cards of the same maker with more memory or more bandwidth, the nearest first, each with its plan."""
     own = request.facts.accelerator
     if chosen_kinds(request.policy.constraints or ()):
         return
@@ -54,8 +67,8 @@ def _cards(request: SearchRequest) -> Iterator[str]:
         and (one.memory_bandwidth_gb_s or 0) >= (own.memory_bandwidth_gb_s or 0)
     ]
     nearest = sorted(better, key=lambda card: card.memory_bytes()[0])[:_MOST_CARDS]
-    tried = ((one, _best(_on(request, one), f"a plan on {one.id}")) for one in nearest)
-    found = ((one, best) for one, best in tried if best is not None)
+    tried = ((one, _leading(_on(request, one), f"a plan on {one.id}")) for one in nearest)
+    found = ((one, best) for one, best in tried if best is not None and best.feasible)
     for one, best in islice(found, _ENOUGH_CARDS):
         yield f"on {request.facts.gpus} × {one.id}: {named(best)} with {figures(best)}"
 
@@ -72,10 +85,10 @@ def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
     )
 
 
-def _best(request: SearchRequest, what: str) -> Candidate | None:
-    """The best plan, where there is one and what it needs is known."""
+def _leading(request: SearchRequest, what: str) -> Candidate | None:
+    """The best plan, or what comes closest, where what it needs is known."""
     try:
         found = if_time(what, lambda: search(request))
     except InputError:
         return None
-    return None if found is None else found.best
+    return None if found is None else next(iter(found.candidates), None)

@@ -151,6 +151,8 @@ class Infeasible(Sparse):
     with_engine: str | None = None
     # Other number formats on this hardware and other cards of that number that would do, with the plan on each.
     other_ways: tuple[str, ...] = ()
+    # Other number formats in which some of the limits that are missed would hold on this hardware, and not all.
+    nearer: tuple[str, ...] = ()
 
 
 class PlanResult(Displayed, Frozen):
