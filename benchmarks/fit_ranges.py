@@ -23,7 +23,7 @@ from shardwright.benchmarks.fits.coverage import coverage
 from shardwright.benchmarks.fits.engine_levels import Levels, fit_levels, folds_of
 from shardwright.tools.calibration.error_ranges import ErrorRange
 from shardwright.tools.errors import InputError
-from shardwright.tools.fidelity.conformal import Miss, miss_of, pair_of, ranges_of
+from shardwright.tools.fidelity.conformal import Miss, miss_of, pair_of, ranges_of, ratios_of
 from shardwright.tools.fidelity.deployment import check_weights_fit, layout_of
 from shardwright.tools.fidelity.engine_cases import wanted_of
 from shardwright.tools.fidelity.predict import figure_of
@@ -134,8 +134,19 @@ def main() -> None:
     show_coverage(misses)
     ranges = ranges_of(misses)
     show_ranges(ranges)
+    ratios = ratios_of(
+        [
+            (row, situation, predicted)
+            for (row, situation), predicted in zip(known, predictions, strict=True)
+            if predicted and row.tier != "C"
+        ]
+    )
+    print("The same of the ratio of two layouts under one load")
+    show_ranges(ratios)
     if chosen.write:
-        found = {"made": date.today().isoformat(), "ranges": [one.model_dump(exclude_none=True) for one in ranges]}
+        made = {"ranges": ranges, "ratios": ratios}
+        written = {name: [one.model_dump(exclude_none=True) for one in each] for name, each in made.items()}
+        found = {"made": date.today().isoformat(), **written}
         DATA.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

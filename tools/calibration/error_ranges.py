@@ -67,20 +67,34 @@ class ErrorRange(BaseModel):
 
 
 class RangeFile(BaseModel):
-    """All ranges, as one data file."""
+    """All ranges, as one data file; `ratios` are those of the ratio of two layouts under the same load.
+
+    What the layouts share, model, accelerator and engine, they are wrong by together, so that these are narrower. Their
+    `rows` are pairs of layouts.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     made: str
     ranges: tuple[ErrorRange, ...]
+    ratios: tuple[ErrorRange, ...] = ()
+
+
+def all_ranges() -> tuple[ErrorRange, ...]:
+    """Every range of the data file."""
+    return _file().ranges
+
+
+def all_ratios() -> tuple[ErrorRange, ...]:
+    """Every range of a ratio of two layouts."""
+    return _file().ratios
 
 
 @lru_cache(maxsize=1)
-def all_ranges() -> tuple[ErrorRange, ...]:
-    """Every range of the data file."""
+def _file() -> RangeFile:
     package = __name__.rpartition(".")[0]
     text = files(package).joinpath("data/ranges.json").read_text(encoding="utf-8")
-    return RangeFile.model_validate(json.loads(text)).ranges
+    return RangeFile.model_validate(json.loads(text))
 
 
 def range_of(cell: Cell, known: Sequence[ErrorRange]) -> ErrorRange | None:

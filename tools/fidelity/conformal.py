@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from itertools import permutations
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..calibration.error_ranges import LOW_CONCURRENCY, SHARE_PCT, Cell, ErrorRa
 from ..performance.serving.load import ClosedLoop, StaticBatch
 from .engine_cases import wanted_of
 from .situation import Deployment, Figure, Situation, architecture_of
+from .table import MeasuredRow
 
 # Fewer rows, or pairs that they are of, make no range: one in ten of a handful is no figure.
 FEWEST_ROWS, FEWEST_PAIRS = 30, 15
@@ -67,6 +69,26 @@ def ranges_of(misses: Sequence[Miss]) -> tuple[ErrorRange, ...]:
     found = (cell_range(cell, members) for cell, members in by_cell(misses).items())
     kept = [one for one in found if one is not None]
     return tuple(sorted(kept, key=lambda one: [value or "" for value in astuple(one.cell)]))
+
+
+def ratio_misses(measured: Sequence[tuple[MeasuredRow, Situation, float]]) -> Iterator[Miss]:
+    """The misses of the ratio of every two layouts that a source measured of one model on one kind of GPU.
+
+    Each row is given with its prediction. Either of the two may be the upper one, so each pair counts both ways round.
+    """
+    sets: defaultdict[tuple[str, ...], list[tuple[MeasuredRow, Miss]]] = defaultdict(list)
+    for row, situation, predicted in measured:
+        sets[*row.question, row.statistic].append((row, miss_of(situation, row.value, predicted)))
+    for members in sets.values():
+        for (row, miss), (other, other_miss) in permutations(members, 2):
+            if row.layout != other.layout:
+                yield replace(miss, log_ratio=miss.log_ratio - other_miss.log_ratio)
+
+
+def ratios_of(measured: Sequence[tuple[MeasuredRow, Situation, float]]) -> tuple[ErrorRange, ...]:
+    """The range of the ratio of two layouts in every cell that has enough of them; `rows` are pairs of layouts."""
+    found = ranges_of(list(ratio_misses(measured)))
+    return tuple(one.model_copy(update={"rows": one.rows // 2}) for one in found)
 
 
 def by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:

@@ -22,23 +22,12 @@ _Key = tuple[str, ...]
 Sets = dict[_Key, dict[_Key, list[Judged]]]
 
 
-def _set_of(one: Judged) -> _Key:
-    row = one.row
-    shared = (row.source, row.framework, row.framework_version, row.model, row.gpu, row.weights, row.kv_cache)
-    return (*shared, str(row.input_tokens), str(row.output_tokens), row.load, row.metric)
-
-
-def _layout_of(one: Judged) -> _Key:
-    row = one.row
-    return (*(str(degree or "") for degree in (row.tp, row.pp, row.ep, row.dp)), str(row.gpus or ""))
-
-
 def _sets(found: Iterable[Judged], *, on_as_many_gpus: bool = False) -> Sets:
     """The sets with two layouts or more; of each number of GPUs one of its own, where that is wanted."""
     sets: Sets = {}
     for one in found:
-        key = (*_set_of(one), str(one.row.gpus)) if on_as_many_gpus else _set_of(one)
-        sets.setdefault(key, {}).setdefault(_layout_of(one), []).append(one)
+        key = (*one.row.question, str(one.row.gpus)) if on_as_many_gpus else one.row.question
+        sets.setdefault(key, {}).setdefault(one.row.layout, []).append(one)
     return {key: layouts for key, layouts in sets.items() if len(layouts) > 1}
 
 

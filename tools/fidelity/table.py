@@ -91,6 +91,25 @@ class MeasuredRow:
         return None
 
     @property
+    def question(self) -> tuple[str, ...]:
+        """What the layouts of a comparison share: who measured what, of which model on which GPU under which load."""
+        shared = (
+            self.source,
+            self.framework,
+            self.framework_version,
+            self.model,
+            self.gpu,
+            self.weights,
+            self.kv_cache,
+        )
+        return (*shared, str(self.input_tokens), str(self.output_tokens), self.load, self.metric)
+
+    @property
+    def layout(self) -> tuple[str, ...]:
+        """The layout itself, as far as the row says."""
+        return (*(str(degree or "") for degree in (self.tp, self.pp, self.ep, self.dp)), str(self.gpus or ""))
+
+    @property
     def tier(self) -> str:
         """A (clear), B (one item assumed), C (ambiguous), or empty where the row does not say."""
         return self.note("tier") or ""

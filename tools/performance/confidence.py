@@ -20,13 +20,14 @@ from ..calibration.error_ranges import (
     Load,
     Metric,
     all_ranges,
+    all_ratios,
     range_of,
 )
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
 from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..kept import Cache
-from ..plan.performance import Calibration, Ranges
+from ..plan.performance import Calibration, Ranges, RatioBand
 from .setting import Setting
 
 _METRICS: dict[Metric, str] = {
@@ -96,6 +97,7 @@ def _shipped(setting: Setting, known: Known) -> Calibration:
     return Calibration(
         profile=f"{engine.name}, kernels of {_measured(kernels)}",
         error_band_pct=_band(known),
+        ratio_band=_ratio_band(setting, known),
         note="; ".join((*_carried(kernels), *engine.notes, words)),
     )
 
@@ -121,14 +123,19 @@ def _looked_up(setting: Setting, load: Load) -> Known:
         ranges = own.entry.ranges
     elif setting.clock.kernels is None or setting.calibration is not None or not _is_class_measured(setting):
         return {}
+    found: dict[Metric, ErrorRange | None] = {
+        metric: range_of(_cell(setting, metric, load), ranges) for metric in _METRICS
+    }
+    return {metric: one for metric, one in found.items() if one is not None}
+
+
+def _cell(setting: Setting, metric: Metric, load: Load) -> Cell:
+    """The finest cell of a figure under `setting`."""
     kind = "moe" if any(layer.moe is not None for layer in setting.architecture.layers) else "dense"
     name, version = _engine(setting)
     engine = engine_name(name) if name else DEFAULT_ENGINE
-    engine_generation = None if engine is None else ENGINES[engine].generation(version)
-    found: dict[Metric, ErrorRange | None] = {
-        metric: range_of(Cell(metric, load, kind, engine, engine_generation), ranges) for metric in _METRICS
-    }
-    return {metric: one for metric, one in found.items() if one is not None}
+    generation = None if engine is None else ENGINES[engine].generation(version)
+    return Cell(metric, load, kind, engine, generation)
 
 
 def _is_class_measured(setting: Setting) -> bool:
@@ -140,6 +147,17 @@ def _band(known: Known) -> float | None:
     """The farther end of the range of TPOT, in percent."""
     found = known.get("tpot")
     return None if found is None else round(100.0 * max(1.0 - found.low, found.high - 1.0), 1)
+
+
+def _ratio_band(setting: Setting, known: Known) -> RatioBand | None:
+    """How far the ratio of its TPOT to that of another layout is off, where what ships is what was measured."""
+    found = range_of(_cell(setting, "tpot", _load(setting)), all_ratios()) if "tpot" in known else None
+    if found is None or own_engine(setting) is not None:
+        return None
+    source = (
+        f"{found.rows:,} pairs of layouts of {found.pairs} pairs of model and accelerator that took no part in the fit"
+    )
+    return RatioBand(pct=round(100.0 * (found.high - 1.0), 1), source=source)
 
 
 def _measured(kernels: KernelTimes) -> str:
