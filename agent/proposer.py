@@ -226,7 +226,8 @@ def propose(
         return proposal
     if intent.hardware.nodes is None:
         fewer = fewer_with_engine(request, intent.hardware.gpus_per_node) if with_hint else None
-        return replace(proposal, on_fewer=". ".join(filter(None, (found.on_fewer, fewer))) or None)
+        why = _why_not_fewer(request, intent.hardware.gpus_per_node) if with_hint else None
+        return replace(proposal, on_fewer=". ".join(filter(None, (found.on_fewer or why, fewer))) or None)
     if constraint is not None:
         proposal = with_stated(intent, proposal, constraint)
     return replace(proposal, hint=relaxed_hint(request, proposal.chosen)) if with_hint else proposal
@@ -239,6 +240,22 @@ def _without_reserve(sized: Sized) -> str | None:
         return None
     best = least.result.best
     return f"{least.request.facts.gpus} GPUs hold every limit too: {named(best)} with {figures(best)}"
+
+
+def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
+    """What the best plan on the next smaller number of GPUs misses; `None` where it misses nothing."""
+    gpus = request.facts.gpus
+    fewer = gpus - (1 if gpus <= usual_node else usual_node)
+    if fewer < 1:
+        return None
+    nodes = max(1, fewer // usual_node)
+    smaller = resized(request, nodes, fewer // nodes)
+    found = if_time("why fewer GPUs do not do", lambda: searched(smaller)[1])
+    best = next(iter(found.candidates), None) if found is not None else None
+    if best is None or best.feasible:
+        return None
+    missed = "; ".join(best.why_not).replace("PE010: ", "")
+    return f"{fewer} GPU{' does' if fewer == 1 else 's do'} not do: of the best, {named(best)}, {missed}"
 
 
 def _sized_assumption(sized: Sized) -> Assumption:

@@ -61,6 +61,12 @@ def test_the_tokens_of_an_answer_without_a_plan_are_those_that_are_served() -> N
     assert f"{40 * 128:,} tokens/s served of those that come" in report_of(found)
 
 
+def test_an_open_number_of_gpus_says_why_fewer_do_not_do() -> None:
+    found = shardwright.plan("Llama-3.1-8B on L4, 512 in / 64 out, 8 requests per second, TPOT under 100 ms")
+    assert found.plan is not None and found.plan.strategy.gpu_count == 2
+    assert re.search(r"1 GPU does not do: of the best, one device, TPOT [\d,.]+ ms exceeds 100 ms", report_of(found))
+
+
 @pytest.mark.thorough
 def test_a_box_whose_network_nobody_knows_is_told_what_to_say() -> None:
     words = "Llama-3.1-70B on a box with 4 L40S, 12 users, 2000 in 300 out, TPOT 62 ms, TTFT 4 s"
