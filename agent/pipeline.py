@@ -173,7 +173,7 @@ def statements_of(
     *,
     brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
     flags: Said | None = None,
-    reader: ModelReader | None = None,
+    reader: Reader | None = None,
 ) -> list[Said]:
     """What a brief, words and flags say, in the order in which later ones win.
 
