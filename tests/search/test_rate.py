@@ -20,7 +20,7 @@ from .requests import search_request
 LOADS: tuple[tuple[str, tuple[int, int, str], dict[str, Any]], ...] = (
     ("Llama-3.2-1B", (1, 2, "l4"), {"input_tokens": 512, "output_tokens": 128, "request_rate": 40.0}),
     ("Llama-3.1-8B-Instruct", (1, 4, "l4"), {"input_tokens": 512, "output_tokens": 64, "request_rate": 16.0}),
-    ("Qwen3-30B-A3B", (1, 2, "a100-80gb-sxm"), {"input_tokens": 1024, "output_tokens": 512, "request_rate": 10.0}),
+    ("Qwen3-30B-A3B", (1, 2, "a100-80gb-sxm"), {"input_tokens": 1024, "output_tokens": 512, "request_rate": 3.0}),
 )
 
 
