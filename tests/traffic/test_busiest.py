@@ -168,7 +168,7 @@ def test_requests_that_no_server_of_the_model_takes_are_left_out_and_told() -> N
 def test_words_follow_the_burstiness(burstiness: float, words: str) -> None:
     load = {"input_tokens": 500, "output_tokens": 50, "request_rate": 2.0, "arrivals": {"burstiness": burstiness}}
     assert arrival_words(burstiness) == words
-    assert f"2 requests/s {words}, 1 request at once" in workload_text(WorkloadBlock.model_validate(load))
+    assert f"2 requests/s {words}, planned for latency" in workload_text(WorkloadBlock.model_validate(load))
 
 
 def test_the_busiest_stretch_is_planned_for_with_its_own_bursts_not_with_the_step_up_to_it() -> None:
