@@ -8,6 +8,7 @@ from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
 from ...tools.language.said import FrozenModel, Said, StatedDegrees, StatedStrategy
 from ...tools.plan.document import TWO_BATCH, Plan, Strategy
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..stated_arguments import Arguments, said_of_arguments
 
 # What a form calls one field is several of a request: what is set there takes the place of what was said of these.
@@ -18,15 +19,13 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "hardware": ("accelerator", "accelerator_object", *_COUNTS, "intra_node_bw_gb_s", "inter_node_bw_gb_s"),
     "input_tokens": ("input_tokens", "input_tokens_range", *_LENGTHS),
     "output_tokens": ("output_tokens", "output_tokens_range", *_LENGTHS),
-    "ttft_ms": ("ttft_ms_max",),
-    "tpot_ms": ("tpot_ms_max",),
+    **{one.figure: (one.field,) for one in LATENCY_LIMITS},
     "precision": ("precisions",),
     "engine": ("engine", "engine_version"),
 }
 # What is left open with a field besides: it stays where that is set to another value.
 _BESIDES: dict[str, tuple[str, ...]] = {
-    "ttft_ms": ("ttft_statistic",),
-    "tpot_ms": ("tpot_statistic",),
+    **{one.figure: (one.statistic,) for one in LATENCY_LIMITS},
     "precision": ("weights", "kv_cache", "activations"),
 }
 _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")

@@ -56,7 +56,7 @@ def test_fewer_gpus_by_attention_dp_are_said_where_their_number_was_left_open() 
     assert result.plan is not None and result.report is not None
     gpus = result.plan.strategy.gpu_count
     said = re.search(
-        r"(\d+) GPUs would do with attention DP allowed \(--relax attention_dp\)", result.report.on_fewer or ""
+        r"(?:^|\. )(\d+) GPUs would do with attention DP allowed \(--relax attention_dp\)", result.report.on_fewer or ""
     )
     assert said is not None and int(said[1]) < gpus
     with_it = plan(f"{words} Attention DP is allowed.")

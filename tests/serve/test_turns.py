@@ -7,6 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from shardwright.tools.plan.latency_limits import LATENCY_LIMITS, LimitedLatency
+
 REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in / 128 out, TTFT p95 under 900 ms, lowest latency"
 
 
@@ -32,6 +34,15 @@ def test_a_field_that_is_set_holds_and_is_shown_also_where_it_leads_to_no_plan(
     taken_back = _turn(client, name, "TTFT at most: not stated", fields={"ttft_ms": None})
     plan = taken_back["current"]["plan"]
     assert plan["workload"].get("ttft_ms_max") is None and plan["hardware"]["gpus_per_node"] == 4
+
+
+@pytest.mark.parametrize("limit", LATENCY_LIMITS, ids=lambda one: one.figure)
+def test_every_limit_on_a_latency_is_left_open_where_its_field_is_emptied(
+    client: httpx2.Client, name: str, limit: LimitedLatency
+) -> None:
+    _turn(client, name, f"Llama-3.1-8B on 2 H100, 1k in / 128 out, {limit.name} p95 under 9000 ms")
+    load = _turn(client, name, "emptied", fields={limit.figure: None})["asked"]["workload"]
+    assert limit.field not in load and load.get(limit.statistic, "mean") == "mean"
 
 
 def test_a_set_field_takes_the_place_of_all_that_words_said_of_it(client: httpx2.Client, name: str) -> None:

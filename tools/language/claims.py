@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from .. import bounds
 from ..bounds import Bounds
+from ..plan.latency_limits import LATENCY_FIELDS
 from .alternatives import CORRECTED
 from .errors import RequestError
 from .said import Said, Understood
@@ -47,9 +48,7 @@ _FIGURES: dict[str, _Figure] = {
     "degree": _Figure("parallel degree", bounds.DEGREE, whole=True),
 }
 # Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
-_ROUNDED = frozenset(
-    {"ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max", "input_tokens", "output_tokens", "min_tokens_per_second"}
-)
+_ROUNDED = frozenset({*LATENCY_FIELDS, "input_tokens", "output_tokens", "min_tokens_per_second"})
 _ROUNDING = 0.05
 # How far apart two statements are of which one corrects the other.
 _MOST_BETWEEN = 60

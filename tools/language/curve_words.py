@@ -208,17 +208,20 @@ def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates
     return _Rates(*(tuple(kinds[name]) for name in ("peak", "mean", "plain")))
 
 
+def _beside(page: Page, number: Quantity) -> tuple[str, str]:
+    """The words before a number and behind it, each up to the next break."""
+    before = _BREAK.split(page.original[max(0, number.start - _BEFORE) : number.start])[-1]
+    return before, _BREAK.split(page.original[number.end : number.end + _AFTER])[0]
+
+
 def _is_of_else(page: Page, number: Quantity) -> bool:
     """Whether words beside a bare number say that it is a length."""
-    before = _BREAK.split(page.original[max(0, number.start - _BEFORE) : number.start])[-1]
-    after = _BREAK.split(page.original[number.end : number.end + _AFTER])[0]
-    roles = (one.lastgroup for words in (before, after) for one in lex.ROLE.of(words).finditer(words))
+    roles = (one.lastgroup for words in _beside(page, number) for one in lex.ROLE.of(words).finditer(words))
     return any(role in lex.LENGTHS for role in roles)
 
 
 def _mark_of(page: Page, rate: Quantity) -> str:
-    before = _BREAK.split(page.original[max(0, rate.start - _BEFORE) : rate.start])[-1]
-    after = _BREAK.split(page.original[rate.end : rate.end + _AFTER])[0]
+    before, after = _beside(page, rate)
     words = f"{before} {rate.words} {after}"
     if lex.PEAK.search(words):
         return "peak"

@@ -139,7 +139,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     claims.drop(COUNT_TAKEN_BACK)
     if former is not None and not counts and not claims.has("gpus_open"):
         counts.append(Count("gpus", former, words, frozenset()))
-        claims.reading(f"the {former} of {words!r} are counted still, of the card that was named after it")
+        claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
 
@@ -267,11 +267,11 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
 
 def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
-    part = lex.OUR_PART.search(page.text)
-    those = next(lex.OF_THOSE.finditer(page.text), None)
+    those = lex.OF_THOSE.search(page.text)
     if those is not None:
         field = "nodes" if those["node"] else "gpus"
         return Count(field, read_number(those["n"].lower()) or 0.0, page.take(*those.span()), frozenset())
+    part = lex.OUR_PART.search(page.text)
     if part is not None:
         field = "nodes" if part["node"] else "gpus"
         return Count(field, read_number(part["n"].lower()) or 0.0, page.take(*part.span("n")), frozenset())

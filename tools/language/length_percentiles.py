@@ -96,11 +96,11 @@ def _claim_fit(
 def _is_mean(page: Page, statements: Sequence[Statement], mean: int) -> bool:
     """Whether the figure of which no percentile is named is called the mean."""
     of_mean = [one for one in statements if one.quantity.value == mean]
-    return all(_MEAN.search(_near(page, statements, one)) for one in of_mean)
+    return all(_MEAN.search(" ".join(_beside(page, statements, one))) for one in of_mean)
 
 
-def _near(page: Page, statements: Sequence[Statement], one: Statement) -> str:
-    """The words about a figure, back to the figure before it and on to the one behind it."""
+def _beside(page: Page, statements: Sequence[Statement], one: Statement) -> tuple[str, str]:
+    """The words before a figure, back to the figure before it, and those behind it, on to the next."""
     start, end = one.quantity.start, one.quantity.end
     before = max((other.quantity.end for other in statements if other.quantity.end <= start), default=0)
     after = min(
@@ -108,18 +108,12 @@ def _near(page: Page, statements: Sequence[Statement], one: Statement) -> str:
     )
     ahead = _ENDS.split(page.original[max(before, start - _MOST_BETWEEN) : start])[-1]
     behind = _ENDS.split(page.original[end : min(after, end + _MOST_BETWEEN)])[0]
-    return f"{ahead} {behind}"
+    return ahead, behind
 
 
 def _percent(page: Page, statements: Sequence[Statement], one: Statement) -> float | None:
-    """The percentile that the words before a figure name, back to the figure before it, or else those behind it."""
-    start, end = one.quantity.start, one.quantity.end
-    before = max((other.quantity.end for other in statements if other.quantity.end <= start), default=0)
-    after = min(
-        (other.quantity.start for other in statements if other.quantity.start >= end), default=len(page.original)
-    )
-    ahead = _ENDS.split(page.original[max(before, start - _MOST_BETWEEN) : start])[-1]
-    behind = _ENDS.split(page.original[end : min(after, end + _MOST_BETWEEN)])[0]
+    """The percentile that the words before a figure name, or else those behind it."""
+    ahead, behind = _beside(page, statements, one)
     named = list(PERCENTILE.finditer(ahead))[-1:] or list(PERCENTILE.finditer(behind))[:1]
     if not named:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..plan.latency_limits import LATENCY_LIMITS
 from .gated import Branches, Gated
 from .said import Statistic
 
@@ -53,7 +54,7 @@ _NEEDS = {
     "latency": "latenc|delay|延迟|时延",
 }
 ROLE = Branches({name: Gated(pattern, needs=_NEEDS[name]) for name, pattern in _ROLES})
-FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max", "end_to_end": "end_to_end_ms_max"}
+FIELDS = {one.figure.removesuffix("_ms"): one.field for one in LATENCY_LIMITS}
 
 STATISTIC_WORDS = re.compile(
     r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"

@@ -343,18 +343,23 @@ def _count_before(page: Page, name: Named) -> re.Match[str] | None:
     return found if found is not None and page.text[name.start] == CARD else None
 
 
+def _count_word(page: Page, start: int) -> str:
+    """The number right before a name, with the blanks between; nothing where there is none."""
+    count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
+    return "" if count is None else count.group()
+
+
 def _keep_count(page: Page, claims: Claims, start: int) -> None:
     """Keep the count of a name that is taken back for the one that is meant, where nothing else counts it."""
-    count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
-    digits = re.search(r"\d{1,5}", count.group()) if count is not None else None
+    words = _count_word(page, start)
+    digits = re.search(r"\d{1,5}", words)
     if digits is not None and not claims.has(COUNT_TAKEN_BACK):
-        claims.claim(COUNT_TAKEN_BACK, int(digits.group()), page.original[max(0, start - 12) : start].strip())
+        claims.claim(COUNT_TAKEN_BACK, int(digits.group()), words.strip())
 
 
 def _take_counted(page: Page, start: int, end: int) -> None:
     """Take a name that is not meant off the page, with its count."""
-    count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
-    page.take(start - (len(count.group()) if count else 0), end)
+    page.take(start - len(_count_word(page, start)), end)
 
 
 def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:

@@ -89,8 +89,9 @@ NUMBERED = re.compile(
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
 RANGE = re.compile(rf"\d{_TO}\d", re.IGNORECASE)
 RANGE_OR_ONE = re.compile(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?", re.IGNORECASE)
+_BROKEN = r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)"
 DOWN = cues(
-    r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)|exclude",
+    rf"{_BROKEN}|exclude",
     "坏|掉[卡线]|离线|故障|维修|没修|宕机|不能算|不可用",
 )
 # Words that keep something from the plan, wherever in the sentence.
@@ -114,7 +115,7 @@ AWAY = cues(
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(
     r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\s(?:maintenance|repair)|"
-    r"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:down|broken|dead|faulty|flaky|offline|defective|out\sof\s(?:order|service)|(?:being\s)?rma'?e?d|gone)",
+    rf"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:{_BROKEN}|defective|(?:being\s)?rma'?e?d|gone)",
     "(?:坏|故障|宕机|掉线|报修|维修)(?!率)",
     needs="busy|taken|occup|standby|use|drain|cordon|maint|repair|down|broken|dead|fault|flaky|offline|defect|out|rma|gone|坏|故障|宕|掉|修",
 )
