@@ -17,11 +17,12 @@ from ..tools.plan.constraints import Constraint, DegreeName, Primitive
 
 ConstraintArgument = str | Mapping[str, object] | Constraint
 FORMS = (
-    "[prefill|decode] tp <= 4, tp = 4, no tp; [prefill|decode] replicas = 2; reserved_gpus = 2; reserved_nodes = 1; "
+    "[prefill|decode] tp <= 4, tp = 4, no tp; [prefill|decode] replicas = 2, replicas >= 2; reserved_gpus = 2; "
+    "reserved_nodes = 1; "
     "free_gb_per_gpu = 10; usd_per_hour <= 40; tp within node; pp across nodes; accelerators = h100-sxm, l40s"
 )
 _DEGREES, _PRIMITIVES = "|".join(get_args(DegreeName)), "|".join(get_args(Primitive))
-_REPLICAS = re.compile(r"(?:(?P<phase>prefill|decode) )?replicas ?=? ?(?P<count>\d{1,6})")
+_REPLICAS = re.compile(r"(?:(?P<phase>prefill|decode) )?replicas ?(?P<relation>[<>]=)?=? ?(?P<count>\d{1,6})")
 _RESERVED = re.compile(r"(?P<kind>reserved_gpus|reserved_nodes) ?=? ?(?P<count>\d{1,6})")
 _FREE = re.compile(r"free_gb_per_gpu ?=? ?(?P<gb>\d{1,4}(?:\.\d{1,3})?)")
 _BOUND = re.compile(
@@ -66,7 +67,8 @@ def _constraint(stated: ConstraintArgument) -> Constraint:
 def _fields(text: str) -> dict[str, Any]:
     line = " ".join(text.lower().split())
     if match := _REPLICAS.fullmatch(line):
-        return {"kind": "replicas", "value": int(match["count"]), "phase": match["phase"]}
+        count, phase = int(match["count"]), match["phase"]
+        return {"kind": "replicas", "value": count, "phase": phase, "relation": match["relation"]}
     if match := _RESERVED.fullmatch(line):
         return {"kind": match["kind"], "value": int(match["count"])}
     if match := _FREE.fullmatch(line):

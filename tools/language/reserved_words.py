@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from ..catalog.hardware import find_accelerator
 from ..plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
@@ -67,14 +67,16 @@ _EXACT = lex.cues(
     r"can't\s(?:move|change)",
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
-_LEAST = lex.cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
+_LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
+_OR_MORE = re.compile(r"\s?(?:or\smore|at\sleast|minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
+_MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
 # "The rest belongs to another team": what was counted before it is what there is.
 _REST = re.compile(
     r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE
 )
 _OTHERS_AWAY = re.compile(f"{lex.DOWN.pattern}|{lex.FREE.pattern}", re.IGNORECASE)
 # How many characters before, and behind, such a word what it is about is looked for.
-_BEFORE, _BEHIND = 80, 25
+_BEFORE, _BEHIND, _AHEAD = 80, 25, 16
 
 
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
@@ -83,6 +85,7 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     yield from _usable_memory(page, claims)
     _note_on_each_node(page, claims)
     yield from _replicas(page)
+    yield from _survived(page, claims)
     yield from _together([*_taken_by_others(page), *_reserved(page, claims)])
 
 
@@ -151,11 +154,28 @@ def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
         yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=round(card - usable), words=words)
 
 
+def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """ "Must survive losing any one node": the plan is made for what is left."""
+    for match in list(page.search(lex.SURVIVES))[:1]:
+        said = next(filter(None, (match[name] for name in ("n", "m", "k"))))
+        is_node = match["node"] or match["node2"] or match["unit"] == "台"
+        words = page.take(*match.span())
+        for left in page.search(lex.LEFT_CARRY):
+            page.take(*left.span())
+        claims.reading(f"{words!r} read as so many that the plan does without")
+        kind: Any = "reserved_nodes" if is_node else "reserved_gpus"
+        yield ReservedConstraint(kind=kind, value=read_whole(said.lower()) or 1, words=words)
+
+
 def _note_on_each_node(page: Page, claims: Claims) -> None:
     """ "One replica per box": how many on each, until the nodes are counted (`settle_on_each_node`)."""
     for match in page.search(_PER_NODE):
         clause = page.clause_text(*match.span())
-        if page.text[match.end() : match.end() + 40].lstrip().startswith("?") or _LEAST.search(clause):
+        if (
+            page.text[match.end() : match.end() + 40].lstrip().startswith("?")
+            or _LEAST.search(clause)
+            or _MOST.search(clause)
+        ):
             continue
         claims.claim(ON_EACH_NODE, read_whole(match["n"]) or 1, page.take(*match.span()))
 
@@ -185,15 +205,23 @@ def _replicas(page: Page) -> Iterator[Constraint]:
         for match in _REPLICAS.finditer(sentence):
             near = sentence[max(0, match.start() - 40) : match.end() + 60]
             count = read_whole(match["n"] or match["m"])
-            if (
-                not count
-                or not _EXACT.search(near)
-                or _LEAST.search(sentence[max(0, match.start() - 14) : match.start()])
-            ):
+            relation, begin, end = _bounds(sentence, match)
+            if not count or not (relation or _EXACT.search(near)) or (relation == ">=" and count < 2):
                 continue
             phase: Any = (match["phase"] or "").lower() or None
-            words = page.take(start + match.start(), start + match.end())
-            yield ReplicasConstraint(kind="replicas", value=count, phase=phase, words=words)
+            words = page.take(start + begin, start + end)
+            yield ReplicasConstraint(kind="replicas", value=count, relation=relation, phase=phase, words=words)
+
+
+def _bounds(sentence: str, match: re.Match[str]) -> tuple[Literal[">=", "<="] | None, int, int]:
+    """Whether a number of replicas is the least or the most, with the span of the words that say so."""
+    ahead = max(0, match.start() - _AHEAD)
+    if (before := _LEAST.search(sentence, ahead, match.start())) is not None:
+        return ">=", before.start(), match.end()
+    if (before := _MOST.search(sentence, ahead, match.start())) is not None:
+        return "<=", before.start(), match.end()
+    behind = _OR_MORE.match(sentence, match.end())
+    return (None, *match.span()) if behind is None else (">=", match.start(), behind.end())
 
 
 def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
@@ -216,7 +244,7 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             claims.leave_unread(_KEPT_OF_EACH.format(words))
         elif found is not None:
             yield _taken(page, start, found)
-        elif TAKEN not in sentence and lex.AWAY.search(sentence) and not _SHARE.search(sentence):
+        elif TAKEN not in sentence and away is not None and not _is_of_memory(sentence, away):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
 
@@ -239,11 +267,14 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
 
 def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     """Nodes or GPUs that are named by their numbers and cannot be used: as many are kept back."""
+    if (sits := lex.SITS_ON.search(sentence)) is not None and (count := how_many(sits["list"])):
+        words = page.take(start + sits.start(), start + sits.end())
+        return ReservedConstraint(kind="reserved_nodes" if sits["node"] else "reserved_gpus", value=count, words=words)
     numbered = lex.NUMBERED.search(sentence)
     if numbered is None:
         return None
     away = lex.DOWN.search(sentence, numbered.end()) or lex.AWAY.search(sentence, numbered.end())
-    count = how_many(numbered["list"] or numbered["list2"])
+    count = 1 if numbered["list3"] else how_many(numbered["list"] or numbered["list2"])
     # "nodes 2-4 for us, the storage nodes are off limits".
     is_apart = away is not None and lex.HARDWARE.search(sentence, numbered.end(), away.start())
     if away is None or not count or (is_apart and lex.RANGE.search(numbered.group())):
@@ -251,7 +282,7 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     span = start + numbered.start(), start + numbered.end()
     words = page.clause_text(*span)[:500]
     page.take(*span)
-    kind: Any = "reserved_nodes" if numbered["node"] or numbered["node2"] else "reserved_gpus"
+    kind: Any = "reserved_nodes" if any(map(numbered.group, ("node", "node2", "node3"))) else "reserved_gpus"
     return ReservedConstraint(kind=kind, value=count, words=words)
 
 
@@ -269,6 +300,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
         lex.BUSY.search(sentence, part.end(), part.end() + _BEHIND)
         or lex.DOWN.search(sentence, part.end(), part.end() + _BEHIND)
         or part["j"]
+        or part["l"]
         or part["p"]
         or lex.AWAY.search(sentence)
         or _is_beside(sentence)
@@ -307,12 +339,18 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
     away = lex.AWAY.search(sentence)
     # The hardware as a whole is named with its card.
     counted = [one for one in counted if CARD not in sentence[one.start() : one.end() + 2]]
-    if away is None or not counted or _SHARE.search(sentence):
+    if away is None or not counted or _is_of_memory(sentence, away):
         return None
     counted = [one for one in counted if not lex.OF_WHICH.search(sentence, one.end(), max(one.end(), away.start()))]
     gaps = {one: away.start() - one.end() if one.end() <= away.start() else one.start() - away.end() for one in counted}
     near = [one for one in counted if gaps[one] <= (_BEFORE if one.end() <= away.start() else _BEHIND)]
     return min(near, key=lambda one: gaps[one], default=None)
+
+
+def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
+    """Whether the clause of a word that keeps something away speaks of memory."""
+    clause = [words for start, words in _parts(sentence, _CLAUSE_END) if start <= away.start()][-1]
+    return _SHARE.search(clause) is not None
 
 
 _BOUND = re.compile(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$", re.IGNORECASE)

@@ -46,10 +46,11 @@ class DegreeConstraint(Sparse):
 
 
 class ReplicasConstraint(Sparse):
-    """How many replicas the plan has, of both kinds together or of one phase."""
+    """How many replicas the plan has, of both kinds together or of one phase: exactly, at least or at most so many."""
 
     kind: Literal["replicas"]
     value: Count
+    relation: Literal[">=", "<="] | None = None
     phase: ConstrainedPhase | None = None
     words: Words
 

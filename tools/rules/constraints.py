@@ -18,6 +18,8 @@ from ..plan.constraints import (
 )
 from ..plan.document import Phase, PhaseStrategy
 
+_BOUNDS = {None: "", ">=": "at least ", "<=": "at most "}
+
 
 @dataclass(frozen=True, slots=True)
 class Broken:
@@ -69,9 +71,9 @@ def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: in
         if isinstance(limit, ReplicasConstraint):
             of_phase = {"prefill": decode if prefill is None else prefill, "decode": decode}
             count = of_phase[limit.phase] if limit.phase is not None else (prefill or 0) + decode
-            if count != limit.value:
+            if (count < limit.value and limit.relation != "<=") or (count > limit.value and limit.relation != ">="):
                 what = f"{limit.phase} replicas" if limit.phase is not None else "replicas"
-                yield Broken(limit, f"{count} {what}", f"{limit.value} {what}")
+                yield Broken(limit, f"{count} {what}", f"{_BOUNDS[limit.relation]}{limit.value} {what}")
 
 
 def _ranks(constraint: DegreeConstraint, phase: Phase, degrees: PhaseStrategy) -> tuple[int, ...]:
