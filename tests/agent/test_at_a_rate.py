@@ -37,6 +37,7 @@ def test_a_number_beside_a_rate_is_said_first_to_be_room_in_memory_alone() -> No
     assert "stated beside a rate" not in report_of(shardwright.plan(AT_A_RATE.format("")))
 
 
+@pytest.mark.thorough
 def test_no_report_shows_a_figure_that_grows_with_the_run() -> None:
     found = shardwright.plan(AT_A_RATE.format(", p99 TTFT under 1 s").replace("40 requests", "3000 requests"))
     assert found.infeasible is not None

@@ -14,6 +14,7 @@ TOO_MUCH = "Llama-3.2-1B on 1 L4, 300 requests per second, 512 in / 64 out"
 SIGN = "queue grows, so TTFT and end to end only grow"
 
 
+@pytest.mark.thorough
 def test_the_nearest_plan_of_an_answer_that_nothing_does_shows_none() -> None:
     result = shardwright.plan(TOO_MUCH)
     assert result.plan is None and result.infeasible is not None

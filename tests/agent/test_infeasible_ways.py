@@ -24,11 +24,13 @@ def test_a_way_that_is_named_has_a_plan(changed: str) -> None:
     assert plan(TOO_LARGE.format(changed)).valid
 
 
+@pytest.mark.thorough
 def test_nothing_is_named_where_nothing_would_do() -> None:
     answer = plan("Serve Llama-3.1-70B on 4 A100, 2k in, 256 out, 16 users, TPOT under 0.1 ms")
     assert answer.infeasible is not None and answer.infeasible.other_ways == ()
 
 
+@pytest.mark.thorough
 def test_what_memory_holds_and_what_a_limit_allows_are_told_apart() -> None:
     words = "Llama-3.1-8B on one L4, 2k in, 200 out, {} users"
     limited = plan(words.format(400) + ", TPOT under 80 ms").infeasible

@@ -74,6 +74,7 @@ def test_a_process_in_trouble_says_so_in_one_line_or_does_its_work(
 WRITERS = {one.name: (one, ending) for one, ending in ALL_WRITERS}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["sweep -o", "eval --journal"])
 def test_on_a_full_disk_nothing_is_lost_in_silence(name: str, folder: Path) -> None:
     one, ending = WRITERS[name]
@@ -126,6 +127,7 @@ def test_no_output_replaces_what_is_read_or_another_output(
     assert said in err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "after_s"), [("--version", 0.0), ("--version", 0.03), ("validate", 0.1), ("validate", 0.4)]
 )

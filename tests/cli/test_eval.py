@@ -237,6 +237,7 @@ def test_a_journal_goes_on_where_a_run_ended(tmp_path: Path, capsys: pytest.Capt
     assert kept == 2 == journal.read_bytes().count(b'{"case":')
 
 
+@pytest.mark.thorough
 def test_an_interrupt_is_status_130_and_the_same_call_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,7 @@ def test_who_finds_what_the_search_left_out_gains_and_who_does_not_is_never_behi
     assert found["refused"] is None
 
 
+@pytest.mark.thorough
 def test_the_built_in_proposer_gains_nothing_over_itself() -> None:
     assert set(gains("builtin").values()) == {None}
     assert evaluated("builtin").summary.gains == ()
@@ -60,6 +61,7 @@ def test_the_repair_of_a_proposal_is_no_gain_and_no_loss() -> None:
     assert [(one.status, one.gain) for one in found.results] == [("accepted_after_repair", None)]
 
 
+@pytest.mark.thorough
 def test_the_summary_counts_each_objective_and_all() -> None:
     scores = {one.objective: one for one in evaluated("opener").summary.gains}
     assert list(scores) == ["latency", "throughput", EVERY]

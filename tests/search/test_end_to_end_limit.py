@@ -67,6 +67,19 @@ CASES = (
 )  # fmt: skip
 
 
+# Searches of spread lengths and of rates take most of the time of them all.
+ASKED = [
+    pytest.param(
+        one,
+        id=one.name,
+        marks=(pytest.mark.thorough,)
+        if one.request.workload.lengths is not None or one.request.workload.request_rate is not None
+        else (),
+    )
+    for one in CASES
+]
+
+
 @cache
 def figures(case: Case) -> tuple[tuple[Candidate, float], ...]:
     """Every strategy of the space that fits without the limit, and its end to end time in ms by a run of its own."""
@@ -88,7 +101,7 @@ def limited(case: Case) -> tuple[SearchRequest, float]:
     return replace(case.request, workload=case.request.workload.model_copy(update=limits)), bound
 
 
-@pytest.mark.parametrize("asked", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("asked", ASKED)
 def test_the_answer_is_the_best_of_all_strategies_that_hold(asked: Case) -> None:
     request, bound = limited(asked)
     holding = [one for one, figure in figures(asked) if figure <= bound and not one.warnings]
@@ -98,7 +111,7 @@ def test_the_answer_is_the_best_of_all_strategies_that_hold(asked: Case) -> None
     assert worth(best, objective) <= min(worth(one, objective) for one in holding) * (1 + MOST_LOST)
 
 
-@pytest.mark.parametrize("asked", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("asked", ASKED)
 def test_what_is_feasible_holds_the_limit_and_what_is_not_says_by_how_much(asked: Case) -> None:
     request, bound = limited(asked)
     figure_of = {one.strategy: figure for one, figure in figures(asked)}
@@ -114,7 +127,7 @@ def test_what_is_feasible_holds_the_limit_and_what_is_not_says_by_how_much(asked
     assert seen > 3
 
 
-@pytest.mark.parametrize("asked", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("asked", ASKED)
 def test_the_screen_leaves_out_nothing_that_holds(asked: Case) -> None:
     request, bound = limited(asked)
     screen = Screen(request, base_setting(request))
@@ -127,7 +140,7 @@ def test_the_screen_leaves_out_nothing_that_holds(asked: Case) -> None:
     assert not [one for one in together if one not in there]
 
 
-@pytest.mark.parametrize("asked", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("asked", ASKED)
 def test_what_no_strategy_reaches_is_infeasible_and_only_that_is_called_out_of_reach(asked: Case) -> None:
     request, _ = limited(asked)
     assert not is_out_of_reach(request, base_setting(request))

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from shardwright.agent.serve.settings import Settings
 
 from .browsing import SMALL_REQUEST, Page
 from .served import Server, in_thread, until
+
+pytestmark = pytest.mark.thorough
 
 
 def test_an_example_is_one_click_from_its_plan_with_figures_ranges_and_sources(page: Page) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from .browsing import Page
 
+pytestmark = pytest.mark.thorough
+
 COMMAND = "vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 1 --max-num-seqs 8"
 BRIEF = "# Deployment\n\n- Model: Llama-3.1-8B\n- Hardware: 2 x H100\n- Input: 512 tokens\n- Output: 64 tokens\n"
 CONFIG = {

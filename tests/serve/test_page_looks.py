@@ -16,6 +16,8 @@ import pytest
 from .browsing import SMALL_REQUEST, Page
 from .served import Server
 
+pytestmark = pytest.mark.thorough
+
 SHEETS = ("picture", "request", "memory", "strategies", "findings", "compare", "export")
 PHONE = {"width": 390, "height": 844}
 PARTS = files("shardwright.agent.serve").joinpath("page")

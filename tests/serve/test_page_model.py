@@ -19,6 +19,8 @@ from ..agent.model.local_servers import Ollama
 from .browsing import SMALL_REQUEST, Page
 from .served import Server, in_thread
 
+pytestmark = pytest.mark.thorough
+
 CLOSING = "Two GPUs share each layer, so a token waits for half of the weights. <b>Nothing</b> else."
 
 

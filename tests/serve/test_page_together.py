@@ -14,6 +14,8 @@ import pytest
 from .browsing import SMALL_REQUEST, Page
 from .served import Server
 
+pytestmark = pytest.mark.thorough
+
 LIMITED = "Serve Llama-3.1-8B on 2 H100, 1k in / 128 out, 8 users, TPOT p95 under 9 ms"
 
 

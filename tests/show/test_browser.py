@@ -20,6 +20,8 @@ from shardwright.tools.show.page import page
 
 from ..browser import launched
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:

@@ -60,6 +60,7 @@ def test_a_row_is_what_plan_proposes(small: SweepResult) -> None:
     assert compared == small.feasible > 0
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_same_rows(small: SweepResult) -> None:
     assert run_sweep(sweep_of(SMALL), Running(jobs=2)) == small
 

@@ -14,7 +14,7 @@ from shardwright.agent.evaluation.report.page import render_page
 from .samples import kept_cases, summary
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
 # What a person does, done to the page by a script of the test.
 _PERSON = """
