@@ -26,7 +26,7 @@ CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"nope|my\sbad|(?:in\sfact|in\sreality),?\s(?:it|they|we)|(?:(?<=[.,;:!(\-]\s)wrong|(?:that's|that\swas|this\sis)\swrong)(?=\s?[,.:;!\-])|no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
-    r"[改换][成为用到]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了",
+    r"[改换][成为用到]|升级[成到为]|迁移?[到至]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了",
 )
 # Between two names, or about them: any of them will do.
 _OR = re.compile(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
@@ -39,6 +39,12 @@ _JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNOR
 _EITHER = re.compile(
     r"(?<![a-z])(?:either|whichever|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
+    re.IGNORECASE,
+)
+# Of names that stand in lines of their own, as in a list of offers: one of them is to be had.
+_ONE_KIND = re.compile(
+    r"(?<![a-z])(?:(?:only|just)\sone\s(?:type|kind|model|sort|of\sthem)|one\s(?:type|kind|model)\sonly|no(?:t|\sto)?\smix(?:ing|ed)?|don't\smix|which\s(?:type|one|server|card|gpu|box|offer|quote|of)|"
+    r"(?:may|can|could)\s(?:buy|order|choose|pick|rent|get)|options|candidates|offers|quotes)(?![a-z])|只能?(?:选|买|用)一种|不(?:能|要|可以?)?混[用搭]|选型|候选|备选|哪[种款个]",
     re.IGNORECASE,
 )
 # The same, where it stands beside the names: of anything else it says nothing.
@@ -242,13 +248,16 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):
             continue
-        elif len(between) <= _MOST_BETWEEN and (
-            _OR.search(between)
-            or listed[place]
-            or (
-                (_EITHER.search(text) or is_left_open(text, before.start, name.end))
-                and (_JOINED.match(between) or "\n" not in between)
-                and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
+        elif ("\n" in between and len(between) <= 2 * _MOST_BETWEEN and _ONE_KIND.search(text)) or (
+            len(between) <= _MOST_BETWEEN
+            and (
+                _OR.search(between)
+                or listed[place]
+                or (
+                    (_EITHER.search(text) or is_left_open(text, before.start, name.end))
+                    and (_JOINED.match(between) or "\n" not in between)
+                    and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
+                )
             )
         ):
             meant.append(name)

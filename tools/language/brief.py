@@ -30,13 +30,14 @@ from .brief_markdown import read_markdown
 from .brief_model import DESCRIBES, read_model
 from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
+from .card_names import read_accelerator
 from .claims import Claims
 from .errors import BriefError, RequestError
 from .launched import claim_started, leave_unplanned
 from .merge import merge_said
 from .model_files import claim_model_file, take_model_file
-from .names import own_name, read_accelerator
-from .names import read_model as read_model_name
+from .model_names import own_name
+from .model_names import read_model as read_model_name
 from .page import Page
 from .quoted import quoted_apart
 from .request import read_page

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ..catalog.model_mentions import mentions
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
-from .brief_statements import PER_NODE, Statement, key_words
+from .brief_statements import PER_NODE, UNIT_BEHIND, Statement, key_words
 from .page import BARRIER
-from .quantities import find_quantities, normalise, with_paired_statistics
+from .quantities import find_quantities, normalise, with_keyed_amounts, with_paired_statistics
 
 # "1,6 TB/s": a comma before one or two digits and a unit is a decimal point.
 _DECIMAL_COMMA = re.compile(
@@ -45,7 +45,8 @@ _OF_A_PHASE = re.compile(
 )
 _GENERIC_KEY = re.compile(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
-    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)"
+    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)",
+    re.IGNORECASE,
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
@@ -117,7 +118,7 @@ def _line(statement: Statement) -> Line:
     prefix, body = plain_text(_prefix(statement)), _with_unit(statement, plain_text(statement.text))
     if (answer := _answered(prefix, body)) is not None:
         return Line(statement, answer, 0)
-    text = with_paired_statistics(prefix + body)
+    text = with_keyed_amounts(with_paired_statistics(prefix + body))
     return Line(statement, text, min(len(prefix), len(text) - 1) if text == prefix + body else 0)
 
 
@@ -161,7 +162,7 @@ def _prefix(statement: Statement) -> str:
 
 def _spelled(key: str) -> str:
     """The words of a key without its unit; only an identifier is parted at its capitals ("gpusPerNode")."""
-    words = key_words(key) if _IDENTIFIER.fullmatch(key) else normalise(key)
+    words = key_words(key) if _IDENTIFIER.fullmatch(key) else UNIT_BEHIND.sub(" ", normalise(key))
     return _UNIT_IN_KEY.sub("", words).strip()
 
 

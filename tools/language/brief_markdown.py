@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .brief_launch import plain_lines
-from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
+from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
 from .launched import with_commands_in_words
@@ -20,6 +20,13 @@ from .standing import rank_of
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+# What says of a row of a table that it counts for nothing.
+_GONE = re.compile(
+    r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
+    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|out\sof\sscope|obsolete|decommissioned|retired)(?![a-z])"
+    r"|退役|下线|淘汰|仅供参考|不可用|不参与",
+    re.IGNORECASE,
+)
 # Column headers that name no quantity of their own: the row's label does.
 _GENERIC_HEADER = re.compile(
     r"(?:the )?(?:values?|figures?|settings?|amounts?|choice|answer|content|details?|description|spec(?:ification)?s?"
@@ -198,6 +205,8 @@ class _Reader:
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
+            elif cells and any(_GONE.search(cell) for cell in cells[1:]):
+                self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
             elif cells:
                 self._row(header, words, cells, line, former)
 

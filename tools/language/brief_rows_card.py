@@ -22,7 +22,8 @@ CARD_ROWS: tuple[Row, ...] = (
         r"total|aggregate|reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲"),
     ("card.memory_bytes", "count",
         r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?",
-        r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit",
+        r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit|"
+        r"reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲",
     ),
     ("card.memory_bandwidth", "GB/s count",
         r"(?:memory|\bmem\b|显存|内存|\bhbm\w*|vram|gddr\w*|dram|访存)[^#<]{0,6}(?:bandwidth|\bbw\b|带宽|"

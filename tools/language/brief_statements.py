@@ -18,6 +18,8 @@ MAX_STATEMENT_CHARS = 4_000
 MAX_CHARS = 200_000
 # A path element that the structured reader adds for what is said of each server of a list.
 PER_NODE = "per node"
+# One that readers add above what is said to count for nothing.
+OUT_OF_SCOPE = "out of scope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,11 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
 
 
+# "预留显存GB": the unit of a Chinese key, without a blank before it.
+UNIT_BEHIND = re.compile(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)", re.IGNORECASE)
+
+
 def key_words(key: str) -> str:
     """A key or heading as plain lower-case words: `gpuCount`, `gpu_count` and `GPU count` read alike."""
-    text = unicodedata.normalize("NFKC", key)
+    text = UNIT_BEHIND.sub(" ", unicodedata.normalize("NFKC", key))
     return _SEPARATORS.sub(" ", _CAMEL.sub(" ", text)).strip().lower()

@@ -73,6 +73,14 @@ _INSIDE = cues(
     rf"(?:one|same|single)\s{_NODE}",
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
+# Behind a bound: "TP at most 8 and not across nodes", "TP: max 8, must stay inside a node", "TP不超过8, 不跨机".
+_STAYS_TOO = re.compile(
+    r"[\s,;]{1,3}(?:(?:and|but|it|they|that)\s){0,2}(?:(?:must|should|may|shall|can|has\sto|have\sto)\s?)?"
+    rf"(?:(?:not|never|n't|cannot)\s(?:be\s|to\s)?(?:across|cross(?:es|ing)?|span(?:s|ning)?|leav(?:e|es|ing)|beyond|over)\s(?:[a-z]+\s){{0,2}}{_NODE}|"
+    rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
+    r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)",
+    re.IGNORECASE,
+)
 _OF_EACH_NODE = re.compile(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
 _IN_EACH_NODE = re.compile(rf"每\s?[台个]?\s?{_NODE}(?:内部?|里)")
 _STRICT = cues(
@@ -151,7 +159,7 @@ def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
 # Asked for, or left to whoever plans: nothing is demanded.
 LEFT_TO_US = re.compile(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
-    r"whatever|any|as\syou\slike|up\sto\syou)(?![a-z])|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
+    r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou)(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
     re.IGNORECASE,
 )
 
@@ -266,6 +274,14 @@ def _read_primitives(page: Page) -> list[Constraint]:
         if one is not None:
             _take(page, clause, one)
             found.append(one)
+        stays = (
+            _STAYS_TOO.match(page.text, clause.start + len(clause.text)) if isinstance(one, DegreeConstraint) else None
+        )
+        if stays is not None:
+            page.take(*stays.span())
+            words = page.original[clause.start : stays.end()].strip()[:500]
+            primitive: Any = clause.name
+            found.append(PlacementConstraint(kind="within_node", value=primitive, words=words))
     return found
 
 

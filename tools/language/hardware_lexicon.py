@@ -98,6 +98,29 @@ OPEN = re.compile(
 FEWEST_WORDS = re.compile(
     r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE
 )
+# "How many servers?", where each is said to hold so many: "servers with 8 H200".
+NODES_ASKED = re.compile(
+    r"(?<![a-z])how\s(?:many|few)\s(?:of\s(?:them|these|those|the|such)\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?)(?![a-z])|(?:多少|几)台(?:机器|服务器|节点)?",
+    re.IGNORECASE,
+)
+# "4 more of the same … plan for all of them", "8 more … on all 16": what is added to what was counted.
+FURTHER = re.compile(
+    rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?![a-z])"
+    rf"|(?<![a-z])another\s(?P<m>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|[,.;)\n]))|(?:再|又|另外?)(?:加|买|来|添|有)\s?(?P<k>\d{{1,4}}|[一二两三四五六七八九十]{{1,3}})\s?[张块]卡?",
+    re.IGNORECASE,
+)
+ALL_OF_THEM = re.compile(
+    rf"(?<![a-z])(?:all(?:\sof\sthem|\stogether|\s(?:the\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER}))|both\slots|together|combined|in\stotal)(?![a-z])|一共|总共|全部",
+    re.IGNORECASE,
+)
+IN_A_NODE = re.compile(
+    rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
+    re.IGNORECASE,
+)
+OF_MACHINE = re.compile(
+    r"(?:机型|(?:服务器|机器|节点)(?:型号|配置|规格)|(?<![a-z])(?:node|server|machine|box|host)[\s_](?:type|model|config(?:uration)?|specs?))\s?[:=]\s?$",
+    re.IGNORECASE,
+)
 _SYSTEM_WORD = re.compile(_SYSTEM, re.IGNORECASE)
 PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 
@@ -166,10 +189,14 @@ AVAILABLE = Gated(
     rf"|(?:only\s)?(?:allowed|given|ours?(?:\sis)?)\s(?:only\s)?(?:a\s)?half\sof\s(?:it|them),?\s(?:i\.?e\.?,?\s)?(?P<n6>\d{{1,6}})\s(?:gpus?|cards?)"
     rf"|(?<![a-z])the\s(?:remaining|other)\s(?P<n5>\d{{1,6}}|{ENGLISH_NUMBER})(?:\s(?:gpus?|cards?))?(?=\s?[,.;(\n]|$|\sof\s(?:the|our|its|these|those)\s)"
     rf"|(?:(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|take|have)|(?:use|take)(?:\sonly)?|only)\sthe\s(?:first|last|upper|lower)\s(?P<n7>\d{{1,6}}|{ENGLISH_NUMBER})"
-    r"(?:\s(?:gpus?|cards?))?(?=\s?[,.;:()\n]|$)|(?:只能|只|可以?)[用动拿]\s?[前后]\s?(?P<n8>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
+    rf"(?:\s(?:gpus?|cards?))?(?=\s?[,.;:()\n]|$)|(?<![a-z])(?:we|i|you)(?:'ve|\sonly|\sjust|\sactually)?\s(?:have|got|get|own)\s(?:only\s|just\s)?"
+    rf"(?P<n9>\d{{1,6}}|{ENGLISH_NUMBER})\sof\sthe\s(?:\d{{1,6}}|{ENGLISH_NUMBER})(?![\w.])(?!\s(?:nodes?|servers?|machines?|box(?:es)?|racks?))"
+    rf"|(?:(?<![a-z])(?:so|leav(?:es|ing)|that's|then)\s|,\s)(?:only\s|just\s)?(?P<n10>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:gpus?\s|cards?\s|left\s){{0,2}}for\sus(?![a-z])"
+    r"|(?:只能|只可|还能|能)用\s?(?P<n11>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块]卡?(?!\S{0,2}[台机])"
+    r"|(?:剩|余)下?的?\s?(?P<n12>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块]卡?\s?(?:可用|能用|归我们|给我们)|(?:只能|只|可以?)[用动拿]\s?[前后]\s?(?P<n8>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
-    needs="available|free|left|usable|unused|spare|idle|ours|of|half|remaining|other|the|用|动|拿|空闲|剩|只有",
+    needs="available|free|left|usable|unused|spare|idle|ours|of|for|half|remaining|other|the|用|动|拿|空闲|剩|余|只有",
 )
 
 # "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
@@ -197,7 +224,7 @@ NODES_OF = re.compile(
 )
 PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)-?x?g?o?[CB]?g?")
 SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?")
-BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:x(?P<n2>n))?S?(?!g)")
+BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:[x:](?P<n2>n))?S?(?!g)")
 RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")
 # "16 GPUs of a GB200 NVL72", "two trays in one NVL72 rack": a part of the rack that is named.
 PART_OF_RACK = re.compile(r"(?P<n>n)-?(?:g|(?P<node>S))[oi,(]{1,2}[and]?R")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from ..catalog.hardware import singular
 from . import hardware_lexicon as lex
+from .card_names import COUNT_TAKEN_BACK, NodeSizes
 from .claims import Claims
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy
-from .names import COUNT_TAKEN_BACK, NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
@@ -103,6 +103,10 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         words = page.take(*match.span())
         claims.claim("disaggregated", True, words)
         claims.leave_unread(f"{words!r}: read as separate prefill and decode; how many GPUs each gets is searched for")
+    asked = next(iter(page.search(lex.NODES_ASKED)), None)
+    if asked is not None:
+        claims.claim("gpus_open", True, words := page.take(*asked.span()))
+        claims.claim(FEWEST, True, words)
     available = _read_available(page)
     tokens = _Tokens(page)
     counts = _read_shares(tokens, claims, sizes)
@@ -140,8 +144,27 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     if former is not None and not counts and not claims.has("gpus_open"):
         counts.append(Count("gpus", former, words, frozenset()))
         claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")
+    counts = _with_further(page, claims, counts)
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
+
+
+def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
+    """The number of GPUs with those that are added to it, where all of them are to be planned for."""
+    further = next(iter(page.search(lex.FURTHER)), None)
+    together = next(iter(page.search(lex.ALL_OF_THEM)), None)
+    gpus = [one for one in counts if one.field == "gpus"]
+    if further is None or together is None or len({one.number for one in gpus}) != 1 or len(gpus) < len(counts):
+        return counts
+    more = read_number(next(filter(None, further.groups())).lower()) or 0.0
+    total = gpus[0].number + more
+    if together["n"] and read_number(together["n"].lower()) != total:
+        return counts
+    words = f"{gpus[0].words}, {page.take(*further.span())}"
+    if together["n"]:
+        page.take(*together.span("n"))
+    claims.reading(f"{words!r} read as {total:g} GPUs in all")
+    return [Count("gpus", total, words, frozenset())]
 
 
 def _tokenise(text: str) -> list[_Token]:
@@ -257,7 +280,12 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
             words = tokens.take(match)
             claims.reading(f"{words!r} read as the GPUs of each replica")
             continue
+        before = tokens.text_before(match)
+        in_node = lex.OF_MACHINE.search(before) or (claims.has("gpus_open") and lex.IN_A_NODE.search(before))
         count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *lex.COUNTS.groupindex)
+        if in_node and count.field == "gpus":  # "机型: 8卡 H800", "servers with 8 H200, how many do we need?"
+            claims.claim("gpus_per_node", count.number, count.words)
+            continue
         counts.append(count)
         size = lex.system_size(count.words) if count.field == "nodes" else None
         if size is not None and not claims.has("gpus_per_node"):

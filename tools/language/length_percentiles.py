@@ -73,11 +73,14 @@ def _claim_fit(
     percentile above mean * exp(z^2 / 2) is of none: then the one of that mean with the longest tail is.
     """
     ((percent, tokens),) = points.items()
-    z = NormalDist().inv_cdf((percent or 0.0) / 100.0) if percent and 50.0 < percent < 100.0 else 0.0
-    root = z * z - 2.0 * math.log(tokens / mean)
-    if z <= 0.0 or tokens <= mean:
+    if percent == 50.0 and mean > tokens:
+        z, root, sigma = 0.0, 0.0, math.sqrt(2.0 * math.log(mean / tokens))
+    elif percent and 50.0 < percent < 100.0 and tokens > mean:
+        z = NormalDist().inv_cdf(percent / 100.0)
+        root = z * z - 2.0 * math.log(tokens / mean)
+        sigma = z - math.sqrt(max(0.0, root))
+    else:
         return False
-    sigma = z - math.sqrt(max(0.0, root))
     median = round(mean * math.exp(-sigma * sigma / 2.0))
     known: RequestLengths | None = claims.values.get("lengths")
     stated: dict[str, Any] = {} if known is None else known.model_dump(exclude_none=True)

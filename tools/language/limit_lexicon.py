@@ -18,6 +18,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         "ttft",
         r"(?<![a-z])(?:(?:time|latency|delay)[\s\-](?:to|until|till|of|for|before)[\s\-](?:the[\s\-])?(?:very[\s\-])?(?:first|1st)(?:[\s\-](?:output[\s\-])?(?:token|word|byte|response))?|"
         r"ttft(?:[\s_\-]?ms)?(?:_max)?|(?:the\s)?(?:very\s)?(?:first|1st|initial)[\s\-](?:(?:output|answer|response|reply)[\s\-])?(?:token|word|character|byte)s?(?:'s)?(?:[\s\-](?:latency|time|delay))?|"
+        r"(?:star(?:e|es|ing)|look(?:s|ing)?)\sat\s(?:an?|the)\s(?:empty|blank)\s(?:box|screen|page|window)|"
         r"(?:prefill|prompt\sprocessing)[\s\-](?:latency|time)|(?:initial|first)\sresponse(?:[\s\-](?:time|latency))?|"
         r"(?:answers?|responses?|repl(?:y|ies)|completions?|output|text|streaming|generation)\s(?:should\s|must\s|to\s|has\sto\s|have\sto\s)?(?:start|begin|appear|kick\sin)(?:s|ing|ning)?|(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
         r"|首\s?(?:个\s?)?(?:token|字|词元?|包|响)\s?(?:的)?(?:生成|响应|返回)?(?:延迟|时延|时间|耗时)?|第一个\s?(?:token|字|词)|预填充(?:延迟|时间|时延|耗时)",
@@ -48,7 +49,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
 )  # fmt: skip
 _NEEDS = {
-    "ttft": "ttft|first|1st|initial|prefill|prompt|start|begin|appear|kick|首|第一个|预填充",
+    "ttft": "ttft|star|look|first|1st|initial|prefill|prompt|start|begin|appear|kick|首|第一个|预填充",
     "tpot": "tok|tpot|itl|tbt|decod|generation|every|each|rest|others|ones|词元|字|解码",
     "end_to_end": "end|e2e|total|full|whole|complet|entire|response|finish|done|端到端|完|总|整|全|响应",
     "latency": "latenc|delay|延迟|时延",
@@ -80,7 +81,7 @@ ONE_GPU = re.compile(
 ONE_USER = Gated(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
     r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:nobody|no\sone|anybody|anyone|each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
-    r"(?<![a-z])apiece(?![a-z])|per[\s\-]user|user[\s\-](?:perceived|visible|facing|experienced|side)|perceived|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
+    r"(?<![a-z])apiece(?![a-z])|(?<![a-z])(?:a|one)\suser\s(?:must|should|can|has)(?![a-z])|read\salong|per[\s\-]user|user[\s\-](?:perceived|visible|facing|experienced|side)|perceived|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
     r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?|flow(?:s|ing)?|arriv(?:e|es|ing)|typ(?:e|es|ing)|com(?:e|es|ing)(?:\sin|\sout)?)\sat|users?\sread|(?:after(?:wards|\sthat)|thereafter|then|followed\sby)(?=[\s,])|interactivity|"
     r"后面|之后|后续|随后|然后|单一?个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",
 )

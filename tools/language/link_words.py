@@ -16,7 +16,7 @@ from .quantities import Quantity, find_quantities
 
 _LINKS = Gated(
     r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
-    r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡)"
+    r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡|网口)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
     needs="nv|xgmi|fabric|hccs|ualink|intra|inside|within|between|gpu|scale|机内|节点内|卡间|片间|infini|ib|roce|ethernet|nic|inter|across|network|rdma|efa|hdr|ndr|connectx|机间|节点间|跨机|网|memory|hbm|pcie|显存带宽",
 )
@@ -30,6 +30,13 @@ _CALLED_BANDWIDTH = re.compile(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s
 _PER_NODE = re.compile(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
 _PER_GPU = re.compile(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNORECASE)
 _PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
+# "8x400G", "8 x 400", "4x NDR400": ports of a node and the Gbit/s of each, beside a word for a network.
+_PORTED = re.compile(
+    r"(?<![\d.])(?P<ports>\d{1,2})\s?[x*]\s?(?P<name>[ehnx]dr[\s\-]?)?(?P<gbit>25|40|50|100|200|400|800|1600)\s?"
+    r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?![A-Za-z0-9]|\.\d)",
+    re.IGNORECASE,
+)
+_MOST_TO_NETWORK = 16  # characters between ports and the word that says what they are of
 _ONE_WAY = re.compile(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
 _BOTH_WAYS = re.compile(
     r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
@@ -42,6 +49,7 @@ def read_links(page: Page, claims: Claims) -> None:
     """Read link bandwidths per GPU, one way: NVLink figures as they are printed, for both directions, unless said."""
     for match in page.search(_LANES):
         page.take(*match.span())
+    _claim_ports(page, claims)
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
     for quantity in find_quantities(page.text):
         bare_g = quantity.unit == "bytes" and quantity.spelled.lower() in ("g", "gig", "gb")
@@ -53,9 +61,30 @@ def read_links(page: Page, claims: Claims) -> None:
             (max(s - quantity.end, quantity.start - e), kind) for kind, s, e in mentions if left <= s and e <= right
         ]
         kind = min(near)[1] if near else None
+        if (
+            kind is None
+            and quantity.spelled[:2] in ("Gb", "Tb")
+            and _PER_NODE.match(page.text[quantity.end :].lstrip())
+        ):
+            kind = "inter"  # "3.2 Tbit/s per node"
         if kind not in ("intra", "inter") or (bare_g and (kind != "inter" or quantity.spelled.lower() == "gb")):
             continue
         _claim_link(page, claims, quantity, kind, (left, right))
+
+
+def _claim_ports(page: Page, claims: Claims) -> None:
+    """Read the ports of a node: numbers like those of cards, beside a word for a network, or named by their speed."""
+    for match in page.search(_PORTED):
+        left, right = page.clause(*match.span())
+        ahead = page.text[max(left, match.start() - _MOST_TO_NETWORK) : match.start()]
+        behind = page.text[match.end() : min(right, match.end() + _MOST_TO_NETWORK)]
+        found = [one for words in (ahead, behind) for one in _LINKS.finditer(words)]
+        if match["name"] is None and not any(one.lastgroup == "inter" for one in found):
+            continue
+        gbit = int(match["gbit"]) * int(match["ports"])
+        is_of_card = _PER_GPU.search(page.clause_text(*match.span())) is not None
+        words = page.take(*match.span())
+        claims.claim(f"inter_node_bw_gb_s{'' if is_of_card else '_per_node'}", gbit / 8, words)
 
 
 def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, clause: tuple[int, int]) -> None:

@@ -283,7 +283,12 @@ EXPERT_IMBALANCE = Gated(
     needs="moe|expert|专家",
 )
 ONE_AT_A_TIME = re.compile(
-    r"(?<![a-z])(?:(?:never|no|not)\smore\sthan\s(?:one|1|a\ssingle)\s(?:(?:open|active|single|concurrent)\s)?(?:request|call|query|prompt|chat|user|session)(?!s)|strictly\ssequential(?:ly)?|single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
+    r"(?<![a-z])(?:(?:never|no|not)\smore\sthan\s(?:one|1|a\ssingle)\s(?:(?:open|active|single|concurrent)\s)?(?:request|call|query|prompt|chat|user|session)(?!s)|strictly\ssequential(?:ly)?|single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance|tpot|itl|inter))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?|replicas?|servers?|machines?|box|instances?|out|down|off)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
+    re.IGNORECASE,
+)
+# "Rolling upgrades, one out at a time": no load.
+ONE_OUT = re.compile(
+    r"(?<![a-z])one\s(?:replicas?|servers?|machines?|node|box|instances?|copy|gpu|card|out|down|off)\s(?:(?:out|down|off)\s)?at\sa\stime(?![a-z])",
     re.IGNORECASE,
 )
 CALENDAR = re.compile(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from . import load_lexicon as lex
 from .choices import chosen, take_choice
 from .claims import Claims
 from .length_percentiles import claim_percentiles
 from .load_context import Statement
+from .mix_words import with_mix
 from .page import Page
-from .people_words import with_shares_of_people, without_populations
+from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
 LOADS = ("concurrency", "rate")
 """The roles of which a peak is planned for."""
@@ -23,15 +25,25 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
 
     Where one was agreed on it counts before both, and where words say to plan for the usual load, that does.
     """
-    kept = list(statements)
+    kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, list(statements))))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
     kept = without_populations(page, claims, with_shares_of_people(page, claims, kept))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _wanted)
+    kept = _lengths_of_contexts(claims, kept)
     for role in ("input", "output"):
         kept = _spread(page, claims, role, kept)
     return kept
+
+
+def _lengths_of_contexts(claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """Several figures of a context are those of the prompt, where no other is said: "contexts up to 60k, avg 35k"."""
+    contexts = [one for one in statements if one.role == "context"]
+    if len({one.quantity.value for one in contexts}) < 2 or any(one.role == "input" for one in statements):
+        return statements
+    claims.reading(f"{', '.join(one.words for one in contexts)!r} read as lengths of the input")
+    return [replace(one, role="input") if one in contexts else one for one in statements]
 
 
 def _keep_one(

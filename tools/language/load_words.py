@@ -36,7 +36,7 @@ _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
-_MARKS = dict.fromkeys(("input", "output", "tokens_of"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
+_MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
     "concurrency": (lex.PEAK,)
 }
 _FAR = 4.0  # more between two figures than that the second is one more of the first
@@ -46,6 +46,7 @@ _LEAST_TOKENS_OF_PROMPT = 8
 _FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
 # "One request is 3k in": what any of them is, not how many there are at once.
 _OF_ANY_ONE = re.compile(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
+_MOST_BARE_REQUESTS = 4096  # more that nothing says are there at once are those of a log
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -64,12 +65,13 @@ class _Load:
 
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
-    for match in page.search(lex.CALENDAR):
+    for match in (*page.search(lex.CALENDAR), *page.search(lex.ONE_OUT)):
         page.take(*match.span())
     of_one: list[str] = []
     for match in page.search(lex.ONE_AT_A_TIME):
         if lex.ONE_AT_A_TIME.match(page.original, match.start()) is None:
-            continue  # "single-stream speed", of which another reader took the second word
+            page.take(*match.span())  # "single-stream speed", of which another reader took the second word
+            continue
         if _OF_EACH.search(page.clause_text(*match.span())):
             claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
         elif _FOR_ONE.search(page.text[: match.start()]):
@@ -214,6 +216,7 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     if (
         role is None
         and quantity.unit == "requests"
+        and quantity.value <= _MOST_BARE_REQUESTS
         and not is_whole(page, quantity)
         and not _OF_ANY_ONE.match(quantity.words)
     ):

@@ -9,8 +9,9 @@ from dataclasses import replace
 from . import load_lexicon as lex
 from .claims import Claims
 from .load_context import Statement
+from .number_words import ENGLISH_NUMBER
 from .page import Page
-from .quantities import Quantity, find_quantities
+from .quantities import Quantity, find_quantities, read_whole
 
 _OF_PEOPLE = re.compile(
     r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
@@ -30,7 +31,67 @@ _OF_STATE = re.compile(r"generating|producing|writing|emitting|receiving", re.IG
 _STATE_BEFORE = re.compile(
     r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$", re.IGNORECASE
 )
+_BESIDE, _MOST_APART = 40, 120  # characters
 _BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
+
+
+_EACH_GROUP = re.compile(
+    r"(?<![a-z])(?:each|every\sone|apiece|per\s(?:tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit))(?![a-z])|每[个家]?|各",
+    re.IGNORECASE,
+)
+_GROUPS = re.compile(
+    rf"(?<![A-Za-z0-9.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?[个家]?\s?"
+    r"(?:(?:internal|different|other|separate|business|product|engineering|independent)\s)?"
+    r"(?:(?:tenants|teams|departments|customers|clients|apps|applications|products|sites|offices|regions|business\sunits|bots|squads|units)(?![a-z])"
+    r"|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
+
+
+def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """A load that is said of each of several tenants, teams or sites as that of all: "3 tenants, each 20 at once"."""
+    groups = list(page.search(_GROUPS))
+    count = read_whole(groups[0]["n"].lower()) if len(groups) == 1 else None
+    if not count or count < 2:
+        return statements
+    [group] = groups
+    kept: list[Statement] = []
+    for one in statements:
+        behind = page.original[group.end() : one.quantity.end + _BESIDE]
+        ends = _SENTENCE_END.search(page.original, group.end(), max(group.end(), one.quantity.start))
+        apart = one.quantity.start < group.end() or (ends is not None and len(behind) > _MOST_APART)
+        if one.role not in ("concurrency", "rate") or apart or not _EACH_GROUP.search(behind):
+            kept.append(one)
+            continue
+        page.take(*group.span())
+        value, decimal = one.quantity.value * count, one.quantity.decimal_value * count
+        claims.reading(f"{one.words!r} of each of {group.group().strip()!r} read as {value:g} in all")
+        kept.append(replace(one, quantity=replace(one.quantity, value=value, decimal_value=decimal)))
+    return kept
+
+
+_TIMES_IT = re.compile(
+    r"(?:(?<![a-z])(?:so|please|then|now|,)\s)(?P<word>double|triple|halve)\s(?:it|that|this|those|the\s(?:load|rate|traffic))(?![a-z])|所以?要?(?P<cn>翻倍|翻一番|加倍)",
+    re.IGNORECASE,
+)
+_FACTORS = {"double": 2.0, "triple": 3.0, "halve": 0.5}
+
+
+def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """A load with what is said of it later: "4 rps … both regions end up here, so double it"."""
+    said = next(iter(page.search(_TIMES_IT)), None)
+    loads = [one for one in statements if one.role in ("concurrency", "rate")]
+    before = [one for one in loads if said is not None and one.quantity.end <= said.start()]
+    if said is None or not before:
+        return statements
+    last, factor = before[-1], _FACTORS.get((said["word"] or "double").lower(), 2.0)
+    value, decimal = last.quantity.value * factor, last.quantity.decimal_value * factor
+    claims.reading(f"{last.words!r}, {page.take(*said.span())!r} read as {value:g}")
+    return [
+        replace(one, quantity=replace(one.quantity, value=value, decimal_value=decimal)) if one is last else one
+        for one in statements
+    ]
 
 
 def is_part(page: Page, quantity: Quantity) -> bool:

@@ -97,7 +97,7 @@ _ONE_AND_ANOTHER = re.compile(
     re.IGNORECASE,
 )
 _MAYBE = re.compile(
-    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok)(?![a-z])|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
+    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok|compar(?:e[ds]?|ing|ison)|versus|vs|recommend|advise)(?![a-z])|对比|比较|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
     re.IGNORECASE,
 )
 

@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from ..catalog.dtypes import DTYPES, DType, element_bytes
 from .claims import Claims
 from .matching import Role, pair
-from .names import NamedModel
+from .model_names import NamedModel
 from .open_precision_words import read_open_precision
 from .page import Page
 from .said import OpenPrecisions, StatedPrecision

@@ -82,6 +82,8 @@ _ADDED = _any_of(
     r"(?:\son\saverage)?",
     rf"\s?(?:\+|plus(?![a-z])|加上?|and(?![a-z]))\s?(?:then\s)?{_ABOUT}(?:(?:an?\s)?average\sof\s)?{_number('tokens')}{_TOKENS}\s?"
     rf"(?:of\s|from\s|for\s|的)?(?:the\s|each\s)?{_USERS}",
+    rf"[^.;\n\d]{{0,60}}?(?<![a-z])(?:adds?|plus|another|further|with)\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}\s"
+    r"(?:on\stop|more|in\saddition|extra|besides|beside\sit)(?:\sof\s(?:it|that))?(?![a-z])",
     rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )
 
@@ -99,6 +101,8 @@ _SYSTEMS = _any_of(
     rf"{_number('tokens')}{_TOKENS}[\s-](?:long\s)?{_SYSTEM}(?!s){_BY_ALL}",
     rf"{_SYSTEM}(?!s){_BY_ALL}\s?(?:of|with|is|has|:|=)?\s?(?:about\s|~\s?)?{_number('tokens')}{_TOKENS}{_BY_ALL}"
     r"(?![\s-]?turn)",
+    rf"(?:shared|common)[\s_](?:prompt[\s_])?prefix(?:[\s_](?:tokens?|length))?\s?[:=]\s?{_number('tokens')}{_TOKENS}{_BY_ALL}",
+    rf"(?:共享|公共|相同|固定)的?(?:前缀|系统提示词?)(?:长度|token数?)?\s?[:=]\s?{_number('tokens')}{_TOKENS}(?:\s?\([^()\n]{{0,60}}\))?",
     rf"(?:shared|common)\s(?:prompt\s)?prefix\sof\s{_number('tokens')}[\s-]?tokens?{_BY_ALL}",
     rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?{_BY_ALL}",
     rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",

@@ -96,10 +96,21 @@ _IN_BUSY_HOUR = re.compile(
     r"(hour|minute|second|day)(?![a-z])",
     re.IGNORECASE,
 )
+# "busiest minute: 1,080 requests".
+_BUSY_KEY = re.compile(
+    rf"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)\s?[:=]\s?(\d[\d,.]*k?)\s({_THINGS})(?![a-z])",
+    re.IGNORECASE,
+)
 _KEYED_RATE = re.compile(
     rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_]user)?)"
     r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d[\d,.]*k?)(?![\w%]|\s?(?:ms|s)(?![a-z]))",
+    re.IGNORECASE,
+)
+# "documents: 48000": as many of them.
+_KEYED_WORK = re.compile(
+    r"(?<![a-z_])(documents|docs|records|rows|articles|e-?mails|tickets|reviews|transcripts|invoices|contracts)(?:[\s_](?:total|count))?\s?[:=]\s?"
+    r"(\d[\d,]{2,11})(?=\s{0,9}(?:\n|$|#|;))",
     re.IGNORECASE,
 )
 # "600 calls per 5 minutes", "one document every two seconds".
@@ -137,7 +148,8 @@ _PART_OF_TIME = re.compile(
 _SHARE_OF_REQUESTS = re.compile(
     r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
     r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
-    r"nine\s(?:out\sof|in|of)\s(?:every\s)?ten(?:\s(?:of\s)?(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z]))",
+    r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>19\s(?:out\sof|in|of)\s(?:every\s)?20)|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100))"
+    r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))",
     re.IGNORECASE,
 )
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
@@ -205,10 +217,13 @@ def normalise(text: str) -> str:
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
+    text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
-    text = _SHARE_OF_REQUESTS.sub(lambda match: f" p{match['digits'] or '90'} ", text)
+    text = _SHARE_OF_REQUESTS.sub(
+        lambda match: f" p{match['digits'] or (95 if match['of20'] else 99 if match['of100'] else 90)} ", text
+    )
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = _LENGTH_OF.sub(" ", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
@@ -234,6 +249,11 @@ def _spelled_time(match: re.Match[str]) -> str:
 def with_paired_statistics(text: str) -> str:
     """The text with each statistic of a pair before its figure: "p50/p99: 700 ms / 2 s" as "p50 700 ms, p99 2 s"."""
     return _PAIRED_STATISTICS.sub(r"\1 \4, \2 \5", text)
+
+
+def with_keyed_amounts(text: str) -> str:
+    """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
+    return _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(r"\2 \3 per \1", text))
 
 
 def read_number(words: str) -> float | None:

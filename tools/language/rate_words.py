@@ -15,12 +15,15 @@ from .claims import Claims
 from .curve_words import TIMES, factor_of
 from .gated import Gated
 from .length_percentiles import PERCENTILE
-from .load_context import Statement, is_of_tokens
+from .load_context import Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, WHEN
 from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
+_LEAST_OF_BATCH, _LEAST_REQUESTS = 1_000_000, 4096
+_NOUN = 16  # characters behind an amount that say what it is of
+_OUTPUT = re.compile(r"output|generat|completion|输出|生成", re.IGNORECASE)
 _NOTHING = 0.9  # less than what one word of meaning costs
 _FAR = 4.0
 _DAY_S = 86_400
@@ -38,6 +41,7 @@ _HOURS = re.compile(
     r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
     rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
+    rf"(?<![a-z])window\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
     rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口)",
     re.IGNORECASE,
 )
@@ -99,6 +103,29 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
         sides = [next((groups[n] for n in names if groups[n]), None) for names in (("i", "i2", "i3"), ("o", "o3"))]
         amounts = tuple(None if side is None else _amount(side) / seconds for side in sides)
         claims.claim(_AMOUNTS, amounts, page.take(*match.span()))
+
+
+def read_batches(page: Page, claims: Claims) -> None:
+    """Read work to be done within hours as what comes in a second: "48,000 documents between 21:00 and 6:00"."""
+    for amount in find_quantities(page.text):
+        said = page.original[amount.start : amount.end + _NOUN]
+        is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(said)
+        is_work = counts_work(page, amount) or (amount.unit == "requests" and amount.value >= _LEAST_REQUESTS)
+        if amount.upper is not None or not (is_output or is_work):
+            continue
+        windows = [
+            (match, hours)
+            for match in (*_HOURS.finditer(page.text), *_BETWEEN_HOURS.finditer(page.text))
+            if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND and (hours := _hours(match)) is not None
+        ]
+        if len({hours for _, hours in windows}) != 1:
+            continue
+        each_second = amount.decimal_value / (windows[0][1] * 3600)
+        words = ", ".join([page.take(amount.start, amount.end), *(page.take(*match.span()) for match, _ in windows)])
+        unit = "output tokens/s" if is_output else "requests/s"
+        claims.claim("min_tokens_per_second" if is_output else "request_rate", each_second, words)
+        claims.reading(f"{words!r} read as {windows[0][1]:g} hours of work at {each_second:.4g} {unit}")
+        return
 
 
 def read_rates(page: Page, claims: Claims) -> list[Statement]:
@@ -222,9 +249,20 @@ def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
     if len(hours) > 1:
         claims.leave_unread(f"{words!r} say different hours in which {one.words!r} come; read as spread over the day")
         return one
-    value = rate.decimal_value * 24 / hours.pop()
+    share = _share_before(page, rate, windows[0][0])
+    if share is not None:
+        words = f"{page.take(share.start, share.end)} {words}"
+    value = rate.decimal_value * (share.value if share else 1.0) * 24 / hours.pop()
     claims.reading(f"{one.words!r} within {words!r} read as {value:.4g} requests/s in those hours")
     return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=f"{one.words}, {words}")
+
+
+def _share_before(page: Page, rate: Quantity, window: re.Match[str]) -> Quantity | None:
+    """The share of an amount that comes within a window of hours, where it is said: "80% of them within 8 hours"."""
+    start, gap = rate.end, page.original[rate.end : window.start()]
+    shares = [one for one in find_quantities(gap) if one.unit == "share" and 0.0 < one.value < 1.0]
+    last = shares[-1] if shares else None
+    return None if last is None else replace(last, start=start + last.start, end=start + last.end)
 
 
 def _speaks_of(gap: str) -> bool:
@@ -239,13 +277,13 @@ def _hours(match: re.Match[str]) -> float | None:
     """The hours of a window; `None` where the words are no window of a day."""
     groups: dict[str, Any] = match.groupdict()
     if "h" in groups:
-        hours = read_number((groups["h"] or groups["h2"]).lower())
+        hours = read_number((groups["h"] or groups["h2"] or groups["h3"]).lower())
         return hours if hours and 1 < hours <= 24 else None
     if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
         return None  # "between 5 and 10 users"
     ends = [int(groups[f"c{n}"]) for n in (1, 2)]
     late = [_LATE.match(groups[f"p{n}"] or groups[f"m{n}"] or "") is not None for n in (1, 2)]
     start, end = (hour + 12 if is_late and hour < 12 else hour for hour, is_late in zip(ends, late, strict=True))
-    if end <= start and not any(late):
+    if end <= start <= 12 and not any(late):
         end += 12  # "9 to 5"
     return float((end - start) % 24 or 24) if max(start, end) <= 24 else None

@@ -11,8 +11,10 @@ import re
 
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError, expect
+from ..plan.constraints import chosen_kinds
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
+from .card_names import read_accelerator
 from .claims import Claims
 from .constraint_words import (
     leave_primitives_unread,
@@ -32,20 +34,22 @@ from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said
 from .model_files import claim_missing_file, claim_model_file, take_model_file
+from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
-from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
+from .observed import without_observed
 from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
 from .quantities import normalise
 from .quoted import quoted_apart
-from .rate_words import read_token_amounts, settle_rates
+from .rate_words import read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
+from .setting_words import read_settings
 from .spelling import corrected
 from .strategy_words import read_strategy
 from .unread_words import TICKET, list_unread
@@ -107,20 +111,22 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     text, launches = with_commands_in_words(written)
     older, newer = quoted_apart(text, is_quoted=is_quoted)
     if older:
-        *texts, notes = with_later_figures(normalise(older), normalise(newer))
-        merged = merge_said([_read_words(one, is_quoted=place == 0) for place, one in enumerate(texts)])
+        older, newer, notes = with_later_figures(normalise(older), normalise(newer))
+        newer = with_size_said_before(older, newer)
+        merged = merge_said([_read_words(older, is_quoted=True), _read_words(newer, is_quoted=False)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
     written_down, dictated = undictated(normalise(shown))
     mended, slips = corrected(written_down)
     mended, taken_back = with_corrected_figures(mended)
+    mended, observed = without_observed(mended)
     mended, written_lengths = in_tokens(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
     leave_unplanned(written, claims)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
-    for note in (*launches, *taken_back):
+    for note in (*launches, *taken_back, *observed):
         claims.reading(note)
     for written, meant in (*dictated, *slips):
         claims.reading(f"{written!r} read as {meant!r}")
@@ -154,6 +160,7 @@ def read_page(page: Page, claims: Claims) -> None:
     refuse_unknown_model(page, claims)
     read_most_load(page, claims)
     read_token_amounts(page, claims)
+    read_batches(page, claims)
     read_rate_curve(page, claims)
     note_conditions(page, claims)
     set_aside_wishes(page, claims)
@@ -165,6 +172,7 @@ def read_page(page: Page, claims: Claims) -> None:
     allow_stated(claims)
     read_engine(page, claims)
     read_price(page, claims)
+    read_settings(page, claims)
     read_links(page, claims)
     read_prefixes(page, claims)
     read_hardware(page, claims, sizes)
@@ -177,7 +185,7 @@ def read_page(page: Page, claims: Claims) -> None:
     settle_most_load(claims)
     settle_repeated(claims)
     _resolve_shares(claims)
-    if not claims.has("accelerator"):
+    if not claims.has("accelerator") and not chosen_kinds(claims.values.get("constraints", ())):
         _refuse_unknown_part(page, claims)
         for match in _INSTANCE.finditer(page.original):
             claims.leave_unread(

@@ -18,7 +18,7 @@ _OF = (
 )
 _PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU}))?"
 COUNTED = Gated(
-    rf"(?<![A-Za-z0-9.\-×x*第])(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
+    rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
 )
 _GONE = (
@@ -32,7 +32,7 @@ PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|其中\s?(?P<k>{NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
+    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
@@ -83,7 +83,27 @@ OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-
 NUMBERED = re.compile(
     rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{NODE})|gpus?|cards?)\s#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s|\s?[到至~]\s?)(?:node\s|gpu\s)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)|"
-    r"(?P<list2>(?:\d{1,3}\s?号?\s?[和与及,到至~-]\s?){0,8}\d{1,3}\s?号)\s?(?:(?P<node2>机器?|节点|服务器)|显?卡)(?!的?\s?\d)",
+    r"(?P<list2>(?:\d{1,3}\s?号?\s?[和与及,到至~-]\s?){0,8}\d{1,3}\s?号)\s?(?:(?P<node2>机器?|节点|服务器)|显?卡)(?!的?\s?\d)|"
+    r"第\s?(?P<list3>\d{1,2}|[一二三四五六七八九十])\s?(?:(?P<node3>台|个?节点|号机)|[张块])",
+    re.IGNORECASE,
+)
+# "research sits on gpu 0 and 1".
+SITS_ON = re.compile(
+    rf"{_OTHERS}\s(?:sits?|lives?|squats?|camps?|runs?|is|are)\son\s(?:(?P<node>{NODE})|gpus?|cards?)\s#?"
+    r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s)\d{1,3}(?!\s?(?:x|gpus|nodes)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)",
+    re.IGNORECASE,
+)
+# "must survive losing any one node", "one server may fail": what is left has to do.
+SURVIVES = re.compile(
+    rf"(?<![a-z])(?:surviv\w{{1,3}}|tolerat\w{{1,3}}|withstand\w{{0,3}}|cop(?:e|ing)\swith|absorb)\s(?:the\s)?(?:los[st]|losing|failure|outage|crash)\s?(?:of\s)?(?:any\s)?(?P<n>an?|any|{NUMBER})\s(?:single\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z])|"
+    rf"(?<![A-Za-z0-9.])(?P<m>any|an?|{NUMBER})\s(?:(?P<node2>{NODE})|gpus?|cards?)\s(?:may|can|might|could)\s(?:fail|die|crash|drop\sout|go\sdown|be\slost)(?![a-z])|"
+    r"(?:允许|容忍|能扛住?|挂掉?|坏掉?|宕)\s?(?:任意|任何)?(?:坏|挂|宕机?)?\s?(?P<k>[一二两12])\s?(?P<unit>[台张])(?:机器|节点|卡)?(?:宕机|故障|挂掉?|坏掉?|也)?",
+    re.IGNORECASE,
+)
+# "what three nodes can carry": those that are left.
+LEFT_CARRY = re.compile(
+    rf"(?<![A-Za-z0-9.])(?:the\s(?:remaining|other)\s)?(?:{NUMBER})\s(?:{NODE}|gpus?|cards?)\s(?:can|must|have\sto|should|need\sto)\s(?:carry|hold|do|serve|handle|cope|suffice)(?![a-z])|"
+    r"(?<![a-z])the\s(?:limits?|slos?|slas?|targets?)\s(?:must|have\sto|has\sto|should|need\sto)\s(?:still\s|all\s)*(?:hold|be\s(?:met|kept))(?![a-z])",
     re.IGNORECASE,
 )
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"

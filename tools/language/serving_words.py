@@ -11,11 +11,11 @@ from .alternatives import Named, is_left_open, settle
 from .claims import Claims
 from .constraint_words import add_constraints
 from .gated import Gated
-from .names import is_former
 from .page import Page
-from .quantities import find_quantities
+from .quantities import Quantity, find_quantities
 from .reserved_lexicon import cues
 from .said import NO_ENGINE
+from .standing import is_former
 from .units import unit_at
 
 _SPELLINGS = sorted((FRONT, *(one for engine in ENGINES.values() for one in engine.spellings)), key=len, reverse=True)
@@ -63,10 +63,22 @@ _VERSION_AFTER = Gated(
 _VERSION_BEFORE = re.compile(
     rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<version>{_RELEASE})\s(?:of\s)?$", re.IGNORECASE
 )
-_HOUR = re.compile(
-    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡)[\s\-]?)?(?:/|per|an|a)?\s?(?:hour|hr|h)(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?:小?时|钟头)",
+# The time that a price is for, behind it or before it.
+_TIME = r"(?P<{0}>hour|hr|h|day|week|month|mo|year|yr)"
+_TIME_AFTER = re.compile(
+    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡)[\s\-]?)?(?:/|per|an|a)?\s?"
+    rf"{_TIME.format('time')}(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?P<time2>小?时|钟头|天|周|月|年)",
     re.IGNORECASE,
 )
+_TIME_BEFORE = re.compile(
+    r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$|hourly[^\d.;\n]{0,50}$|"
+    r"(?<![a-z])(?P<time>dai|week|month|year|annual)ly[^\d.;\n]{0,50}$|"
+    rf"(?<![a-z])per\s{_TIME.format('time2')}\W{{0,3}}$|每(?P<time3>[天周月年])[^\d.;。\n]{{0,20}}$",
+    re.IGNORECASE,
+)
+# By the first letters of each; a month is a twelfth of a year.
+_HOURS_OF = {"h": 1, "小": 1, "时": 1, "钟": 1, "d": 24, "天": 24, "w": 168, "周": 168, "m": 730, "月": 730,
+             "y": 8760, "a": 8760, "年": 8760}  # fmt: skip
 _PRICE_KEY = re.compile(
     r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\s)?gpu[\s\-]?hour\s?[:=]\s?$", re.IGNORECASE
 )
@@ -118,7 +130,7 @@ def _named_engines(page: Page) -> tuple[list[Named], list[Named], dict[int, str 
         if is_new and _ALL_NEW.match(page.original, end):
             denied, names = [*denied, *names], []
         is_denied = goes_on or is_new or page.is_negated(*match.span())
-        if is_denied or not is_former(page, start):
+        if is_denied or not is_former(page.original, start):
             (denied if is_denied else names).append(Named(start, end, known_engine(match.group()) or FRONT))
             versions[start] = version
         page.take(start, end)
@@ -152,42 +164,57 @@ def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | No
 
 
 def read_price(page: Page, claims: Claims) -> None:
-    """Read the price of one GPU hour in USD; prices of anything else stay on the page."""
+    """Read the price of one GPU hour in USD, and what all may cost an hour; other prices stay on the page."""
     prices: dict[float, str] = {}
-    for quantity in find_quantities(page.text):
-        keyed = quantity.unit == "count" and _PRICE_KEY.search(page.text[: quantity.start][-40:])
+    quantities = find_quantities(page.text)
+    for quantity in quantities:
+        keyed = quantity.unit == "count" and _PRICE_KEY.search(page.text[: quantity.start][-40:]) is not None
         if quantity.unit != "usd" and not keyed:
             continue
-        after = page.text[quantity.end : quantity.end + 40]
-        hour = _HOUR.match(after)
-        before = page.text[max(0, quantity.start - 60) : quantity.start]
-        if (
-            hour is None
-            and not keyed
-            and not re.search(
-                r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$|hourly[^\d.;\n]{0,50}$",
-                before,
-                re.IGNORECASE,
-            )
-        ):
+        time = _TIME_AFTER.match(page.text[quantity.end : quantity.end + 40])
+        before = _TIME_BEFORE.search(page.text[max(0, quantity.start - 60) : quantity.start])
+        if time is None and before is None and not keyed:
             continue
-        end = quantity.end + (hour.end() if hour else 0)
-        if _PER_NODE_AFTER.match(page.text[end : end + 30]) and "gpu" not in after[: hour.end() if hour else 0].lower():
+        end = quantity.end + (time.end() if time else 0)
+        of_card = time is not None and bool(time["gpu"] or time["gpu2"])
+        if _PER_NODE_AFTER.match(page.text[end : end + 30]) and not of_card:
             continue
-        left, right = page.clause(quantity.start, end)
-        clause = page.original[left:right]
+        hours = _hours_of(time) or _hours_of(before) or 1
+        clause = _words_around(page, quantity, [one for one in quantities if one.unit == "usd"])
+        is_budget = _BUDGET.search(clause) is not None and not _EACH_CARD.search(clause) and not of_card
+        if hours > 1 and not (is_budget or of_card or _EACH_CARD.search(clause)):
+            continue  # "the two cards cost us $50 a day"
         card = _CARD_BEFORE.search(page.text[max(0, quantity.start - 8) : quantity.start])
         words = page.take(quantity.start - (len(card.group()) if card else 0), end)
-        if _BUDGET.search(clause) and not _EACH_CARD.search(clause) and not (hour and (hour["gpu"] or hour["gpu2"])):
-            _claim_budget(claims, quantity.decimal_value, clause.strip()[:500])
+        usd = round(quantity.decimal_value / hours, 4)
+        if hours > 1:
+            claims.reading(f"{words!r} read as ${usd:g} an hour, of {hours} hours without a break")
+        if is_budget:
+            _claim_budget(claims, usd, clause.strip()[:500])
         else:
-            prices[quantity.decimal_value] = words
+            prices[usd] = words
     is_one = len(prices) == 1 and len(chosen_kinds(claims.values.get("constraints", ()))) < 2
     for value, words in prices.items():
         if is_one:
             claims.claim("usd_per_gpu_hour", value, words)
         else:
             claims.leave_unread(f"{words!r}: of several kinds the catalogue's prices count, not those that are stated")
+
+
+def _words_around(page: Page, price: Quantity, prices: Sequence[Quantity]) -> str:
+    """The clause of a price, as far as the prices beside it."""
+    left, right = page.clause(price.start, price.end)
+    left = max([left, *(one.end for one in prices if one.end <= price.start)])
+    right = min([right, *(one.start for one in prices if one.start >= price.end)])
+    return page.original[left:right]
+
+
+def _hours_of(time: re.Match[str] | None) -> int | None:
+    """The hours of the time that a price is for, where it is named."""
+    named = (
+        next((words for name, words in time.groupdict().items() if "time" in name and words), None) if time else None
+    )
+    return None if named is None else _HOURS_OF[named[0].lower()]
 
 
 def _claim_budget(claims: Claims, usd: float, words: str) -> None:

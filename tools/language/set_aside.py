@@ -43,7 +43,7 @@ _BEGIN = (
     r"(?<=\sand\s)|(?<=\sbut\s)|(?<=\swhile\s)|(?<=\sthough\s))"
 )
 _KNOWING = r"(?:(?:i|we)(?:'m|\sam|'re|\sare)?\s(?:all\s|do\s)?(?:know|heard|read|saw|aware|understand)(?:\sthat)?\s)?"
-_SOMEBODY = r"(?:(?!(?:i|we|you|us|if|not)(?![a-z]))[a-z](?:[\w'&/-]|\.(?=\w))*\s){1,6}?"
+_SOMEBODY = r"(?:(?!(?:i|we|you|us|if|not)(?![a-z]))[a-z](?:[\w'&/-]|\.(?=\w))*\s(?:#?\d{1,2}\s)?){1,6}?"
 _SAYS = (
     r"(?:(?:is|are|was|were|'s|'re)\s(?:\w+ly\s)?(?:convinced|certain|sure|adamant|of\sthe\sopinion|asking\sfor|pushing\sfor|talking\sof|in\sfavou?r\sof)|"
     r"(?:(?:has|have|had|'s|'ve|also|still|always|often|usually|\w+ly|keeps?|kept|would|'d)\s){0,2}"
@@ -58,7 +58,7 @@ _OPINION = Gated(
 # That the writer does not share it: to the end of its clause, so that "I disagree that int4 is" rejects something else.
 _REJECTS = (
     r"(?:i|we)(?:'ve|\shave|\shad|'d)?\s(?:already\s|since\s|just\s|now\s)?(?:overrul\w{1,3}|overrode|overridden|reject(?:ed)?|refused?|declined?|vetoe?d?|dismiss(?:ed)?|"
-    r"said\sno|turned\s(?:him|her|them|it|that|this)\sdown|(?:told|said\sto)\s\w+(?:\s\w+)?\sno)|"
+    r"(?:decided|chose|agreed|are\sgoing)\sto\s(?:ignore|skip|drop|disregard|overrule|leave\sout)|said\sno|turned\s(?:him|her|them|it|that|this)\sdown|(?:told|said\sto)\s\w+(?:\s\w+)?\sno)|"
     r"(?:i|we)\s(?:\w+ly\s)?(?:disagree|beg\sto\sdiffer|object(?:ed)?|do\snot\s(?:agree|buy|believe|want|share|support|accept|think\sso)|don't\s(?:agree|buy|believe|want|share|support|accept|think\sso)|"
     r"didn't\s(?:agree|accept|allow)|won't\s(?:do|have|allow|accept))|"
     r"(?:he|she|they|it|that|this|which)(?:'s|'re|\s(?:is|are|was|were|got|has\sbeen|have\sbeen))\s(?:(?:just|simply|plain|clearly|totally|completely|all|been)\s)?"
@@ -68,9 +68,9 @@ _REJECTS = (
 _REJECTION = Gated(
     rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|so|because|since)\s)|"
     r"(?:但|不过|可)?是?(?:我们?|咱们?)?(?:没有?|不|并?不)(?:同意|答应|认同|认可|赞成|采纳|接受|批准?|准|以为然)(?=了?\s?(?:[,.;:!)\n。]|$))|被(?:我们?)?(?:否|驳|拒)(?:决|回|绝|掉)?了?|"
-    r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:他|她)们?(?:说|搞|弄|记)?错了",
+    r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:别|不要|不能|不)(?:当作?|作为?)(?:输入|真|数|依据|参考)|别参考|不作数|(?:他|她)们?(?:说|搞|弄|记)?错了",
     needs="overrul|overrode|overrid|reject|refuse|decline|veto|dismiss|no|turned|disagree|differ|object|don't|didn't|won't|wrong|nonsense|rubbish|bogus|mistaken|"
-    "incorrect|overkill|off|question|ignore|disregard|forget|没|不|被|否|驳|拒|别|错",
+    "incorrect|overkill|off|question|ignore|disregard|forget|skip|drop|leave|没|不|被|否|驳|拒|别|错",
 )
 # That it is said of something else than what is planned.
 _BEHIND_BENCH = r"(?:\s(?:number|figure|setting|setup|config(?:uration)?|value|case|load|run|stuff|deck|page)s?)?"
@@ -89,8 +89,12 @@ _NOT_OURS = Gated(
 _ENDS = re.compile(r"[.;!?\n。](?=\s|$)|[。\n]")
 # What somebody says cannot be had, or need not: whoever rejects that may well want it.
 _DENIES = re.compile(
-    r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
+    r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too(?=\s(?!but|and|so)[a-z])|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
     re.IGNORECASE,
+)
+# Said of a rejection itself: what was said is to be left alone, whatever it says.
+_IGNORED = re.compile(
+    r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数", re.IGNORECASE
 )
 _DENIAL = re.compile(r"(?:(?<![a-z])(?:not|isn't|aren't)\s|不是\s?|并非\s?)$", re.IGNORECASE)
 _ONE = ("one", "a", "an", "sin")  # "not one of them", "not a single"
@@ -165,7 +169,7 @@ def set_aside_rejected(page: Page, claims: Claims) -> None:
     for match in page.search(_REJECTION):
         start = _opinion_before(page, held, match)
         words = page.original[match.start() if start is None else start : match.end()].strip()
-        if start is not None and not _DENIES.search(page.text, start, match.start()):
+        if start is not None and (_IGNORED.search(words) or not _DENIES.search(page.text, start, match.start())):
             page.take(start, match.end())
             claims.reading(f"{words[:300]!r}: what is rejected counts for nothing")
         elif start is not None or _WRITER_REJECTS.match(match.group()):

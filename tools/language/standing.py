@@ -51,9 +51,17 @@ _ASIDE = re.compile(
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
     r"原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
-    r"不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
+    r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     rf"{_STAYS_CHINESE}|"
     r"友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
+    re.IGNORECASE,
+)
+_FORMER = re.compile(
+    r"(?:(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
+    r"previous(?:ly)?(?:\s(?:on|used|had|ran))?|formerly|(?:better|faster|cheaper|slower|quality)\sthan|compar(?:ed|able|ing)\s(?:to|with)|"
+    r"(?:close|similar|equal)\sto|unlike|(?:以前|之前|原来|原先)(?:都|一直)?(?:使?用|是)?(?:的是|的)?|相比|不如|"
+    r"(?<![a-z])not|rather\sthan|instead\sof|而?不是|而非)"
+    r"(?:\s(?:the|our|an?|using|on|with|to|old))?\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(
@@ -63,6 +71,7 @@ _CLAUSE_END = re.compile(
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = re.compile(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
+_BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
 # Behind a question: what it asks for is denied.
 _DENIED = re.compile(
     r"\?\s{0,5}(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$))|nope|nah|not|never)(?![a-z])|不|没|否)",
@@ -86,6 +95,9 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
         before, _ = between(breaks_of(text, _CLAUSE_END, 0, left - 1), left - 1, left - 1, left - 1)
         if (rank := rank_of(text[before : left - 1])) > 0:
             return rank
+        behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
+        if behind is not None and _ASIDE.search(behind.group()):
+            return 1
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     is_denied = _DENIED.match(text, right) is not None
     return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
@@ -107,3 +119,8 @@ def standing_of(text: str, words: str) -> int:
     """The rank of `words` where they stand best in the text; 0 where they do not stand in it as written."""
     ranks = [standing(text, *match.span()) for match in re.finditer(re.escape(words), text)] if words else []
     return min(ranks, default=0)
+
+
+def is_former(text: str, start: int) -> bool:
+    """Whether a name is what was there before, or what something is compared with ("moving from 8 A100s to ...")."""
+    return _FORMER.search(text[max(0, start - 60) : start]) is not None

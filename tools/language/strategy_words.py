@@ -15,7 +15,7 @@ from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
 from .constraint_words import rule_out
 from .gated import Gated
-from .page import BARRIER, Page
+from .page import BARRIER, Page, between, breaks_of
 from .quantities import read_number
 from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides
@@ -91,10 +91,17 @@ _BETWEEN = re.compile(
     r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|实例|副本|侧|端|取|设|应|:)*",
     re.IGNORECASE,
 )
+_WEIGHS = re.compile(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好", re.IGNORECASE)
 _COMPARE = re.compile(
     r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
     re.IGNORECASE,
 )
+# A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
+_TECHNIQUE = re.compile(
+    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|张量|流水线?|专家并行",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 # What stands between degrees of one strategy.
 _JOIN = re.compile(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?", re.IGNORECASE)
 # Between two degrees, right before the second: one of the two is to be had, not both.
@@ -165,11 +172,26 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
         gap = page.original[one.end : other.start]
         if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
             return page.original[one.start : other.end].strip()
+    if degrees and not rivals:
+        return _weighed_technique(page, degrees)
     if not rivals or any(_phase_of(page, run) != "both" for run in _runs(page, degrees)):
         return None
     start, end = degrees[0].start, degrees[-1].end
     around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
     return page.original[start:end].strip() if end - start <= 200 and _COMPARE.search(around) else None
+
+
+def _weighed_technique(page: Page, degrees: list[_Degree]) -> str | None:
+    """The question that weighs a degree against a way to split without one, or `None`."""
+    breaks = breaks_of(page.original, _SENTENCE_END)
+    left, right = between(breaks, degrees[0].start, degrees[-1].end, len(page.original))
+    around = page.text[left : degrees[0].start] + page.text[degrees[-1].end : right]
+    techniques = [one for one in page.search(_TECHNIQUE) if left <= one.start() and one.end() <= right]
+    if page.original[right : right + 1] != "?" or not techniques or not _WEIGHS.search(around):
+        return None
+    for one in techniques:
+        page.take(*one.span())
+    return page.original[left:right].strip()
 
 
 def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:

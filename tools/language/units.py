@@ -48,7 +48,7 @@ _WHO = (
 )
 _SIZES = {
     "tib": 2.0**40, "gib": 2.0**30, "mib": 2.0**20,
-    "tb|terabytes?": 1e12, "gb|gigabytes?|gigs?": 1e9, "mb|megabytes?": 1e6,
+    "tb|terabytes?": 1e12, "gb|gigabytes?|gigs?": 1e9, "mb|megabytes?": 1e6, "kb|kilobytes?": 1e3,
 }  # fmt: skip
 _PEAKS = {"p(?:eta)?": 1000.0, "t(?:era)?": 1.0, "g(?:iga)?": 1e-3}
 # Longest meaning first: the first pattern that matches right after the number is its unit. A small `b` is a bit only

@@ -14,6 +14,13 @@ _WRITTEN = re.compile(
     r"(?P<letter>char(?:acter)?s?(?![a-z])))",
     re.IGNORECASE,
 )
+# What one token is of a text, where it is stated: "4 characters a token", "take 1.33 tokens per word".
+_STATED = re.compile(
+    r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
+    r"(?P<tokens>(?<![\d.])\d(?:\.\d{1,3})?)\s?tokens?\s?(?:an?|per|/|each|for\seach)\s?(?:english\s)?word(?![a-z])",
+    re.IGNORECASE,
+)
+_KILOBYTES = re.compile(r"(?<![\w.])(?P<number>\d{1,4}(?:\.\d{1,3})?)\s?(?:kb|kilobytes?)(?![a-z/])", re.IGNORECASE)
 _EACH = {
     "hanzi": "one for each character, of which most tokenizers make fewer",
     "word": "one for each word, of which tokenizers make more",
@@ -24,11 +31,27 @@ _EACH = {
 def in_tokens(text: str) -> tuple[str, dict[float, str]]:
     """`text` with lengths of writing as so many tokens; for each number of them why."""
     notes: dict[float, str] = {}
+    rates: dict[str, float] = {}
+
+    def stated(match: re.Match[str]) -> str:
+        letters, tokens = match["letters"], match["tokens"]
+        rates.update({"letter": 1.0 / float(letters)} if letters else {"word": float(tokens)})
+        return "so much"
+
+    text = _STATED.sub(stated, text)
+    if "letter" in rates:
+        text = _KILOBYTES.sub(lambda match: f"{float(match['number']) * 1000:g} characters", text)
 
     def replaced(match: re.Match[str]) -> str:
         found = find_quantities(match["number"])
         if not found or found[0].value < _LEAST:
             return match.group()
+        if (rate := rates.get(str(match.lastgroup))) is not None:
+            tokens = round(found[0].value * rate)
+            notes[float(tokens)] = (
+                f"{match.group().strip()!r} read as {tokens:,} tokens, {rate:.3g} for each {match.lastgroup}"
+            )
+            return f"{tokens} tokens" + " " * match.group().endswith(" ")
         notes[found[0].value] = f"{match.group().strip()!r} read as so many tokens: {_EACH[str(match.lastgroup)]}"
         return f"{match['number'].rstrip()} tokens" + " " * match.group().endswith(" ")
 

@@ -1,0 +1,156 @@
+"""Several kinds of requests in one load, each with its lengths and its share: "70% chat at 1k/300, the rest 12k/500".
+
+Shares are percentages, rates or numbers of requests at once, one for each pair of lengths and all before or all behind
+their pairs. Pairs without shares are no mixture: two lengths that contradict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+from ..plan.lengths import RequestLengths
+from .claims import Claims
+from .load_context import Statement
+from .page import Page
+from .quantities import Quantity, find_quantities
+
+_REST = re.compile(
+    r"(?<![a-z])(?:the\s(?:rest|remainder|others?|remaining(?:\s\w{1,20})?)|everything\selse|all\sothers?)(?![a-z])|"
+    r"其余|其它|其他|剩下|余下|剩余",
+    re.IGNORECASE,
+)
+_MOST_KINDS = 8
+_INPUT = ("input", "tokens_of")
+# Shares that miss a whole by more than this are not those of one mixture.
+_MOST_MISSING = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The two lengths of one kind of requests."""
+
+    input: Statement
+    output: Statement
+
+    @property
+    def start(self) -> int:
+        return min(self.input.quantity.start, self.output.quantity.start)
+
+    @property
+    def end(self) -> int:
+        return max(self.input.quantity.end, self.output.quantity.end)
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        return int(self.input.quantity.value), int(self.output.quantity.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What says how many of the requests are of one kind; `quantity` is `None` for "the rest"."""
+
+    start: int
+    end: int
+    quantity: Quantity | None = None
+
+
+def with_mix(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """Claim the lengths of several kinds of requests as pairs by their shares; the statements that are left."""
+    kinds = _kinds(statements)
+    if not 2 <= len(kinds) <= _MOST_KINDS or len({kind.tokens for kind in kinds}) < 2:
+        return statements
+    lengths = [one for kind in kinds for one in (kind.input, kind.output)]
+    kept = [one for one in statements if one not in lengths]
+    for role in ("rate", "concurrency"):
+        rivals = [one for one in kept if one.role == role and one.quantity.upper is None]
+        found = [_Share(one.quantity.start, one.quantity.end, one.quantity) for one in rivals]
+        if len(found) != len(kinds) or not _is_one_each(kinds, found):
+            continue
+        weights = [one.quantity.value for one in rivals]
+        # Users of longer answers wait longer and send fewer requests.
+        per_request = [
+            weight / (kind.tokens[1] if role == "concurrency" else 1)
+            for weight, kind in zip(weights, kinds, strict=True)
+        ]
+        _claim(page, claims, kinds, per_request)
+        total = replace(rivals[0].quantity, value=sum(weights), decimal_value=sum(weights))
+        words = ", ".join(one.words for one in rivals)
+        for one in rivals:
+            page.take(one.quantity.start, one.quantity.end)
+        return [*(one for one in kept if one not in rivals), Statement(role, total, words)]
+    shares = _stated_shares(page, statements, kinds)
+    if shares is not None and _is_one_each(kinds, shares):
+        stated = sum(share.quantity.value for share in shares if share.quantity)
+        rest = 1.0 - stated if any(share.quantity is None for share in shares) else 0.0
+        if rest >= 0.0 and abs(stated + rest - 1.0) <= _MOST_MISSING:
+            _claim(page, claims, kinds, [share.quantity.value if share.quantity else rest for share in shares])
+            for share in shares:
+                page.take(share.start, share.end)
+            return kept
+    return statements
+
+
+def _kinds(statements: Sequence[Statement]) -> list[_Kind]:
+    """Lengths two by two, in the order of the text: each input with the output beside it."""
+    lengths = [one for one in statements if one.role in (*_INPUT, "output")]
+    placed = sorted(lengths, key=lambda one: one.quantity.start)
+    if len(placed) % 2 or any(one.quantity.upper is not None for one in placed):
+        return []
+    couples = [(placed[place], placed[place + 1]) for place in range(0, len(placed), 2)]
+    if any((first.role in _INPUT) == (second.role in _INPUT) for first, second in couples):
+        return []
+    return [_Kind(*sorted(couple, key=lambda one: one.role == "output")) for couple in couples]
+
+
+def _stated_shares(page: Page, statements: Sequence[Statement], kinds: Sequence[_Kind]) -> list[_Share] | None:
+    """Percentages that no other statement has, and "the rest"; a last one that is not said is the rest."""
+    others = {one.quantity.start for one in statements}
+    found = [
+        _Share(one.start, one.end, one)
+        for one in find_quantities(page.text)
+        if one.unit == "share" and one.start not in others and one.upper is None
+    ]
+    rests = [_Share(*match.span()) for match in _REST.finditer(page.text)][:1]
+    shares = sorted([*found, *rests], key=lambda one: one.start)
+    return shares if len(shares) == len(kinds) else None
+
+
+def _is_one_each(kinds: Sequence[_Kind], shares: Sequence[_Share]) -> bool:
+    """Whether one share stands before each pair of lengths, or behind each."""
+    starts = [kind.start for kind in kinds]
+    before = all(share.end <= kind.start for share, kind in zip(shares, kinds, strict=True)) and all(
+        kind.end <= share.start for kind, share in zip(kinds, shares[1:], strict=False)
+    )
+    behind = all(kind.end <= share.start for share, kind in zip(shares, kinds, strict=True)) and all(
+        share.end <= start for share, start in zip(shares, starts[1:], strict=False)
+    )
+    return before or behind
+
+
+def _claim(page: Page, claims: Claims, kinds: Sequence[_Kind], weights: Sequence[float]) -> None:
+    """Claim pairs of lengths, each as often as its share in percent, and their means."""
+    counts = _percents(weights)
+    step = gcd(*counts)
+    pairs = tuple(kind.tokens for kind, count in zip(kinds, counts, strict=True) for _ in range(count // step))
+    words = ", ".join(
+        page.take(one.quantity.start, one.quantity.end) for kind in kinds for one in (kind.input, kind.output)
+    )
+    claims.replace("lengths", RequestLengths(pairs=pairs), words)
+    for side, place in (("input", 0), ("output", 1)):
+        claims.claim(f"{side}_tokens", round(sum(pair[place] for pair in pairs) / len(pairs)), words)
+    told = ", ".join(
+        f"{count}% of {kind.tokens[0]:,} in and {kind.tokens[1]:,} out"
+        for kind, count in zip(kinds, counts, strict=True)
+    )
+    claims.reading(f"{words!r} read as kinds of requests that come mixed: {told}")
+
+
+def _percents(weights: Sequence[float]) -> list[int]:
+    """Whole percents of at least 1 that add up to 100."""
+    total = sum(weights)
+    counts = [max(1, round(100 * weight / total)) for weight in weights]
+    counts[counts.index(max(counts))] += 100 - sum(counts)
+    return counts

@@ -1,0 +1,243 @@
+"""The model that a request names.
+
+Names become marks on the page, so that their digits count nothing. The catalogue finds and resolves names; here a name
+that is said not to be meant is dropped, several different ones are refused, and so is an unknown one.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from ..catalog import model_mentions, models
+from ..catalog.dtypes import DType
+from ..catalog.names import parse_name
+from ..errors import InputError
+from .alternatives import Named, settle
+from .claims import Claims
+from .gated import Gated
+from .page import MODEL, OTHER, Page
+from .standing import is_former, standing
+
+# What people call a model by when nothing else is named: the release alone, or the one size that only it has.
+_NICKNAMES: dict[str, str] = {
+    "DeepSeek-R1": r"R1(?:\s(?:671b|0528))?",
+    "DeepSeek-V3": r"V3\s(?:671b|0324)|671b\sV3",
+    "Kimi-K2": r"K2",
+    "Llama-3.1-405B": r"(?:the\s)405b",
+    "Llama-4-Maverick": r"Maverick",
+    "gpt-oss-120b": r"oss[\s\-]?120b|120b\soss",
+    "gpt-oss-20b": r"oss[\s\-]?20b|20b\soss",
+}
+_NICKNAME = Gated(
+    "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
+)
+# A checkpoint that was trained to chat, of which the catalogue has the one before.
+_TUNED = re.compile(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])", re.IGNORECASE)
+_SIZE = re.compile(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+# A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
+_MODEL_LIKE = re.compile(
+    r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
+    r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
+)
+_NAME_LIKE = re.compile(
+    r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE
+)
+_FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedModel:
+    """How the model was written, and the number format that a suffix of its name states ("-FP8")."""
+
+    words: str = ""
+    weights: DType | None = None
+
+
+def read_model(page: Page, claims: Claims) -> NamedModel:
+    """Take the model's name off the page. A second, vaguer mention ("our llama") speaks of the same model.
+
+    Raises:
+        RequestError: several different models, or one that the catalogue does not know.
+    """
+    mentions: list[model_mentions.Mention] = []
+    given_up: set[str] = set()  # names of no model of the catalogue that others take the place of
+    for mention in map(_without_bracket, model_mentions.mentions(page.text)):
+        is_meant = not page.is_negated(mention.start, mention.end) and not is_former(page.original, mention.start)
+        page.take(mention.start, mention.end, mark=MODEL)
+        if is_meant:
+            mentions.append(mention)
+        elif mention.entry is None:
+            given_up.add(mention.words.lower())
+    mentions = [one for one in mentions if one.entry is not None or one.words.lower() not in given_up]
+    mentions = _with_sizes(mentions)
+    named = NamedModel()
+    chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
+    names = [Named(one.start, one.end, one.entry.name) for one in chosen if one.entry is not None]
+    settled = settle(page.original, names)
+    if settled.kind != "one":
+        first, last = (page.original[name.start : name.end].strip() for name in (settled.meant[0], settled.meant[-1]))
+        raise claims.refusal(f"several models: {first!r} and {last!r}; plan one at a time")
+    meant = {name.start for name in settled.meant}
+    known = [mention for mention in chosen if mention.start in meant]
+    for mention in known:
+        if mention.entry is not None:
+            _claim_model(claims, mention.entry, mention.words.strip())
+        named = NamedModel(mention.words.strip(), mention.weights or named.weights)
+    for name in settled.superseded:
+        _set_aside(page, claims, name, named.words)
+    for mention in chosen:
+        if mention.error is None:
+            continue
+        if not known and (entry := _with_size(page, mention)) is not None:
+            _claim_model(claims, *entry)
+            return NamedModel(entry[1], mention.weights)
+        is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
+        is_family = not any(letter.isdigit() for letter in mention.words)  # "gemma lost the eval"
+        is_own = claims.describes_model and not known
+        if not is_own and (not known or (models.has_family(mention.words) and not is_aside and not is_family)):
+            raise claims.refusal(mention.error)
+        claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
+    return named if claims.has("model") else _read_nickname(page, claims)
+
+
+def _set_aside(page: Page, claims: Claims, name: Named, planned: str) -> None:
+    """Mark a model that is named beside the one that is planned, and say why it is not."""
+    words = page.take(name.start, name.end, mark=OTHER)
+    if standing(page.original, name.start, name.end, is_name=True) > 0:
+        claims.reading(f"{planned!r} is planned for, not {words!r}, which is said of something else")
+    else:
+        claims.reading(f"{words!r} is named as what {planned!r} takes the place of")
+
+
+def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.ModelEntry, str] | None:
+    """The model of a family that is named alone, by the one size that stands elsewhere ("qwen3 moe … the 30B-A3B")."""
+    sizes = [one for one in page.search(_SIZE) if not page.is_negated(*one.span())]
+    found: dict[str, re.Match[str]] = {}
+    for size in sizes:
+        with suppress(InputError):
+            found.setdefault(models.find_model(f"{mention.words} {size.group()}").name, size)
+    if len(found) != 1:
+        return None
+    [(name, size)] = found.items()
+    words = f"{mention.words} {page.take(*size.span(), mark=MODEL)}"
+    return models.find_model(name), words
+
+
+def _with_sizes(mentions: list[model_mentions.Mention]) -> list[model_mentions.Mention]:
+    """The mentions, a release without a size with that of the one before it: "Llama 3.1 70B … it's Llama 3.3"."""
+    completed: list[model_mentions.Mention] = []
+    for one in mentions:
+        before = next((other for other in reversed(completed) if other.entry is not None), None)
+        whole = None if one.entry is not None or before is None else _completed(one.words, before.words)
+        completed.append(one if whole is None else replace(one, entry=models.find_model(whole), error=None))
+    return completed
+
+
+def with_size_said_before(older: str, newer: str) -> str:
+    """The newer of two texts with what the older says of its model: a release with the size ("it's Llama 3.3"), and a
+    family alone as that model.
+    """
+    sized = [one for one in model_mentions.mentions(older) if one.entry is not None and _SIZE.search(one.words)]
+    for mention in reversed([one for one in model_mentions.mentions(newer) if one.entry is None]):
+        whole = {whole for one in sized if (whole := _completed(mention.words, one.words)) is not None}
+        if len(whole) == 1:
+            newer = f"{newer[: mention.start]}{whole.pop()}{newer[mention.end :]}"
+    return newer
+
+
+def _completed(release: str, sized: str) -> str | None:
+    """A release with the size that another name of its family has, where there is such a model."""
+    size = _SIZE.search(sized)
+    if size is None or release[:4].lower() != sized[:4].lower():
+        return None
+    if not any(letter.isdigit() for letter in release):
+        return sized
+    with suppress(InputError):
+        models.find_model(f"{release} {size.group()}")
+        return f"{release} {size.group()}"
+    return None
+
+
+def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
+    """A name alone, where only the size in brackets behind it is no part of one: "GLM-4.5 (355B-A32B)"."""
+    name, bracket, size = mention.words.partition("(")
+    if not bracket or mention.error is None or re.match(r"\d{2,4}B-A\d{1,3}B", size, re.IGNORECASE) is None:
+        return mention
+    found = [one for one in model_mentions.mentions(name.rstrip()) if one.entry and one.words == name.rstrip()]
+    return replace(found[0], start=mention.start, end=mention.end) if found else mention
+
+
+def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:
+    """Whether a mention says less of the same thing: "llama 70b" beside "Llama 3.1 70B"."""
+    if mention.entry is not None and other.entry is not None and other.entry.base == mention.entry.name:
+        return True  # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8"
+    said, more = parse_name(mention.words).core, parse_name(other.words).core
+    is_whole = mention.entry is not None and said == parse_name(mention.entry.short_name).core
+    return other.entry is not None and said < more and not is_whole
+
+
+def _read_nickname(page: Page, claims: Claims) -> NamedModel:
+    match = _NICKNAME.search(page.text)
+    if match is None:
+        return NamedModel()
+    name = list(_NICKNAMES)[int(str(match.lastgroup)[1:])]
+    words = page.take(*match.span(), mark=MODEL)
+    _claim_model(claims, models.find_model(name), words)
+    return NamedModel(words)
+
+
+def _claim_model(claims: Claims, entry: models.ModelEntry, words: str) -> None:
+    """Claim the model, and say so where its name is not what was written."""
+    claims.claim("model", entry.name, words)
+    mended = [note for note in claims.readings for family in _FAMILIES if note.endswith(f" read as {family!r}")]
+    if mended or not models.is_name_of(words, entry):
+        claims.assume("model", "; ".join((*mended, models.read_as(words, entry))))
+    elif (note := models.same_architecture(words, entry)) is not None:
+        claims.assume("model", note)
+    tuned = _TUNED.search(words)
+    if tuned is not None and _TUNED.search(entry.name) is None:
+        claims.reading(
+            f"{words!r} is planned as {entry.name}, which has its shape: MODEL of an exported script is yours to name"
+        )
+
+
+def refuse_unknown_model(page: Page, claims: Claims) -> None:
+    """Where no model was found or described: refuse a word that looks like one by its size ("Foo-13B"), by its name.
+
+    Raises:
+        RequestError: there is such a word; the message has the nearest known names.
+    """
+    if claims.describes_model:
+        return
+    if not claims.has("model") and (match := _MODEL_LIKE.search(page.text)):
+        raise claims.refusal(_unknown_model(match.group()))
+    if not claims.has("model") and (slip := _slip_of_family(page)) is not None:
+        raise claims.refusal(_unknown_model(slip[0].replace(slip[1], slip[2], 1), slip[0]))
+
+
+def own_name(page: Page) -> str | None:
+    """The first word that looks like a model by its size, where the model is described and not in a catalogue."""
+    match = _MODEL_LIKE.search(page.text)
+    return None if match is None else match.group()
+
+
+def _slip_of_family(page: Page) -> tuple[str, str, str] | None:
+    """A name whose first word is nearly a family ("DeepSek-V3"): the name, that word and the family."""
+    for match in _NAME_LIKE.finditer(page.text):
+        close = get_close_matches(match["word"].lower(), _FAMILIES, n=1, cutoff=0.8)
+        if close:
+            return match.group(), match["word"], close[0]
+    return None
+
+
+def _unknown_model(words: str, written: str | None = None) -> str:
+    """Why a name is refused; `written` is the name as it stands where `words` is it with a slip mended."""
+    try:
+        if written is not None:
+            return f"unknown model {written!r}; did you mean {models.find_model(words).short_name}?"
+        return f"{words!r} was not recognised as a model; write its name as {models.find_model(words).name}"
+    except InputError as error:
+        return str(error) if written is None else str(error).replace(repr(words), repr(written), 1)

@@ -1,0 +1,70 @@
+"""Figures of what runs now, which no plan has to reach: "we only see 900 tok/s", "TPOT is 60 ms, want it under 35".
+
+A figure that is wanted instead takes the place of the one that is seen; it may leave its unit out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .limit_lexicon import ROLE
+from .page import between, breaks_of
+
+_UNIT = r"(?:ms|milliseconds?|s|secs?|seconds?|毫秒|秒|tok(?:en)?s?\s?(?:/|per\s|a\s)\s?s(?:ec(?:ond)?)?|tps|t/s)"
+_FIGURE = re.compile(rf"(?<![\w.])(?P<n>\d[\d,]*(?:\.\d+)?k?)\s?(?P<unit>{_UNIT})(?![a-z/])", re.IGNORECASE)
+_SPEED = re.compile(r"tok|tps|t/s", re.IGNORECASE)
+# What says of its clause that it tells what runs now.
+_SEEN = re.compile(
+    r"(?<![a-z])(?:(?:we|i|they|users?|people|clients?|it|which)(?:'re|'m|'s|\sare|\sam|\sis)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
+    r"(?:see|sees|saw|seeing|get|gets|got|getting|measured?|measuring|observed?|observing|reach|reached|reaching|hit|hits|hitting|"
+    r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|"
+    r"currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际",
+    re.IGNORECASE,
+)
+# What says that a figure is demanded, whatever else is said of it.
+_DEMAND = re.compile(
+    r"(?<![a-z])(?:slo|sla|limits?|targets?|budget|requirements?|goals?|must|should|shall|needs?|wants?|wish|aim|have\sto|has\sto|under|below|within|at\s(?:least|most)|"
+    r"no\s(?:more|less|slower|faster)|not\s(?:more|exceed|below|above|over)|max(?:imum)?|min(?:imum)?|cap|ceiling|keep|stay|expect|would\slike|can't|cannot|if)(?![a-z])|[<>≤≥]|"
+    r"要求|需要|目标|以内|之内|以下|低于|小于|不超过|不低于|上限|至少|希望|想",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;!?\n。()]|\.(?=\s|$)|\s(?:and|but|while|so)\s|而|但", re.IGNORECASE)
+_ONLY = re.compile(r"(?<![a-z])(?:only|just)\s", re.IGNORECASE)
+# Behind a figure that is seen: the one that is wanted instead, of the same thing.
+_WANTED = re.compile(
+    r"(?P<tail>[^\d.;\n。]{0,30}?)[,;.。]?\s?(?:(?:and|but|so|which|that|we|i|they|it)\s){0,4}(?:(?:really|would|now|only|actually)\s)*"
+    r"(?:wants?|needs?|must|should|shall|ha(?:ve|s)\sto|like|aim(?:ing)?|targets?|goal|bring|hop(?:e|ing)|希望|想|要|需要|目标)"
+    rf"(?P<lead>[^\d.;\n。,]{{0,30}}?)(?P<n>\d[\d,]*(?:\.\d+)?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
+    re.IGNORECASE,
+)
+
+
+def without_observed(text: str) -> tuple[str, list[str]]:
+    """A normalised text without the figures of what runs now, and notes; lengths and loads are never among them."""
+    notes: list[str] = []
+    position: int = 0
+    while (figure := _FIGURE.search(text, position)) is not None:
+        position = figure.end()
+        left = _seen_from(text, *figure.span())
+        if left is None:
+            continue
+        wanted = _WANTED.match(text, figure.end())
+        if wanted is None:
+            told = _ONLY.sub("", text[left : figure.start()])
+            text = f"{text[:left]}{told}so much{text[figure.end() :]}"
+            position = left + len(told)
+            notes.append(f"{figure.group()!r} is what runs now, and no limit")
+        elif not ROLE.of(wanted["lead"]).search(wanted["lead"]) or wanted["unit"] is None:
+            new = f"{wanted['n']} {wanted['unit'] or figure['unit']}"
+            text = f"{text[: figure.start()]}{new}{wanted['tail']}{text[wanted.end() :]}"
+            position = figure.start() + len(new)
+            notes.append(f"{new!r} is wanted in place of {figure.group()!r}, which is what runs now")
+    return text, notes
+
+
+def _seen_from(text: str, start: int, end: int) -> int | None:
+    """Where the clause of a speed or a latency begins that is told as what runs now; `None` where it is not."""
+    left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
+    clause = text[left:right]
+    is_limit = _SPEED.search(text, start, end) is not None or ROLE.of(clause).search(clause) is not None
+    return left if is_limit and _SEEN.search(clause) and not _DEMAND.search(clause) else None
