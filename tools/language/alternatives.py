@@ -37,7 +37,7 @@ _ELSE = re.compile(
 )
 _JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
 _EITHER = re.compile(
-    r"(?<![a-z])(?:either|whichever|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|vs|versus)(?![a-z])|"
+    r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
     re.IGNORECASE,
 )
@@ -83,8 +83,8 @@ _CHANGED = Gated(
     rf"(?:(?<![a-z])(?:not|(?:is|are|was|were)n't)|不是|并非)\s?(?P<a>{_N})(?P<of>{_UNIT}),?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})(?P<plain>(?=\s?(?:[,;:!)\n。]|\.(?!\d)|$)))?|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s|(?=不是))(?:and\s)?(?:(?:not|(?P<since>no\slonger)|instead\sof|rather\sthan)\s(?:the\s)?|不是\s?)(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
-    rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N}){_UNIT}\s?"
-    rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至])\s?(?P<f>{_N})|"
+    rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N})(?:{_UNIT}|\s?[台张块]\s?(?P<card>[A-Z]{{1,2}}\d{{2,4}}[A-Z]?))\s?"
+    rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至]|[砍减缩]少?[到至成为]|放宽[到至]|收紧[到至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?|"
     rf"(?P<wrote>(?:{WROTE}|(?<=[a-z]\s)(?:said|guessed|estimated|claimed)(?![a-z]))[^\d.,;:()\n]{{0,30}}?\s)(?P<i>{_N})(?P<what>[^\d.,;:()\n]{{0,20}}),\s(?:(?:but|and|then)\s(?:[^\d.,;:\n]{{1,50}}?\s)?)?(?:it|they)(?:'s|'re|\sis|\sare)\s"
@@ -140,7 +140,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         now = "now " if match["since"] else ""  # it holds against what is said elsewhere
         own = _BEFORE_NEW, _BEHIND_NEW
         before, behind = (next(filter(None, map(match.group, names)), "") for names in own)
-        return f"{before}{now}{new}{behind}{noun}"
+        return f"{match['card'] or ''} {before}{now}{new}{behind}{noun}".lstrip()
 
     text = _CHANGED.sub(changed, text)
     standing: dict[int, Quantity] = {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What says of a row of a table that it counts for nothing.
 _GONE = re.compile(
     r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
-    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|out\sof\sscope|obsolete|decommissioned|retired)(?![a-z])"
+    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired)(?![a-z])"
     r"|退役|下线|淘汰|仅供参考|不可用|不参与",
     re.IGNORECASE,
 )

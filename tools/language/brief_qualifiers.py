@@ -37,6 +37,7 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"qps|rps|req(?:uest)?s? ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
 )
 _KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
+_OF_EACH = re.compile(r" per (?:card|gpu|device|accelerator|node|server|host)$")
 _WRITTEN_RATE = re.compile(r"(?<![A-Za-z])G(B|b)(?:ps|/s|_per_s)(?![A-Za-z])")
 _UNIT_INSIDE = re.compile(r"[(\[（]([^()\[\]（）]{1,16})[)\]）]")
 
@@ -45,7 +46,7 @@ def key_unit(key: str) -> str | None:
     """The unit that a key or a column header ends with or has in brackets: `gpu_memory_gb`, `TTFT (ms)`."""
     if written := _WRITTEN_RATE.search(key):  # the case of the b tells bytes from bits
         return "GB/s" if written[1] == "B" else "Gbit/s"
-    words = key_words(key)
+    words = _OF_EACH.sub("", key_words(key))
     for candidate in (*(m.strip() for m in _UNIT_INSIDE.findall(words)), words):
         for pattern, unit in _KEY_UNIT_PATTERNS:
             if pattern.search(candidate):

@@ -7,7 +7,7 @@ counted. It refuses to understand a key: that is decided in `brief_fields.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ _CONFIG_CORE = frozenset((
     "moe_intermediate_size", "max_position_embeddings", "num_experts_per_tok", "head_dim",
 ))  # fmt: skip
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
+# Blocks of a brief of which one takes the place of the other, key by key.
+_OVERRIDES, _DEFAULTS = re.compile(r"over ?rides?|final|覆盖"), re.compile(r"defaults?|base|默认")
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
 _BESIDE_CONFIG = re.compile(
@@ -99,6 +101,17 @@ def is_config(value: Mapping[str, Any]) -> bool:
     return bool(_CONFIG_ANCHOR & value.keys()) and len(core | ({"model_type", "architectures"} & value.keys())) >= 3
 
 
+def _overridden(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """The statements without the defaults in place of which a block of overrides states others."""
+    listed = tuple(statements)
+    wins = {one.path[-1] for one in listed if len(one.path) > 1 and _OVERRIDES.fullmatch(key_words(one.path[0]))}
+    return tuple(
+        one
+        for one in listed
+        if len(one.path) < 2 or not _DEFAULTS.fullmatch(key_words(one.path[0])) or one.path[-1] not in wins
+    )
+
+
 class _Walker:
     def __init__(self, name: str, parsed: Parsed) -> None:
         self._name = name
@@ -112,7 +125,7 @@ class _Walker:
             self._add((), value, ())
         else:
             self._walk((), value, ())
-        return Source(tuple(self._statements.values()), tuple(self._objects))
+        return Source(_overridden(self._statements.values()), tuple(self._objects))
 
     def _where(self, at: Path) -> str:
         if at in self._parsed.lines:

@@ -81,6 +81,12 @@ _STAYS_TOO = re.compile(
     r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)",
     re.IGNORECASE,
 )
+# The same, where the clause before only names the primitive.
+_BEHIND = re.compile(
+    r"[\s,]{1,3}(?:但是?|不过|but\s)?(?:(?:it\sis|it's|is)\s)?(?:不(?:许|准|能|可以?|让)用|禁用|不用|(?:not|never)\s(?:allowed|permitted)|forbidden|"
+    r"(?:不(?:要|能|得|可|许)?超过|最多|最大|至多|at\smost|max(?:imum)?|(?:but\s)?(?:no|not)\smore\sthan|up\sto)\s?(?P<n>\d{1,4}))(?![\w.])",
+    re.IGNORECASE,
+)
 _OF_EACH_NODE = re.compile(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
 _IN_EACH_NODE = re.compile(rf"每\s?[台个]?\s?{_NODE}(?:内部?|里)")
 _STRICT = cues(
@@ -274,6 +280,8 @@ def _read_primitives(page: Page) -> list[Constraint]:
         if one is not None:
             _take(page, clause, one)
             found.append(one)
+        if one is None and clause.name != "dp" and (later := _said_behind(page, clause)) is not None:
+            found.append(later)
         stays = (
             _STAYS_TOO.match(page.text, clause.start + len(clause.text)) if isinstance(one, DegreeConstraint) else None
         )
@@ -283,6 +291,20 @@ def _read_primitives(page: Page) -> list[Constraint]:
             primitive: Any = clause.name
             found.append(PlacementConstraint(kind="within_node", value=primitive, words=words))
     return found
+
+
+def _said_behind(page: Page, clause: _Clause) -> Constraint | None:
+    """What the clause behind says of a primitive of which its own says nothing: "EP 可以用, 但不要超过 16"."""
+    behind = _BEHIND.match(page.text, clause.start + len(clause.text))
+    if behind is None or clause.stated is not None or clause.is_asked:
+        return None
+    words = page.original[clause.start : behind.end()].strip()[:500]
+    page.take(*clause.match.span())
+    page.take(*behind.span())
+    degree = read_whole(behind["n"])
+    bound = ForbiddenDegree(name=clause.name, relation="forbidden")
+    value = bound if degree is None else DegreeBound(name=clause.name, relation="<=", degree=degree)
+    return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=words)
 
 
 def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) -> _Clause:

@@ -158,7 +158,7 @@ HEADROOM = re.compile(
     re.IGNORECASE,
 )
 PEAK = re.compile(
-    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest|(?:hardly|rarely|seldom|barely|never|not)\s(?:ever\s)?(?:go(?:es)?\s|get\s|run\s|grow\s)?(?:over|above|beyond|past|exceed(?:s|ing)?|longer\sthan|more\sthan)|rush|surges?|p\s?9[059])(?![a-z])"
+    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|capped|bursts?|spikes?|worst\scase|longest|largest|(?:hardly|rarely|seldom|barely|never|not)\s(?:ever\s)?(?:go(?:es)?\s|get\s|run\s|grow\s)?(?:over|above|beyond|past|exceed(?:s|ing)?|longer\sthan|more\sthan)|rush|surges?|p\s?9[059])(?![a-z])"
     r"|峰值|高峰|大促|冲到|最大|最高|最多|最长|顶峰|上限|至多",
     re.IGNORECASE,
 )

@@ -46,6 +46,7 @@ _LEAST_TOKENS_OF_PROMPT = 8
 _FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
 # "One request is 3k in": what any of them is, not how many there are at once.
 _OF_ANY_ONE = re.compile(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
+_FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
 _MOST_BARE_REQUESTS = 4096  # more that nothing says are there at once are those of a log
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
@@ -197,7 +198,7 @@ def _accepts(role: str, quantity: Quantity) -> bool:
     if role in lex.LENGTHS and quantity.unit == "count" and not any(letter.isdigit() for letter in quantity.words):
         return quantity.value >= _LEAST_TOKENS_OF_PROMPT  # "of which one is out"
     if role in lex.LENGTHS:
-        return quantity.unit in ("count", "tokens")
+        return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value < _FEWEST_OF_JOB)
     if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
     if role in ("ttft", "tpot", "throughput"):

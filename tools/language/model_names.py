@@ -15,7 +15,7 @@ from ..catalog import model_mentions, models
 from ..catalog.dtypes import DType
 from ..catalog.names import parse_name
 from ..errors import InputError
-from .alternatives import Named, settle
+from .alternatives import CORRECTED, Named, settle
 from .claims import Claims
 from .gated import Gated
 from .page import MODEL, OTHER, Page
@@ -48,6 +48,9 @@ _NAME_LIKE = re.compile(
 _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
 
 
+_NEAR = 12  # characters between a name and the words that take it back
+
+
 @dataclass(frozen=True, slots=True)
 class NamedModel:
     """How the model was written, and the number format that a suffix of its name states ("-FP8")."""
@@ -67,6 +70,9 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     for mention in map(_without_bracket, model_mentions.mentions(page.text)):
         is_meant = not page.is_negated(mention.start, mention.end) and not is_former(page.original, mention.start)
         page.take(mention.start, mention.end, mark=MODEL)
+        if mention.error is not None and CORRECTED.search(page.original, mention.end, mention.end + _NEAR):
+            claims.reading(f"{mention.words!r} is taken back and was not read")
+            continue
         if is_meant:
             mentions.append(mention)
         elif mention.entry is None:

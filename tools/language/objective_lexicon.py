@@ -115,7 +115,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"cheap(?:ly|er)?|low(?:er)?[\s\-]cost|cost[\s\-]?(?:effective(?:ly|ness)?|efficient(?:ly)?|efficiency|sensitive|conscious|"
         r"optimi[sz]ed|oriented|aware)|(?:costs?|spend(?:ing)?|bills?|price)\s(?:low|down|matters|counts|is\simportant)|economical(?:ly)?|"
         r"sav(?:e|ing)\smoney|(?:on\sa\s)?(?:tight|small|limited|shoestring)\sbudget|(?:budget|money)(?:'s|\sis)\s(?:very\s|really\s|rather\s|quite\s|a\sbit\s|pretty\s)?(?:tight|limited|small|low|short|scarce)|inexpensive(?:ly)?|frugal(?:ly)?|"
-        r"便宜|省钱|低成本|成本(?:要)?低|性价比(?:高|优先)?|划算|经济(?:型)?|预算(?:很)?(?:有限|紧张?|不多)|节省(?:成本|费用|预算)"
+        r"便宜|省钱|低成本|成本(?:要)?低|性价比(?:高|优先)?|(?<![不])划算(?!吗|不)|经济(?:型)?|预算(?:很)?(?:有限|紧张?|不多)|节省(?:成本|费用|预算)"
     ),
 }  # fmt: skip
 
@@ -128,6 +128,7 @@ INDIFFERENT = Gated(
     rf"(?:优先)?(?:{_SUBJECT})\s?(?:优先)?\s?(?:还是|(?<![a-z])or(?![a-z]))\s?(?:for\s|优先)?(?:{_SUBJECT})[^?？,.;。]{{0,12}}[?？]|"
     rf"(?<![a-z])(?:(?:{_SUBJECT})\s(?:is\s|are\s|itself\s)?(?:{_NOT_CARED})|"
     rf"(?:don'?t|do\snot|doesn'?t|not)\s(?:really\s|much\s)?(?:car(?:e|ing)|worry|mind|worried)\s(?:much\s|that\smuch\s|so\smuch\s)?(?:about|abt|for)\s(?:the\s|low(?:est)?\s)?(?:{_SUBJECT})|"
+    rf"(?:nobody|no\sone)\s(?:really\s)?(?:cares?|minds?)\s(?:much\s)?(?:about\s)?(?:the\s)?(?:{_SUBJECT})|faster\sthan\s(?:people|anyone|one|you|we|humans?)\s(?:can\s)?reads?|"
     rf"(?:no|without)\s(?:hard\s|specific\s|strict\s)?(?:{_SUBJECT})\s(?:requirements?|constraints?|targets?|limits?|pressure|concerns?|slo|sla)|"
     rf"(?:regardless|irrespective)\sof\s(?:the\s)?(?:{_SUBJECT})|(?:{_SUBJECT})[\s\-](?:insensitive|tolerant)|no\s(?:rush|hurry)|whatever\sthe\s(?:{_SUBJECT}))(?![a-z])|"
     rf"(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"

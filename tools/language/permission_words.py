@@ -88,7 +88,7 @@ _DISAGGREGATED = Gated(
 # "Separate prefill/decode pools: no".
 _DENIED_BEHIND = re.compile(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
-    r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期)?都?(?:先)?(?:不|别|免)(?!错)",
+    r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期|也)?都?(?:先)?(?:不|别|免)(?!错)",
     re.IGNORECASE,
 )
 _ONE_AND_ANOTHER = re.compile(
@@ -97,7 +97,7 @@ _ONE_AND_ANOTHER = re.compile(
     re.IGNORECASE,
 )
 _MAYBE = re.compile(
-    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok|compar(?:e[ds]?|ing|ison)|versus|vs|recommend|advise)(?![a-z])|对比|比较|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
+    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok|compar(?:e[ds]?|ing|ison)|versus|vs|recommend|advise|evaluate)(?![a-z])|对比|比较|评估|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
     re.IGNORECASE,
 )
 

@@ -54,12 +54,13 @@ _ABOUT = r"(?:(?:about|some|roughly|around|the\sfirst)\s|~\s?){0,2}"
 _PARTS = _any_of(
     rf"(?:the\s)?(?:first|leading|initial)\s{_number('tokens')}{_TOKENS}\s(?:are|is|being|form|make\sup|hold)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is|being)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
+    rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is)\s[^.;\n\d]{{2,40}}?,?\s(?:the\s)?(?:same|identical)(?:\s(?:text|one))?\s(?:every|each|all\sthe)\s(?:time|call|request)",
     rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:are|is|being|form|make\sup)\s(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
     # "begins with the same 2,500 token policy text", "5,500 tokens, identical for every NPC".
     rf"(?<![a-z])(?:begin|start|open|lead)s?\s(?:off\s)?with\s(?:exactly\s)?(?:the|an?)\s(?:very\s)?{_ALIKE}\s{_ABOUT}{_number('tokens')}{_TOKENS}(?:\s(?:of\s)?[a-z+/&\s-]{{2,40}}?(?=\s?(?:[,.;)\n]|$|then|and|plus)))?",
-    rf"{_number('tokens')}[\s-]?tokens?(?:\s(?!of\s)[a-z\s-]{{2,30}}?)?,?\s(?:(?:that|which)\s)?(?:(?:is|are|stays?|remains?)\s)?(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?(?:the\ssame|identical|shared|common|fixed|unchanged)\s"
+    rf"{_number('tokens')}[\s-]?tokens?(?:\s(?!of\s)[a-z\s-]{{2,30}}?)?,?\s(?:(?:that|which)\s)?(?:(?:is|are|stays?|remains?)\s)?(?:always\s|exactly\s|byte-for-byte\s|byte[\s-]|literally\s|all\s)?(?:the\ssame|identical|shared|common|fixed|unchanged)\s"
     r"(?:for|across|in|by|between|to|on)\s(?:all|every|each)(?:body|one|thing)?(?:\s(?:of\sthem|the\s)?[a-z]{2,14})?(?![a-z])",
     rf"(?:开头|前面?|头)\s?(?:的|有|约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?的?[^\d,;。\n]{{0,10}}?(?:每[份次个条]|所有|大家|全部)[^\d,;。\n]{{0,6}}?(?:都|是|均)?(?:一样|相同|不变|固定)的?",
     rf"其中(?:有|前|约|大约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?(?:是|为|属于)?(?:所有人|大家|每次)?都?"
@@ -84,6 +85,7 @@ _ADDED = _any_of(
     rf"(?:of\s|from\s|for\s|的)?(?:the\s|each\s)?{_USERS}",
     rf"[^.;\n\d]{{0,60}}?(?<![a-z])(?:adds?|plus|another|further|with)\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}\s"
     r"(?:on\stop|more|in\saddition|extra|besides|beside\sit)(?:\sof\s(?:it|that))?(?![a-z])",
+    rf"[^.\n\d]{{0,60}}?(?<![a-z])(?:user|question|query|turn|caller)[^.\n\d]{{0,24}}?(?<![a-z])adds\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}(?=\s?(?:[,.;)\n]|$))",
     rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )
 

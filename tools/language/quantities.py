@@ -229,6 +229,8 @@ def normalise(text: str) -> str:
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
+    text = re.sub(r"每个?(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?", r"每\1", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
 

@@ -41,7 +41,7 @@ _HOURS = re.compile(
     r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
     rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
-    rf"(?<![a-z])window\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
+    rf"(?<![a-z])(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
     rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口)",
     re.IGNORECASE,
 )
@@ -278,7 +278,7 @@ def _hours(match: re.Match[str]) -> float | None:
     groups: dict[str, Any] = match.groupdict()
     if "h" in groups:
         hours = read_number((groups["h"] or groups["h2"] or groups["h3"]).lower())
-        return hours if hours and 1 < hours <= 24 else None
+        return hours if hours and hours > 1 and (hours <= 24 or groups["h3"]) else None
     if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
         return None  # "between 5 and 10 users"
     ends = [int(groups[f"c{n}"]) for n in (1, 2)]

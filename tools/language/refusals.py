@@ -62,6 +62,12 @@ _LEFT_OUT = re.compile(
     r"not\s(?:be\s)?(?:part\sof|in\sscope|included|considered|counted|planned))(?![a-z])|_[^不]*(?:不(?:用|要|必|需要?)?(?:考虑|计入|纳入)|排除))",
     re.IGNORECASE,
 )
+# Behind what is not planned, in its sentence: the plan is to be made without it.
+_SWITCHED_OFF = re.compile(
+    r"^[^.;!?。\n]{0,24}?(?:(?:按|先|暂)[^.;。\n]{0,4}不(?:开启?|启用)|关闭|(?<![a-z])assum(?:e|ed|ing)\s(?:it\s)?(?:off|disabled)|"
+    r"(?:is|stays|remains|kept|:)\s?(?:off|disabled))",
+    re.IGNORECASE,
+)
 _OTHER_CLAUSE = re.compile(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
     re.IGNORECASE,
@@ -150,7 +156,7 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         of_others = name == "training" and _SERVING.search(page.original) and not _WISHED.search(match.group())
         runs_beside = STAYS.search(sentence) and _ON_SOME.search(sentence)
         said_of_others = is_kept or of_others or (busy and not is_used) or runs_beside
-        if _is_left_out(page, *match.span()):
+        if _is_left_out(page, *match.span()) or _SWITCHED_OFF.search(page.text[match.end() : match.end() + 60]):
             words = page.original[left : left + len(sentence)].strip()
             claims.reading(f"{words[:300]!r} asks to leave {name} out, and no plan has it")
             page.take(*match.span())

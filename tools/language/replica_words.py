@@ -36,8 +36,9 @@ KEPT_WHOLE = Gated(
     rf"(?<![a-z])(?:nothing|no\s(?:group|model|parallelism|traffic))\s(?:{_MAY})?{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
     rf"(?<![a-z]){_NODES}\s(?:can't|cannot|can\snot|must\snot|may\snot|don't|do\snot|aren't\sallowed\sto|are\snot\sallowed\sto)\s(?:talk|speak|communicate)\s(?:to|with)\s(?:each\sother|one\sanother)|"
     r"(?:单个?|每个?|任何一?个?|同一个?)?(?:副本|实例|模型实例)(?:都)?(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?(?:跨|超出)(?:越|过)?(?:节点|机器|服务器|主机|机房|机)|"
+    r"(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?跨(?:越|过)?(?:节点|机器|服务器|机)(?:去)?(?:切|拆|部署|放|切分)?(?:一个)?(?:模型|副本|实例)|"
     r"(?:副本|实例)(?:都)?(?:必须|要|得|只能|须|需)(?:放|落|跑|留|限制)?在(?:同一|单|一)(?:个|台)?(?:节点|机器|服务器|主机)(?:内|里|上|之内)?",
-    needs="replica|instance|cop|pipeline|deployment|nothing|group|model|parallelism|traffic|node|server|machine|box|host|site|chassis|vm|cent|副本|实例",
+    needs="replica|instance|cop|pipeline|deployment|nothing|group|model|parallelism|traffic|node|server|machine|box|host|site|chassis|vm|cent|模型|副本|实例",
 )
 _GROUPS: tuple[Primitive, ...] = ("tp", "ep", "pp")
 

@@ -32,13 +32,13 @@ from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
-from .merge import merge_said
+from .merge import merge_said, stated_fields
 from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
 from .objective_words import read_objective
 from .observed import without_observed
-from .page import Page
+from .page import Page, between, breaks_of
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
@@ -73,8 +73,11 @@ _STAMP = re.compile(
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
     re.IGNORECASE,
 )
+# What says of a clause that it tells what held before.
+_HELD_ONCE = re.compile(r"(?<![a-z])(?:was|were|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
 _LIST_NUMBER = re.compile(
-    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)"
+    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)"
 )
 
 
@@ -113,7 +116,8 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     if older:
         older, newer, notes = with_later_figures(normalise(older), normalise(newer))
         newer = with_size_said_before(older, newer)
-        merged = merge_said([_read_words(older, is_quoted=True), _read_words(newer, is_quoted=False)])
+        before, now = _read_words(older, is_quoted=True), _read_words(newer, is_quoted=False)
+        merged = merge_said([before, _without_former(before, now, newer)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
     written_down, dictated = undictated(normalise(shown))
@@ -138,6 +142,24 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     claim_started(written, page, claims)
     list_unread(page, claims)
     return claims.said()
+
+
+def _without_former(before: Said, now: Said, text: str) -> Said:
+    """What a text says now, without what it only tells of before: "scrap the 4k, that was with the old chunking"."""
+    told = stated_fields(before).keys() & stated_fields(now).keys()
+    former = [name for name in told if _tells_of_before(text, now.words.get(name, ""))]
+    notes = [f"{now.words[name]!r} tells what held before" for name in former]
+    kept = {name: words for name, words in now.words.items() if name not in former}
+    return now.model_copy(update={**dict.fromkeys(former), "words": kept, "readings": (*now.readings, *notes)})
+
+
+def _tells_of_before(text: str, words: str) -> bool:
+    """Whether the clause of words says that they held once."""
+    start = text.find(words) if words else -1
+    if start < 0:
+        return False
+    left, right = between(breaks_of(text, _CLAUSE_END), start, start + len(words), len(text))
+    return _HELD_ONCE.search(text, left, right) is not None
 
 
 def read_page(page: Page, claims: Claims) -> None:

@@ -32,7 +32,7 @@ PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|其中\s?(?P<k>{NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
+    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"

@@ -85,7 +85,7 @@ _PRICE_KEY = re.compile(
 # What all may cost an hour, and what one card does.
 _BUDGET = cues(
     r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum|imal)?|go\s(?:over|above|beyond)|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
-    r"altogether|in\s(?:all|total)|total|all[\s\-]in|for\s(?:the\slot|everything|all)|overall|spend",
+    r"to\s(?:burn|spend|use|invest|play\swith)|on\s(?:gpus|cards|hardware|compute|servers)|altogether|in\s(?:all|total)|total|all[\s\-]in|for\s(?:the\slot|everything|all)|overall|spend",
     "预算|最多|不超过|以内|上限|一共|总共|合计",
 )
 _EACH_CARD = cues(

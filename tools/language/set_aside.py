@@ -20,6 +20,7 @@ _WITHDRAWN = re.compile(
     rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
+    r"(?:v\d[\d.]{0,6}|上一?版|旧版|初版|之前(?:的)?版本)\s?(?:中|里|的)?[^,;。\n]{1,30}?(?:有误|不对|写错了?|错了|作废|过时)|"
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
     re.IGNORECASE,
 )
@@ -31,6 +32,8 @@ _FORMER = re.compile(
 # end of the sentence.
 _ASIDE = re.compile(
     r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
+    r"(?<![a-z])(?:(?:the|a|an|their|some|our)\s)?(?:vendor|supplier|competitor|rival)(?:'s|s)?\s(?:demos?|pocs?|blogs?|slides?|numbers?|decks?|says?|said|claims?|claimed|gets?|got|reached|showed|did|ran)(?![a-z])"
+    r"(?:[^.;!?\n。]|\.(?=\S)){0,160}|"
     r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
     r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"

@@ -40,7 +40,7 @@ _ASIDE = re.compile(
     r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
     r"(?:promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
-    r"didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
+    r"(?:vendor|supplier|partner)s?(?:'s)?\s(?:demo|poc|numbers?|claims?|slides?|deck|sheet)|poc|proof\sof\sconcept|follow-?ups?|demo\sdid|didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
     r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|someone\selse|next\sdoor|"
     r"(?:their|his|her)\s(?:own\s)?(?:thing|business|budget|stuff)|(?:folks|guys|people)(?!\s(?:will|want|need|use|ask))|(?:remains?|stays?|stuck)\swith\s(?:the|our|their)|"
     r"(?:none|nothing|not\sone)\sof\s(?:it|that|this|them|those|these|which)\s(?:is|are)\s(?:ours|for\sus|mine)|"

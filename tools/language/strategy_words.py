@@ -15,7 +15,7 @@ from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
 from .constraint_words import rule_out
 from .gated import Gated
-from .page import BARRIER, Page, between, breaks_of
+from .page import BARRIER, MODEL, OTHER, Page, between, breaks_of
 from .quantities import read_number
 from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides
@@ -91,6 +91,12 @@ _BETWEEN = re.compile(
     r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|实例|副本|侧|端|取|设|应|:)*",
     re.IGNORECASE,
 )
+# Of strategies that several people stand for one is to be found out.
+_WHO_IS_RIGHT = re.compile(
+    r"(?<![a-z])(?:who(?:'s|\sis)\sright|which\sof\s(?:them|the\stwo|these)|who\swins)(?![a-z])|看谁|谁(?:对|更[好优稳快]|的?吞吐)|哪[个种](?:更|方案)",
+    re.IGNORECASE,
+)
+_MOST_COMPARED = 300  # characters
 _WEIGHS = re.compile(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好", re.IGNORECASE)
 _COMPARE = re.compile(
     r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
@@ -172,11 +178,13 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
         gap = page.original[one.end : other.start]
         if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
             return page.original[one.start : other.end].strip()
-    if degrees and not rivals:
+    if degrees and not rivals and len(degrees) == 1:
         return _weighed_technique(page, degrees)
+    start, end = (degrees[0].start, degrees[-1].end) if degrees else (0, 0)
+    if len(_runs(page, degrees)) > 1 and _WHO_IS_RIGHT.search(page.original) and end - start <= _MOST_COMPARED:
+        return page.original[start:end].strip()
     if not rivals or any(_phase_of(page, run) != "both" for run in _runs(page, degrees)):
         return None
-    start, end = degrees[0].start, degrees[-1].end
     around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
     return page.original[start:end].strip() if end - start <= 200 and _COMPARE.search(around) else None
 
@@ -217,8 +225,18 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
         if _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
             claims.leave_unread(f"{words!r} was tried before, so it is no demand")
             continue
+        if _is_of_another(page, match):
+            claims.reading(f"{words!r} is said of the model that is replaced, and was not read")
+            continue
         found.append(_Degree(name, claims.checked_degree(number, words), *match.span(), words))
     return found
+
+
+def _is_of_another(page: Page, match: re.Match[str]) -> bool:
+    """Whether the sentence of a degree names a model that is not planned, and none that is."""
+    left, right = between(breaks_of(page.original, _SENTENCE_END), *match.span(), len(page.original))
+    sentence = page.text[left:right]
+    return OTHER in sentence and MODEL not in sentence
 
 
 def _name_of(match: re.Match[str]) -> str:

@@ -65,7 +65,7 @@ _REMARK = re.compile(
 # What a request is kept under, or speaks of by its number: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
 _ID = r"#?(?:[A-Z][A-Z0-9]{0,11}[-_/ ]?)?#?\d{1,10}(?:[-_/.]\d{1,6}){0,3}"
 TICKET = re.compile(
-    r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z]{2,11}-\d{3,10}(?=\s?[:,;]|\s-|\s?\n)|"
+    r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z]{2,11}-\d{3,10}(?=\s?[:,;|]|\s-|\s?\n|\s[A-Z][a-z])|"
     r"(?:(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|ref(?:erence)?|cases?|changes?|requests?|tasks?)[.:]?\s|(?:[工需订]?[单求]|编号|任务|项目)(?:编?号|单)?\s?[:#]?\s?)"
     r"[A-Z]{2,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}(?![A-Za-z0-9])"
 )
