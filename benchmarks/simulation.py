@@ -16,11 +16,16 @@ from time import process_time
 
 from shardwright.tests.performance.serving.engines import ENGINE, ROOMY
 from shardwright.tools.performance.serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes
+from shardwright.tools.performance.serving.policy import HostMemory, Policy
 from shardwright.tools.performance.serving.replicas import simulate_replicas
 from shardwright.tools.plan.prefixes import SharedPrefixes
 
 POLICY = replace(ROOMY, kv_tokens=300_000)
 TOKENS = 4000, 300
+
+
+# Twice the GPUs' cache: 160 kB of a token on each come back at 64 GB/s.
+HOST = replace(POLICY, host_memory=HostMemory(600_000, 2.5e-6, takes_evicted=False))
 
 
 def loads() -> Iterator[tuple[str, SharedPrefixes | None]]:
@@ -34,14 +39,14 @@ def loads() -> Iterator[tuple[str, SharedPrefixes | None]]:
 
 
 def timed(
-    prefixes: SharedPrefixes | None, requests: int, replicas: int, *, is_open: bool
+    prefixes: SharedPrefixes | None, requests: int, replicas: int, policy: Policy, *, is_open: bool
 ) -> tuple[float, ServingTimes]:
     """Seconds of CPU, and what users see."""
     turns = None if prefixes is None else prefixes.turn_lengths(*TOKENS)
     lengths = Lengths(*TOKENS, stated=turns, prefixes=prefixes)
     load = OpenLoop(5.0 * replicas, requests, think_s=10.0) if is_open else ClosedLoop(32 * replicas, requests)
     start = process_time()
-    times = simulate_replicas(ENGINE, POLICY, load, lengths, replicas)
+    times = simulate_replicas(ENGINE, policy, load, lengths, replicas)
     return process_time() - start, times
 
 
@@ -53,14 +58,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     asked = parser.parse_args()
     print(f"{asked.requests:,} requests on {asked.replicas} replicas, best of {max(1, asked.runs)}")
-    for name, prefixes in loads():
+    offloaded = [(f"{name}, host", one, HOST) for name, one in loads() if one is not None and one.turns]
+    for name, prefixes, policy in (*((name, one, POLICY) for name, one in loads()), *offloaded):
         for is_open in (True, False):
             found = [
-                timed(prefixes, asked.requests, asked.replicas, is_open=is_open) for _ in range(max(1, asked.runs))
+                timed(prefixes, asked.requests, asked.replicas, policy, is_open=is_open)
+                for _ in range(max(1, asked.runs))
             ]
             seconds, times = min(found, key=lambda one: one[0])
             arrive = "at a rate" if is_open else "users"
             hits = "" if times.prefix_hit_share is None else f", found {times.prefix_hit_share:.1%}"
+            hits += f", {times.host_hit_share:.1%} in host memory" if policy.host_memory else ""
             print(f"{name:36} {arrive:9} {seconds:6.2f} s, TTFT {times.ttft.mean:.3f} s{hits}")
 
 

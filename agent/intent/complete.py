@@ -150,7 +150,7 @@ def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple
 
 
 def _serving(said: Said) -> ServingBlock | None:
-    settings = {name: getattr(said, name) for name in ("max_batch", "prefill_chunk_tokens", "overlap")}
+    settings = {name: getattr(said, name) for name in ("max_batch", "prefill_chunk_tokens", "overlap", "kv_offload")}
     if said.engine not in (None, NO_ENGINE):
         return ServingBlock(engine=said.engine, engine_version=said.engine_version, **settings)
     return ServingBlock(**settings) if any(settings.values()) else None

@@ -171,7 +171,17 @@ def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
     if cache is None:
         return None
     filled = f"{cache.filled_share:.0%} of the KV cache is filled when a request comes"
-    return f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens, {filled} ({cache.source})"
+    found = f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens"
+    if (host := cache.host_memory) is not None:
+        ttft = "the queue would grow"
+        if host.ttft_ms_without is not None:
+            ttft = f"mean TTFT would be {ms_text(host.ttft_ms_without)}"
+        found += (
+            f": {cache.hit_share - host.hit_share:.0%} in GPU memory, {host.hit_share:.0%} in "
+            f"{host.bytes_per_gpu / 1e9:,.4g} GB of host memory per GPU at {host.gb_s:g} GB/s (without that they would "
+            f"have {host.hit_share_without:.0%}, and {ttft})"
+        )
+    return f"{found}, {filled} ({cache.source})"
 
 
 def _benchmark(estimate: PerformanceEstimate) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ class Accelerator(BaseModel):
     typical_nic_gbit_s_per_accelerator: Bandwidth | None = None
     typical_nic_gb_s_unidirectional_per_accelerator: Bandwidth | None = None
     host_pcie_gb_s_unidirectional: Bandwidth | None = None
+    # Where the host's memory is reached by another link than PCIe (NVLink-C2C).
+    host_link_gb_s_unidirectional: Bandwidth | None = None
     tdp_w: Watts | None = None
     on_demand_usd_per_hour: tuple[USDPerHour, USDPerHour] | None = None
     price_source: str | None = None
@@ -101,6 +103,11 @@ class Accelerator(BaseModel):
     def usd_per_hour(self) -> float | None:
         """The middle of what one costs an hour on demand, where that is known."""
         return None if self.on_demand_usd_per_hour is None else sum(self.on_demand_usd_per_hour) / 2
+
+    @property
+    def host_gb_s(self) -> float | None:
+        """10^9 bytes/s at which one reads the host's memory, at the peak of its link, where that is known."""
+        return self.host_link_gb_s_unidirectional or self.host_pcie_gb_s_unidirectional
 
     def computes_in(self, wanted: DType) -> DType:
         """`wanted`, or fp16 in place of a bf16 that this part has no units for (V100, T4)."""

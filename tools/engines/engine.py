@@ -19,6 +19,8 @@ Serving: `handoff_s` is what handing a request from prefill to decode adds to it
 `quantised_cache`: the cache's format that quantised checkpoints ask for; none: that of the activations.
 `ends_at_last_position`: requests end at the model's last position, whatever was asked for.
 `cache_block_tokens`: tokens of a block of the KV cache, by its default; prompts share whole blocks.
+`keeps_in_host`: what its memory of the host gets of them, `copies` of what is computed or what the GPU `evicted`; none:
+no setting for it is known here.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class Engine(ABC):
     quantised_cache: DType | None = None
     ends_at_last_position: bool = False
     cache_block_tokens: int = 16
+    keeps_in_host: Literal["copies", "evicted"] | None = None
 
     @property
     def caches(self) -> tuple[DType, ...]:

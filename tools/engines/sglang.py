@@ -124,4 +124,6 @@ ENGINE = _SGLang(
     handoff_s=_HANDOFF_S,
     # `page_size`.
     cache_block_tokens=1,
+    # HiCache under `write_through`, its default.
+    keeps_in_host="copies",
 )

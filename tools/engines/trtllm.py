@@ -138,4 +138,6 @@ ENGINE = TensorRTLLM(
     quantised_cache=QUANTISED_CACHE,
     # `KvCacheConfig.tokens_per_block`.
     cache_block_tokens=32,
+    # Its guide to the KV cache: "when a block is evicted from primary memory" it is copied to secondary memory.
+    keeps_in_host="evicted",
 )

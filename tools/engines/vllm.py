@@ -203,4 +203,6 @@ ENGINE = _VLLM(
     reduces_pairs_over_pcie=True,
     handoff_s=_HANDOFF_S,
     ends_at_last_position=True,
+    # `OffloadingConnector`: each whole block is stored once it is computed, the longest unused go first.
+    keeps_in_host="copies",
 )

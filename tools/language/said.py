@@ -15,6 +15,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DType
 from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
+from ..plan.kv_offload import KVOffload
 from ..plan.lengths import Arrivals, RequestLengths
 from ..plan.peak import Peak
 from ..plan.prefixes import SharedPrefixes
@@ -136,6 +137,7 @@ class Said(FrozenModel):
     max_batch: int | None = None
     prefill_chunk_tokens: int | None = None
     overlap: Literal["two_batch"] | None = None
+    kv_offload: KVOffload | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     constraints: tuple[Constraint, ...] = ()

@@ -16,10 +16,13 @@ from functools import reduce
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.attention.spec import AttentionSpec
 from ..engines.memory import Batch, MemoryUse
+from ..errors import MissingFieldError
+from ..plan.document import Phase
 from ..plan.layout import PhaseLayout, StageLayout
 from .budget import DeviceTerms, layout_terms
 from .kv_cache import heads_share
 from .layout import LoadedLayout
+from .serving.policy import HostMemory
 from .setting import Setting
 
 _MOST_TOKENS = 10**12
@@ -94,6 +97,54 @@ def prefill_cache_tokens(layout: LoadedLayout) -> int:
             if terms.prefill_request > 0.0:
                 least = min(least, float(room_bytes(setting, terms) * setting.prompt_tokens / terms.prefill_request))
     return max(0, math.floor(least))
+
+
+def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
+    """What of the host's memory keeps blocks of the cache of one attention group on replicas that serve `phase`.
+
+    The GPUs of a group read their parts at the same time, so the one with the largest part of a token decides. `None`
+    where none is stated, the engine has none, or nothing is known of what prompts share.
+
+    Raises:
+        MissingFieldError: how fast blocks come back is not known.
+    """
+    setting = layout.setting
+    offload, gb_s = setting.kv_offload, host_gb_s(setting)
+    if offload is None or gb_s is None:
+        return None
+    token_bytes = 0.0
+    for replica, kinds in layout_terms(layout):
+        for terms in kinds if getattr(replica, phase) is not None else ():
+            own = terms.prefill_request / setting.prompt_tokens
+            if phase == "decode":
+                own = terms.decode_request / setting.request_tokens
+            token_bytes = max(token_bytes, float(own))
+    if token_bytes == 0.0:
+        return None
+    return HostMemory(
+        tokens=min(_MOST_TOKENS, math.floor(offload.bytes_per_gpu / token_bytes)),
+        s_per_token=token_bytes / (gb_s * 1e9),
+        takes_evicted=setting.engine.facts.keeps_in_host == "evicted",
+    )
+
+
+def host_gb_s(setting: Setting) -> float | None:
+    """10^9 bytes/s at which a GPU gets blocks back from the host's memory; `None` where it has none there.
+
+    Raises:
+        MissingFieldError: it is not known.
+    """
+    offload, part = setting.kv_offload, setting.hardware.accelerator
+    if offload is None or not setting.keeps_in_host:
+        return None
+    gb_s = offload.host_bw_gb_s or part.host_gb_s
+    if gb_s is None:
+        raise MissingFieldError(
+            "kv_offload.host_bw_gb_s",
+            f"accelerator {part.id}",
+            "blocks of the KV cache come back from the host's memory at this rate; say it (at 50 GB/s)",
+        )
+    return gb_s
 
 
 def held_requests(layout: LoadedLayout) -> int | None:

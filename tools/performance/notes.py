@@ -128,6 +128,7 @@ def _load(layout: LoadedLayout) -> Iterator[str]:
             "prefix caches are those of the prefill replicas: a decode replica gets the whole cache of each prompt, "
             "and what it adds to it is computed again where a later prompt repeats it"
         )
+    yield from _host_memory(layout)
     replicas, replicas_in_all = len(layout.decode_replicas), len(layout.replicas)
     if workload.concurrency < replicas:
         yield (
@@ -137,6 +138,27 @@ def _load(layout: LoadedLayout) -> Iterator[str]:
     kinds = {replica.kind for replica in layout.replicas}
     if not layout.replicas_alike and len({_spread(layout, index) for index in range(replicas_in_all)}) > len(kinds):
         yield "replicas are placed differently over the nodes: times are those of the first"
+
+
+def _host_memory(layout: LoadedLayout) -> Iterator[str]:
+    """How memory of the host for the KV cache is counted, or why it is not."""
+    setting, engine = layout.setting, layout.setting.engine.facts
+    if setting.kv_offload is None:
+        return
+    if engine.keeps_in_host is None:
+        yield f"not acted on: {setting.kv_offload}; how {engine.title} is told of it is not known here"
+    elif setting.workload.prefixes is None:
+        yield (
+            f"not acted on: {setting.kv_offload}; what it is worth depends on what prompts share: state a system "
+            "prompt, turns of conversations, or a trace"
+        )
+    else:
+        given = "a copy of what is computed" if engine.keeps_in_host == "copies" else "what the GPU lets go of"
+        waits = "the pass of its prompt" if layout.is_disaggregated else "a prompt, while others go on,"
+        yield (
+            f"the host's memory gets {given}; {waits} waits until its blocks are back over the link, at its peak: "
+            "engines that load layer by layer hide a part of that"
+        )
 
 
 def _spread(layout: LoadedLayout, index: int) -> tuple[object, ...]:

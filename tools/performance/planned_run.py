@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from ..errors import InputError
 from ..kept import Cache
 from ..plan.load import burstiness_of, think_seconds
-from ..plan.performance import PrefixCacheEstimate
+from ..plan.performance import HostMemoryEstimate, PrefixCacheEstimate
+from .capacity import host_gb_s
 from .layout import LoadedLayout
 from .schedule import prefill_loads
 from .serving.inputs import MOST_REQUESTS
@@ -119,6 +120,23 @@ def prefix_cache_of(layout: LoadedLayout, times: ServingTimes) -> PrefixCacheEst
         hit_share=times.prefix_hit_share,
         filled_share=times.cache_filled_share,
         source=f"simulated: {blocks} of {engine.title}, the longest unused give way first{dealt}",
+        host_memory=_host_memory_of(layout, times),
+    )
+
+
+def _host_memory_of(layout: LoadedLayout, times: ServingTimes) -> HostMemoryEstimate | None:
+    """What memory of the host is worth, by the run without it."""
+    setting, gb_s = layout.setting, host_gb_s(layout.setting)
+    if setting.serving is None or setting.kv_offload is None or gb_s is None:
+        return None
+    serving = setting.serving.model_copy(update={"kv_offload": None})
+    without = planned_run(layout.with_setting(setting.with_load(setting.workload, serving))).times
+    return HostMemoryEstimate(
+        bytes_per_gpu=setting.kv_offload.bytes_per_gpu,
+        gb_s=gb_s,
+        hit_share=times.host_hit_share,
+        hit_share_without=without.prefix_hit_share or 0.0,
+        ttft_ms_without=None if without.saturated else without.ttft.mean * 1e3,
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..calibration.engine_profile import EngineConstants
 from ..kept import Cache
-from .capacity import cache_tokens, prefill_cache_tokens
+from .capacity import cache_tokens, host_memory, prefill_cache_tokens
 from .layout import LoadedLayout
 from .schedule import PhaseTimer, microbatches
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
@@ -94,6 +94,7 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
         jitter_s=scheduler.jitter_ms * 1e-3,
         group_wait_steps=scheduler.group_wait_steps,
         prefix_block_tokens=setting.engine.facts.cache_block_tokens,
+        host_memory=host_memory(layout, "decode"),
     )
     return policy, reach
 
@@ -175,6 +176,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
         mode="whole",
         token_budget=budget,
         kv_tokens=max(prefill_cache_tokens(layout), budget),
+        host_memory=host_memory(layout, "prefill"),
     )
     second = replace(
         policy,

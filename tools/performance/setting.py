@@ -24,6 +24,7 @@ from ..engines.names import ENGINES, engine_name
 from ..engines.release import Release
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
+from ..plan.kv_offload import KVOffload
 from ..plan.load import spread_of
 from ..plan.quantiles import Spread
 from .clock import Clock
@@ -148,6 +149,17 @@ class Setting:
         """Tokens of one prefill pass: the plan's, else the stated default."""
         chosen = None if self.serving is None else self.serving.prefill_chunk_tokens
         return chosen or DEFAULT_PREFILL_CHUNK_TOKENS
+
+    @property
+    def kv_offload(self) -> KVOffload | None:
+        """Memory of the host for the KV cache, where the plan states some."""
+        return None if self.serving is None else self.serving.kv_offload
+
+    @property
+    def keeps_in_host(self) -> bool:
+        """Whether what is stated of it is acted on: the engine has it, and what prompts share is known."""
+        has_it = self.kv_offload is not None and self.engine.facts.keeps_in_host is not None
+        return has_it and self.workload.prefixes is not None
 
     @cached_property
     def release(self) -> Release | None:

@@ -14,6 +14,7 @@ from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
 from .constraints import Constraint
+from .kv_offload import KVOffload
 from .lengths import Arrivals, RequestLengths, check_arrivals, check_means
 from .performance import Frozen, PerformanceClaim, Sparse
 from .prefixes import SharedPrefixes, check_prefixes
@@ -196,6 +197,7 @@ class ServingBlock(Sparse):
     max_batch: Requests | None = None
     microbatches: Degree | None = None
     overlap: Annotated[bool, Field(strict=True)] | Literal["none", "two_batch"] | None = None
+    kv_offload: KVOffload | None = None
 
 
 class Rank(Sparse):

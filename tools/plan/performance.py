@@ -285,15 +285,31 @@ class EnergyEstimate(Frozen):
     source: str
 
 
-class PrefixCacheEstimate(Frozen):
-    """What the simulated run computes of prefix caches: the share of prompt tokens that they had.
+class HostMemoryEstimate(Frozen):
+    """What memory of the host is worth that keeps blocks of the KV cache: the share of prompt tokens that came from it.
 
-    `filled_share`: how much of its cache a scheduler has filled, in use or not, when a request comes.
+    Blocks come back at `gb_s` (10^9 bytes/s per GPU, one way). `hit_share_without` and `ttft_ms_without`: what caches
+    would have, and the mean TTFT (none where the queue would grow), of the same run without it.
+    """
+
+    bytes_per_gpu: Count
+    gb_s: NonNegative
+    hit_share: NonNegative
+    hit_share_without: NonNegative
+    ttft_ms_without: NonNegative | None
+
+
+class PrefixCacheEstimate(Frozen):
+    """What the simulated run computes of prefix caches: the share of prompt tokens that they had, wherever.
+
+    `filled_share`: how much of its cache a scheduler has filled, in use or not, when a request comes. `host_memory`:
+    where blocks are kept there too.
     """
 
     hit_share: NonNegative
     filled_share: NonNegative
     source: str
+    host_memory: HostMemoryEstimate | None = None
 
 
 class LoadEstimate(Frozen):

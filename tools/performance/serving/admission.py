@@ -61,7 +61,8 @@ def fill_batches(replica: Replica) -> None:
             full = group.cached + group.running > rules.kv_tokens and not rules.reserves_output
             if full:
                 make_room(replica, group, batch)
-            if full or not batch.settled or group.prompt >= 0 or group.admitted < len(group.line):
+            waiting = group.prompt >= 0 or group.admitted < len(group.line) or len(group.loading) > 0
+            if full or not batch.settled or waiting:
                 fill(replica, group, batch)
             tokens += batch.tokens
             chunks += batch.chunks
@@ -148,8 +149,42 @@ def fill(replica: Replica, group: Group, batch: Batch) -> None:
 
 
 def let_in(replica: Replica, group: Group, room: int) -> bool:
-    """Begin the prompt of who is next in line; False where nobody waits, or the next one does not fit."""
-    if group.admitted == len(group.line) or group.running + group.joining >= replica.slots:
+    """Begin the prompt of who is next; False where nobody waits, or the next one does not fit.
+
+    Whose blocks come from memory of the host waits for them, while others who are in line go on, as vLLM loads them
+    (`WAITING_FOR_REMOTE_KVS`); those of several come one after the other.
+    """
+    if len(group.loading) > 0 and group.ready_s[0] <= replica.now:
+        return begin_loaded(replica, group, room)
+    while take_next(replica, group, room):
+        if group.prompt >= 0:
+            return True
+    return False
+
+
+def begin_loaded(replica: Replica, group: Group, room: int) -> bool:
+    """Begin the prompt whose blocks have come first; False where it is one that is not cut, and too long."""
+    request, found = group.loading[0]
+    goal = replica.inputs[request] + replica.made[request]
+    if replica.rules.mode == WHOLE and room < goal - found <= replica.rules.token_budget:
+        return False
+    group.loading.pop(0)
+    group.ready_s.pop(0)
+    begin(group, request, found, goal)
+    return True
+
+
+def begin(group: Group, request: int, found: int, goal: int) -> None:
+    """Let the prompt of a request be the one that is cut, behind the tokens that were found."""
+    group.prompt = request
+    group.prefilled = found
+    group.goal = goal
+    group.parts = 0
+
+
+def take_next(replica: Replica, group: Group, room: int) -> bool:
+    """Let in who is next in line, to begin or to wait for blocks; False where nobody waits, or it does not fit."""
+    if group.admitted == len(group.line) or group.running + group.joining + len(group.loading) >= replica.slots:
         return False
     rules = replica.rules
     request = group.line[group.admitted]
@@ -170,9 +205,12 @@ def let_in(replica: Replica, group: Group, room: int) -> bool:
         return False
     group.admitted += 1
     group.cached += need
+    load_s = group.prefixes.load_s(request)
     group.prefixes.take(request, goal)
-    group.prompt = request
-    group.prefilled = found
-    group.goal = goal
-    group.parts = 0
+    if load_s > 0.0:
+        begun_s = max(replica.now, group.ready_s[-1]) if len(group.ready_s) > 0 else replica.now
+        group.loading.append((request, found))
+        group.ready_s.append(begun_s + load_s)
+    else:
+        begin(group, request, found, goal)
     return True

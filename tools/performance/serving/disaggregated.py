@@ -17,6 +17,7 @@ from ...plan.prefixes import DEFAULT_ROUTING
 from .callers import Callers, whole_conversations
 from .costs import columns_of
 from .decode_server import DecodeServer, Rates
+from .host_tier import host_tier
 from .inputs import check_budget, check_cache, client_seconds, longest_of, request_count, requests_of
 from .load import Arrivals, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .policy import Policy
@@ -92,7 +93,7 @@ def _outcome(deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) ->
 
 
 class ApartRun:
-    """The clock: what happens where, in order of time. `hits`: tokens of each request that a prefill cache had."""
+    """The clock: what happens where, in order of time. `hits`, `from_host`: as `TogetherRun` has them, of prefill."""
 
     def __init__(self, deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> None:
         """No request has come yet."""
@@ -111,7 +112,7 @@ class ApartRun:
         # Of each request: those who waited for the cache of a decode server when it came there; tokens that a cache
         # had; how much that one had filled.
         self.ahead_of_decode, self.filled = [0.0] * count, [0.0] * count
-        self.hits = [-1] * count
+        self.hits, self.from_host = [-1] * count, [0] * count
         self.targets = self._targets()
         self.router = Router(callers.routing, self.targets)
         decode_step = columns_of(deployment.decode_table)
@@ -139,7 +140,8 @@ class ApartRun:
         for _ in range(deployment.prefill_servers // passes):
             cache = GivenPrefixes(self.requests.cached)
             if self.shares:
-                cache = PrefixCache(talks.tree, policy.kv_tokens, talks.leaves, self.hits, [])
+                host = host_tier(policy, self.from_host)
+                cache = PrefixCache(talks.tree, policy.kv_tokens, talks.leaves, self.hits, [], host)
             servers.append(PrefillServer(step, policy.token_budget, self.requests, cache, passes, took))
         if self.callers.routing == DEFAULT_ROUTING:
             return [Target(0, PrefillLine(servers), servers[0].cache)]
@@ -238,7 +240,7 @@ class ApartRun:
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
             without_line=self._without_line(),
-            cache_use=self.callers.talks.cache_use(self.hits, self.filled, kept) if self.shares else None,
+            cache_use=self.callers.talks.cache_use(self.hits, self.from_host, self.filled, kept) if self.shares else None,
         )
 
     def _without_line(self) -> float:

@@ -147,8 +147,8 @@ class ServingTimes:
     all of them. `prefill_share` is the part of the time in which steps carry prompts, and `inter_token_p99_s` the 99th
     percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
     of cache. `without_line` is the share of an open loop's last third of requests before which nobody waited.
-    Where prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), and how much of its
-    cache a scheduler has filled, in use or not, when a request comes (`cache_filled_share`).
+    Where prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), of all tokens the
+    share that came from memory of the host (`host_hit_share`), and how much of its cache a scheduler has filled, in use or not, when a request comes (`cache_filled_share`).
     TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
     """
 
@@ -163,6 +163,7 @@ class ServingTimes:
     preemptions: int = 0
     without_line: float = 1.0
     prefix_hit_share: float | None = None
+    host_hit_share: float = 0.0
     cache_filled_share: float | None = None
 
     @property

@@ -13,6 +13,18 @@ Reserve = Literal["prompt", "full"]
 
 
 @dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Memory of the host that keeps `tokens` of a scheduler's cache, each of which takes `s_per_token` to come back.
+
+    `takes_evicted`: it gets what the GPU lets go of; else a copy of what is computed, as soon as it is.
+    """
+
+    tokens: int
+    s_per_token: float
+    takes_evicted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The scheduler of one replica, and what lies between it and its users.
 
@@ -26,7 +38,8 @@ class Policy:
     `response_interval_steps`: users first see something when this many tokens are there (a streaming interval).
     `prefix_hit_rate`: share of each prompt whose keys and values are already cached; it is not computed, but attended
     to and, on the safe side, counted as cache of this request.
-    `prefix_block_tokens`: tokens of a block of the cache, of which only whole ones are shared.
+    `prefix_block_tokens`: tokens of a block of the cache, of which only whole ones are shared; `host_memory` keeps more
+    of them.
     `client_s` + `client_s_per_token` x prompt: client, HTTP and tokeniser, before the engine sees the request.
     `groups` such schedulers step together, each with a cache of its own (`kv_tokens` and `max_sequences` are of one):
     attention-DP ranks that meet in every layer, so that a prompt of one holds up the decode of all.
@@ -53,6 +66,7 @@ class Policy:
     batches: int = 1
     group_wait_steps: int = 0
     prefix_block_tokens: int = 16
+    host_memory: HostMemory | None = None
 
     def __post_init__(self) -> None:
         """Refuse a scheduler that could not run."""

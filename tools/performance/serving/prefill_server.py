@@ -43,10 +43,13 @@ class PrefillServer:
         self.cache, self.free, self.cached = cache, passes, 0
 
     def begin(self, line: deque[int], most: int) -> Pass:
-        """Let at most so many prompts of `line`, as far as the budget goes, be in the next pass."""
+        """Let at most so many prompts of `line`, as far as the budget goes, be in the next pass.
+
+        It waits for blocks of theirs that come from memory of the host.
+        """
         batch: list[int] = []
         prompts: list[tuple[int, int]] = []
-        room = self._budget
+        room, load_s = self._budget, 0.0
         while line and len(batch) < most:
             request = line[0]
             tokens = self._requests.inputs[request]
@@ -56,6 +59,7 @@ class PrefillServer:
             room -= tokens - found
             batch.append(line.popleft())
             prompts.append((found, tokens - found))
+            load_s += self.cache.load_s(request)
             self.cached += tokens - self.cache.in_use(request, tokens)
             self.cache.take(request, tokens)
         self.free -= 1
@@ -63,7 +67,7 @@ class PrefillServer:
         took = self._took.get(key)
         if took is None:
             took = self._took[key] = _seconds(self._step, prompts, self._budget)
-        return Pass(self, batch, took)
+        return Pass(self, batch, load_s + took)
 
     def end(self, batch: Sequence[int]) -> None:
         """A pass is over: its prompts go, and what was computed of them stays for others."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from .host_tier import HostTier
 from .state import GivenPrefixes
 
 
@@ -59,18 +60,25 @@ class PrefixCache(GivenPrefixes):
 
     `leaves`: the node of each request; `hits`: tokens that it found when it was let in first, -1 before;
     `ended`: those that are done, in order. `held`: blocks of a node that are there, from its start on; `pins`: running
-    requests that use it; `free`: nodes that none does, the oldest first.
+    requests that use it; `free`: nodes that none does, the oldest first. `host`: memory beside it that keeps more.
     """
 
     def __init__(
-        self, tree: PrefixTree, kv_tokens: int, leaves: Sequence[int], hits: list[int], ended: list[int]
+        self,
+        tree: PrefixTree,
+        kv_tokens: int,
+        leaves: Sequence[int],
+        hits: list[int],
+        ended: list[int],
+        host: HostTier | None = None,
     ) -> None:
         """An empty cache."""
         super().__init__(())
         self._tree, self._kv_tokens, self._block = tree, kv_tokens, tree.block_tokens
         self._leaves, self._hits, self._ended = leaves, hits, ended
         self._paths: dict[int, list[int]] = {}
-        self._last_found = 0
+        self._last_found = self._last_loaded = 0
+        self.host = host
         self.held: dict[int, int] = {}
         self.pins: dict[int, int] = {}
         self.free: OrderedDict[int, None] = OrderedDict()
@@ -79,16 +87,33 @@ class PrefixCache(GivenPrefixes):
     def found(self, request: int, goal: int, used: int) -> int:
         """Whole blocks of the first `goal` tokens that are there, in tokens; the last token is always computed."""
         self.give_way(used)
-        starts, ends, held = self._tree.starts, self._tree.ends, self.held
         most = (goal - 1) // self._block
-        blocks = 0
+        blocks, loaded = self._there(request, most)
+        self._last_found = min(blocks, most) * self._block
+        self._last_loaded = max(0, loaded - max(0, blocks - most)) * self._block
+        return self._last_found
+
+    def _there(self, request: int, most: int) -> tuple[int, int]:
+        """Blocks from the first on that are here or in the host's memory, `most` or a node's more; those of the host.
+
+        What is there alone lies behind what is here, for the end of a prompt gives way before its start.
+        """
+        starts, ends, held, host = self._tree.starts, self._tree.ends, self.held, self.host
+        blocks = loaded = 0
         for node in self._path(request):
             here = held.get(node, 0)
+            if host is not None and here < ends[node] - starts[node]:
+                more = host.beyond(node, here)
+                loaded += more
+                here += more
             blocks += here
             if blocks >= most or here < ends[node] - starts[node]:
                 break
-        self._last_found = min(blocks, most) * self._block
-        return self._last_found
+        return blocks, loaded
+
+    def load_s(self, request: int) -> float:
+        """Seconds in which what was just found of a request comes from memory of the host."""
+        return 0.0 if self.host is None else self._last_loaded * self.host.memory.s_per_token
 
     def in_use(self, request: int, goal: int) -> int:
         """Tokens of the request's prompt that running requests hold."""
@@ -112,8 +137,12 @@ class PrefixCache(GivenPrefixes):
                 del self.free[node]
                 self.free_blocks -= held[node]
             held[node] = max(held.get(node, 0), min(ends[node], filled) - starts[node])
+            if self.host is not None:
+                self.host.come_back(node)
         if self._hits[request] < 0:
             self._hits[request] = self._last_found
+            if self.host is not None:
+                self.host.loaded[request] = self._last_loaded
 
     def give_back(self, request: int, size: int, computed: int, used: int) -> int:
         """Let a request go: what it has `computed` stays, and is the last to give way, of it the end first."""
@@ -133,6 +162,8 @@ class PrefixCache(GivenPrefixes):
                 self.held[node] = blocks
                 self.free[node] = None
                 self.free_blocks += blocks
+                if self.host is not None:
+                    self.host.computed(node, blocks)
             else:
                 del self.held[node]
         return size - kept * self._block
@@ -149,14 +180,7 @@ class PrefixCache(GivenPrefixes):
     def match(self, request: int, used: int) -> int:
         """Tokens of whole blocks of a request, wherever it goes, that are here."""
         self.give_way(used)
-        starts, ends, held = self._tree.starts, self._tree.ends, self.held
-        blocks = 0
-        for node in self._path(request):
-            here = held.get(node, 0)
-            blocks += here
-            if here < ends[node] - starts[node]:
-                break
-        return blocks * self._block
+        return self._there(request, self._kv_tokens)[0] * self._block
 
     def give_way(self, used: int) -> None:
         """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""
@@ -166,6 +190,8 @@ class PrefixCache(GivenPrefixes):
             blocks = self.held[node]
             gone = min(blocks, self.free_blocks - room)
             self.free_blocks -= gone
+            if self.host is not None:
+                self.host.evicted(node, blocks - gone, blocks)
             if gone < blocks:
                 self.held[node] = blocks - gone
             else:

@@ -77,6 +77,10 @@ class GivenPrefixes:
         """Tokens of the first `goal` of a request that need not be computed, where requests use `used` of the cache."""
         return self.cached[request]
 
+    def load_s(self, request: int) -> float:
+        """Seconds in which what was just found of a request comes from memory of the host."""
+        return 0.0
+
     def in_use(self, request: int, goal: int) -> int:
         """Tokens of these that others hold already, so that they take no more room."""
         return 0
@@ -111,6 +115,8 @@ class Group:
     prompt gets whole in this step. `cached`: tokens that the cache holds or has set aside.
     `prompt`: the request whose prompt is cut, -1 where none is; `prefilled` of its `goal` tokens are done, and
     `parts` batches hold a chunk of it in this step.
+    `loading`: requests that are let in while blocks of theirs come from memory of the host, with the tokens found, in
+    the order of `ready_s`, when these are there.
     """
 
     batches: list[Batch]
@@ -126,6 +132,8 @@ class Group:
     prefilled: int
     goal: int
     parts: int
+    loading: list[tuple[int, int]]
+    ready_s: list[float]
 
     def __init__(self, batches: int, prefixes: GivenPrefixes) -> None:
         """Nobody is there."""
@@ -136,6 +144,8 @@ class Group:
         self.admitted = self.present = self.running = self.joining = self.cached = 0
         self.prompt = -1
         self.prefilled = self.goal = self.parts = 0
+        self.loading = [(0, 0)] * 0
+        self.ready_s = [0.0] * 0
 
 
 class Prices:

@@ -20,12 +20,14 @@ _SHARES = (0.5, 0.9, 0.95, 0.99)
 class CacheUse:
     """What requests that share beginnings found: of so many prompt tokens so many, and what part was `filled` by each.
 
-    `filled`, by request: the share of its scheduler's cache that held something when it came.
+    `filled`, by request: the share of its scheduler's cache that held something when it came. `from_host`: of what was
+    found, tokens that came from memory of the host.
     """
 
     prompt_tokens: int
     found_tokens: int
     filled: Sequence[float]
+    from_host: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,16 @@ def _found(uses: Sequence[tuple[CacheUse, int]]) -> dict[str, float]:
     if not uses:
         return {}
     prompts = sum(use.prompt_tokens * count for use, count in uses)
-    found = sum(use.found_tokens * count for use, count in uses)
+    found, from_host = (
+        sum(tokens) for tokens in zip(*((u.found_tokens * n, u.from_host * n) for u, n in uses), strict=True)
+    )
     filled = sum(math.fsum(use.filled) * count for use, count in uses)
     requests = sum(len(use.filled) * count for use, count in uses)
-    return {"prefix_hit_share": found / prompts if prompts else 0.0, "cache_filled_share": filled / requests}
+    return {
+        "prefix_hit_share": found / prompts if prompts else 0.0,
+        "host_hit_share": from_host / prompts if prompts else 0.0,
+        "cache_filled_share": filled / requests,
+    }
 
 
 def _pooled(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:

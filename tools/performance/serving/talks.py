@@ -94,10 +94,13 @@ class Talks:
             for _ in range(each):
                 yield -think_s * math.log1p(-next(draws) * within), turn
 
-    def cache_use(self, hits: Sequence[int], filled: Sequence[float], kept: Sequence[int]) -> CacheUse:
-        """What the requests `kept` found: `hits` are tokens that caches had, `filled` as `CacheUse` has it."""
+    def cache_use(
+        self, hits: Sequence[int], from_host: Sequence[int], filled: Sequence[float], kept: Sequence[int]
+    ) -> CacheUse:
+        """What the requests `kept` found: `hits` and `from_host` are tokens, `filled` as `CacheUse` has it."""
         begun = [i for i in kept if self.begun[i]]
-        return CacheUse(sum(self.inputs[i] for i in begun), sum(hits[i] for i in begun), [filled[i] for i in kept])
+        prompts, found, loaded = (sum(of[i] for i in begun) for of in (self.inputs, hits, from_host))
+        return CacheUse(prompts, found, [filled[i] for i in kept], loaded)
 
     def _prepare_systems(self, prefixes: SharedPrefixes) -> None:
         count, skew = prefixes.system_prompts or 1, prefixes.system_skew or 0.0

@@ -15,6 +15,7 @@ from ...errors import InputError
 from .callers import Callers, whole_conversations
 from .core import begin_step, end_steps
 from .costs import columns_of
+from .host_tier import host_tier
 from .inputs import MOST_EVENTS, check_cache, client_seconds, run_of
 from .load import Arrivals, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .pace import may_join, steps_to_reach
@@ -85,7 +86,8 @@ class _Server:
 class TogetherRun:
     """The clock: what happens on which of `servers`, in order of time; requests are dealt to `targets`.
 
-    By request: `talks` has its lengths, `seen` its times, `hits` the tokens that a cache had.
+    By request: `talks` has its lengths, `seen` its times, `hits` the tokens that a cache had, `from_host` those of them
+    that came from memory of the host.
     """
 
     def __init__(self, table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int) -> None:
@@ -97,7 +99,7 @@ class TogetherRun:
         self.callers = Callers(arrivals, lengths, drawn, policy.prefix_block_tokens)
         self.talks, self.count = self.callers.talks, self.callers.count
         self.arrived = self.turns_taken = 0
-        self.hits = [-1] * self.count
+        self.hits, self.from_host = [-1] * self.count, [0] * self.count
         self.seen = Seen.blank(self.count)
         self.filled = [0.0] * self.count
         load = Requests(self.talks.inputs, self.talks.outputs, (), (), ())
@@ -120,8 +122,8 @@ class TogetherRun:
             replica.followed = 0
             replica.prices = self.servers[0].replica.prices
             for group in replica.groups:
-                kv_tokens = self.policy.kv_tokens
-                cache = PrefixCache(self.talks.tree, kv_tokens, self.talks.leaves, self.hits, server.ended)
+                kv_tokens, host = self.policy.kv_tokens, host_tier(self.policy, self.from_host)
+                cache = PrefixCache(self.talks.tree, kv_tokens, self.talks.leaves, self.hits, server.ended, host)
                 group.prefixes = cache
                 targets.append(Target(number, group, cache))
         groups = self.policy.groups
@@ -159,10 +161,17 @@ class TogetherRun:
             checkpoint()
             if self.turns_taken > MOST_EVENTS:
                 raise InputError(f"the simulation needs more than {MOST_EVENTS} steps; lower the requests or lengths")
-        steps = begin_step(server.replica)
+        replica = server.replica
+        steps = begin_step(replica)
+        ready_s = min((group.ready_s[0] for group in replica.groups if group.ready_s), default=math.inf)
+        if steps > 1 and replica.now < ready_s < math.inf:
+            steps = min(steps, steps_to_reach(ready_s - replica.now, replica.first_s, replica.growth_s))
         if steps > 0:
             server.plan(steps)
             self._push(server.due_s, _ENDS, number)
+        elif ready_s < math.inf:
+            replica.now = ready_s
+            self._push(ready_s, _BEGINS, number)
 
     def _come(self, now: float, before: int) -> None:
         """A request comes and takes its place in a line; where it may join before the steps under way are over, cut."""
@@ -211,6 +220,6 @@ class TogetherRun:
             decoding_s=sum(replica.decoding_s for replica in replicas),
             preemptions=sum(replica.preemptions for replica in replicas),
             without_line=late_without_line(self.seen.ahead) if isinstance(self.arrivals, OpenLoop) else 1.0,
-            cache_use=self.talks.cache_use(self.hits, self.filled, kept),
+            cache_use=self.talks.cache_use(self.hits, self.from_host, self.filled, kept),
         )
         return times_of([(outcome, 1)])
