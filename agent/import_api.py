@@ -34,6 +34,7 @@ from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
 from ..tools.plan.elements import as_mapping
+from ..tools.plan.kv_offload import KVOffload, without_effect
 from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
 from .import_layout import filled, settled
@@ -215,6 +216,9 @@ def _remarks(
     yield from options_alone(launch)
     yield from share_of_free(launch)
     yield from hardware_remarks(named, plan.hardware)
+    if plan.serving is not None and (offload := plan.serving.kv_offload) is not None:
+        why = without_effect(offload, ENGINES[launch.engine], plan.workload.prefixes)
+        yield from () if why is None else (f"not acted on: {why}",)
 
 
 def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildRequest:
@@ -232,7 +236,11 @@ def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildReq
         policy = policy.model_copy(
             update={"relaxations": tuple(sorted({*policy.relaxations, *deployment.relaxations}))}
         )
-    serving = ServingBlock(engine=launch.engine, engine_version=None if launch.planned else launch.version)
+    serving = ServingBlock(
+        engine=launch.engine,
+        engine_version=None if launch.planned else launch.version,
+        kv_offload=_kv_offload(intent, deployment),
+    )
     return BuildRequest(
         model=ModelBlock(name=intent.model.name, config=intent.model.config),
         hardware=hardware,
@@ -243,6 +251,15 @@ def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildReq
         serving=serving,
         redundant_experts=deployment.redundant_experts,
     )
+
+
+def _kv_offload(intent: Intent, deployment: Deployment) -> KVOffload | None:
+    """Memory of the host as the commands state it, over the link that is said; what is said where they state none."""
+    said = None if intent.serving is None else intent.serving.kv_offload
+    stated = deployment.scheduling.kv_offload
+    if said is None or stated is None:
+        return stated or said
+    return stated.model_copy(update={"host_bw_gb_s": said.host_bw_gb_s})
 
 
 def _hardware(intent: Intent, deployment: Deployment) -> HardwareBlock:

@@ -76,7 +76,8 @@ def _planned(planned: Mapping[str, Any], *, is_its_model: bool, kv_cache: str | 
     elif kv_cache is None and formats.get("kv_cache") not in _SIXTEEN_BIT:
         formats.pop("kv_cache", None)
     policy = as_mapping(planned.get("policy"))
-    arguments: dict[str, Any] = {"precision": formats or None, **{name: policy.get(name) for name in _OF_POLICY}}
+    arguments: dict[str, Any] = {"precision": formats or None, "kv_offload": planned.get("kv_offload")}
+    arguments |= {name: policy.get(name) for name in _OF_POLICY}
     said = said_of_arguments(
         planned.get("config") or as_str(planned.get("model")),
         as_mapping(planned.get("hardware")) or None,

@@ -142,7 +142,8 @@ def stated_intent(
     serving = stated.get("serving")
     if serving is None:
         return intent
-    named = {} if intent.serving is None else intent.serving.model_dump(include={"engine", "engine_version"})
+    own = intent.serving or ServingBlock()
+    named = {name: getattr(own, name) for name in ("engine", "engine_version", "kv_offload")}
     block = checked(ServingBlock, serving, "serving").model_copy(update=named)
     return intent.model_copy(update={"serving": block})
 

@@ -27,6 +27,7 @@ from ..tools.plan.document import (
     Statistic,
     WorkloadBlock,
 )
+from ..tools.plan.kv_offload import KVOffload
 from ..tools.plan.latency_limits import LATENCY_LIMITS
 from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.plan.prefixes import SharedPrefixes
@@ -104,6 +105,7 @@ class Arguments(LoadArguments, total=False):
     engine: str
     rules: Literal["strict", "engine"]
     serving: ServingBlock | Mapping[str, object]
+    kv_offload: KVOffload | Mapping[str, object]
     constraints: Iterable[ConstraintArgument]
     usd_per_gpu_hour: float
     trace: TraceArgument
@@ -143,7 +145,9 @@ def said_of_arguments(
     serving = arguments.get("serving")
     if serving is not None:
         block = checked(ServingBlock, serving, "serving")
-        fields |= {"engine": block.engine, "engine_version": block.engine_version}
+        fields |= {name: getattr(block, name) for name in ("engine", "engine_version", "kv_offload")}
+    if (offload := arguments.get("kv_offload")) is not None:
+        fields["kv_offload"] = checked(KVOffload, offload, "kv_offload")
     fields |= said_engine(arguments.get("engine"))
     fields = {name: value for name, value in fields.items() if value is not None}
     if "memory_utilization" in fields:

@@ -90,7 +90,7 @@ def _no_plan(result: PlanResult) -> Iterator[str]:
 
 def request_facts(intent: Intent) -> dict[str, str]:
     """What a request asks for, as it is in force: title to value."""
-    load, hardware = intent.workload, intent.hardware
+    load, hardware, serving = intent.workload, intent.hardware, intent.serving
     facts: dict[str, Any] = {"model": intent.model.name}
     if hardware is None:
         facts["hardware"] = say("open")
@@ -124,8 +124,9 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "relaxations": ", ".join(intent.relaxations) or None,
         "constraints": "; ".join(one.words for one in intent.constraints) or None,
         "share of memory": intent.memory_utilization,
+        "host memory": str(serving.kv_offload) if serving is not None and serving.kv_offload is not None else None,
         "separate prefill and decode": _asked_for(intent.disaggregated),
-        "engine": None if intent.serving is None else intent.serving.engine,
+        "engine": None if serving is None else serving.engine,
         "USD per GPU hour": intent.usd_per_gpu_hour,
         "strategy": None if intent.strategy is None else stated_text(intent.strategy),
     }

@@ -35,6 +35,7 @@ from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
     from ...tools.language.said import Said
+    from ...tools.plan.kv_offload import KVOffload
     from ...tools.traffic.trace import Trace
     from ..intent.intent import Intent
     from ..reading.reader import ModelReader
@@ -251,6 +252,10 @@ def said_of_options(options: dict[str, Any]) -> Said:
         fields["prefixes"] = prefixes
         flags = ("--system-prompt", prefixes.system_tokens), ("--turns", prefixes.turns)
         words["prefixes"] = " ".join(f"{flag} {value}" for flag, value in flags if value is not None)
+    offload: KVOffload | None = options.get("kv_offload")
+    if offload is not None:
+        fields["kv_offload"] = offload
+        words["kv_offload"] = f"--kv-offload {offload.bytes_per_gpu / 1e9:g}"
     trace: Path | None = options.get("trace")
     read: Trace | None = None
     if trace is not None:

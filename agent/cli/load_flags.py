@@ -11,6 +11,7 @@ from ...tools.errors import InputError
 from .flags import LimitType
 
 if TYPE_CHECKING:
+    from ...tools.plan.kv_offload import KVOffload
     from ...tools.plan.lengths import Percentiles, RequestLengths
     from ...tools.plan.prefixes import SharedPrefixes
 
@@ -57,6 +58,28 @@ class TokensType(click.ParamType):
         return tokens
 
 
+class OffloadType(click.ParamType):
+    """Memory of the host for the KV cache, in GB per GPU, and in GB/s its link: `200`, or `200@50`."""
+
+    name = "offload"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> KVOffload:
+        """`value` as the plan format has it."""
+        from ...tools.plan.kv_offload import KVOffload
+        from ..stated_arguments import checked
+
+        size, mark, speed = str(value)[:40].partition("@")
+        try:
+            fields: dict[str, float] = {"bytes_per_gpu": round(float(size) * 1e9)}
+            fields |= {"host_bw_gb_s": float(speed)} if mark else {}
+            return checked(KVOffload, fields, "--kv-offload")
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        except (ValueError, OverflowError):
+            what = "GB of host memory per GPU, such as 200, or 200@50 over 50 GB/s, are expected"
+            self.fail(f"{value!r}: {what}", param, ctx)
+
+
 LOAD = (
     click.option(
         "--request-rate",
@@ -84,6 +107,12 @@ LOAD = (
         type=click.IntRange(int(TURNS.least), int(TURNS.most)),
         metavar="N",
         help="Turns of a conversation, each of which repeats all before it; prompts are as long as stated on average.",
+    ),
+    click.option(
+        "--kv-offload",
+        type=OffloadType(),
+        metavar="GB[@GB/S]",
+        help="Host memory per GPU that keeps KV cache; blocks come back over the accelerator's own link, or at GB/S.",
     ),
 )
 

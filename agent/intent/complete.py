@@ -7,6 +7,7 @@ without a guess (no model), and lengths that the model cannot hold.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isclose
 from typing import Any, Literal
@@ -25,6 +26,7 @@ from ...tools.language.merge import merge_said, refusal
 from ...tools.language.said import NO_ENGINE, FrozenModel, Said
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
+from ...tools.plan.kv_offload import without_effect
 from ...tools.plan.lengths import Side, check_arrivals, check_means
 from ...tools.plan.load import longest_stated
 from ...tools.plan.peak import beside_peak
@@ -115,7 +117,7 @@ def complete(*said: Said) -> Intent:
         words=merged.words,
         assumptions=tuple(notes.assumptions),
         readings=merged.readings,
-        unread=merged.unread,
+        unread=(*merged.unread, *_without_effect(merged)),
         trace=None if trace is None else beside_peak(trace.description, trace.peak, merged.request_rate, "planned"),
     )
 
@@ -154,6 +156,14 @@ def _serving(said: Said) -> ServingBlock | None:
     if said.engine not in (None, NO_ENGINE):
         return ServingBlock(engine=said.engine, engine_version=said.engine_version, **settings)
     return ServingBlock(**settings) if any(settings.values()) else None
+
+
+def _without_effect(said: Said) -> Iterator[str]:
+    """What was said of a server and changes nothing here."""
+    if said.kv_offload is not None:
+        engine = ENGINES[engine_name(said.engine) or DEFAULT_ENGINE]
+        if (why := without_effect(said.kv_offload, engine, said.prefixes)) is not None:
+            yield f"{said.words.get('kv_offload', 'kv_offload')!r}: {why}"
 
 
 def _assumed_engine(said: Said, notes: _Notes) -> EngineName | None:

@@ -58,6 +58,9 @@ class Setting(Question):
     end_to_end_statistic: Statistic | None = Field(None, description="Of end to end; else the mean.")
     min_tokens_per_second: float | None = Field(None, description="Output tokens/s at least, of the whole deployment.")
     prefix_cache_hit_rate: float | None = Field(None, description="Share of prompt tokens that the cache has, 0 to 1.")
+    kv_offload: Block | None = Field(
+        None, description="Host memory that keeps KV cache: bytes_per_gpu, and host_bw_gb_s where none is catalogued."
+    )
     objective: Objective | None = Field(None, description="What to make best.")
     precision: Name | Block | list[Name] | None = Field(
         None, description="Number format of the weights, a precision block, several to search, or any."

@@ -28,8 +28,8 @@ class LookUpArguments(Arguments):
 _LEFT_OUT_OF_MODEL = {"config", "source", "confidence", "notes"}
 _LEFT_OUT_OF_ACCELERATOR = {
     "source", "price_source", "notes", "confidence", "tdp_w", "multiprocessors", "l2_bytes", "ridge_flop_per_byte",
-    "host_pcie_gb_s_unidirectional", "host_link_gb_s_unidirectional", "memory_type", "form_factor", "names", "brands", "kernels_like",
-    "kernels_like_reason",
+    "host_pcie_gb_s_unidirectional", "host_link_gb_s_unidirectional", "memory_type", "form_factor", "names", "brands",
+    "kernels_like", "kernels_like_reason",
 }  # fmt: skip
 
 

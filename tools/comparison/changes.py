@@ -36,6 +36,7 @@ _SETTINGS = {
     "memory_utilization": "share of a GPU's memory",
     "overlap": "overlap of two batches",
     "microbatches": "microbatches",
+    "kv_offload": "host memory",
 }
 # What may differ between two engines though nobody stated it.
 OF_ENGINES = frozenset(("engine", "engine version", "relaxations"))

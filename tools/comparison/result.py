@@ -44,6 +44,7 @@ class EngineSettings(Sparse):
     overlap: Literal["none", "two_batch"] = "none"
     microbatches: int | None = None
     memory_utilization: float
+    kv_offload: str | None = None
 
 
 class LimitCheck(Sparse):

@@ -118,6 +118,7 @@ def _settings(read: ReadDocument, plan: Plan, serving: ServingBlock) -> EngineSe
         overlap="two_batch" if serving.overlap in TWO_BATCH else "none",
         microbatches=serving.microbatches,
         memory_utilization=plan.policy.memory_utilization,
+        kv_offload=None if serving.kv_offload is None else str(serving.kv_offload),
     )
     try:
         setting = read_setting(read.view)

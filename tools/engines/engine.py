@@ -20,7 +20,8 @@ Serving: `handoff_s` is what handing a request from prefill to decode adds to it
 `ends_at_last_position`: requests end at the model's last position, whatever was asked for.
 `cache_block_tokens`: tokens of a block of the KV cache, by its default; prompts share whole blocks.
 `keeps_in_host`: what its memory of the host gets of them, `copies` of what is computed or what the GPU `evicted`; none:
-no setting for it is known here.
+no setting for it is known here. It is told of that memory in `host_unit_bytes`, whole ones of each rank or, where
+it `counts_host_of_ranks`, parts of them too, of all ranks of a scheduler together.
 """
 
 from __future__ import annotations
@@ -91,11 +92,25 @@ class Engine(ABC):
     ends_at_last_position: bool = False
     cache_block_tokens: int = 16
     keeps_in_host: Literal["copies", "evicted"] | None = None
+    host_unit_bytes: int = 1
+    counts_host_of_ranks: bool = False
+    # Whether servers that hand caches over have it too.
+    keeps_beside_transfer: bool = True
 
     @property
     def caches(self) -> tuple[DType, ...]:
         """Formats that its KV cache may have."""
         return "bf16", "fp16", *self.cache_formats
+
+    def host_figure(self, bytes_per_gpu: int, ranks: int) -> float | int:
+        """How it is told of so much memory of the host for each of the `ranks` of a scheduler."""
+        if self.counts_host_of_ranks:
+            return bytes_per_gpu * ranks / self.host_unit_bytes
+        return max(1, bytes_per_gpu // self.host_unit_bytes)
+
+    def host_bytes(self, figure: float, ranks: int) -> int:
+        """Bytes of each of the `ranks` of a scheduler, as it is told of them by `figure`."""
+        return round(figure * self.host_unit_bytes / (ranks if self.counts_host_of_ranks else 1))
 
     def generation(self, version: str | None) -> str:
         """The generation that a version belongs to: what changed how it runs, not each release."""

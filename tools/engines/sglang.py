@@ -6,7 +6,7 @@ from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
 from .release import Release
-from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
+from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200,
 # GB200, GB300), where it lies between -0.10 and 0.02 s.
@@ -37,6 +37,7 @@ VOCABULARY = Vocabulary(
         "max_tokens": "context-length", "memory_share": "mem-fraction-static", "kv_cache": "kv-cache-dtype",
         "dtype": "dtype", "quantization": "quantization", "two_batch": "enable-two-batch-overlap",
         "mode": "disaggregation-mode", "transfer": "disaggregation-transfer-backend",
+        "host_cache": "hicache-size",
     },
     switches=(
         "disable-radix-cache enable-deepep-moe enable-dp-attention enable-dp-lm-head enable-ep-moe enable-eplb "
@@ -45,7 +46,8 @@ VOCABULARY = Vocabulary(
     unplanned={
         "speculative decoding": "speculative-algorithm speculative-algo", "LoRA adapters": "enable-lora lora-paths",
         "weights kept in CPU memory": "cpu-offload-gb", "execution without CUDA graphs": "disable-cuda-graph",
-        "a KV cache in CPU memory": "enable-hierarchical-cache",
+        HOST_CACHE: "enable-hierarchical-cache hicache-ratio", "a KV cache in storage": "hicache-storage-backend",
+        "a write policy of the KV cache in CPU memory": "hicache-write-policy",
         "a changed model config": "json-model-override-args",
         "sequence parallelism of norms": "enable-layernorm-sp",
         "no overlapped scheduling": "disable-overlap-schedule",
@@ -58,6 +60,7 @@ VOCABULARY = Vocabulary(
         "disaggregation-decode-polling-interval disaggregation-ib-device dist-init-addr "
         "enable-flashinfer-allreduce-fusion enable-nccl-nvls ep-dispatch-algorithm eplb-algorithm "
         "eplb-rebalance-num-iterations flashinfer-mla-disable-ragged fp8-gemm-backend gpu-id-step "
+        "hicache-io-backend hicache-mem-layout hicache-storage-prefetch-policy "
         "load-balance-method max-prefill-tokens max-total-tokens mm-attention-backend moe-runner-backend "
         "num-continuous-decode-steps num-reserved-decode-tokens page-size prefill-attention-backend "
         "prefill-round-robin-balance sampling-backend schedule-conservativeness schedule-policy "
@@ -126,4 +129,5 @@ ENGINE = _SGLang(
     cache_block_tokens=1,
     # HiCache under `write_through`, its default.
     keeps_in_host="copies",
+    host_unit_bytes=10**9,
 )

@@ -48,6 +48,7 @@ VOCABULARY = Vocabulary(
         ),
         "kv_cache": "kv-cache-config.dtype kv-cache-dtype", "dtype": "dtype", "quantization": "quantization",
         "role": "server-role disaggregation-mode", "transfer": "cache-transceiver-config.backend",
+        "host_cache": "kv-cache-config.host-cache-size",
     },
     switches="disable-overlap-scheduler enable-attention-dp enable-chunked-prefill use-cuda-graph",
     unplanned={

@@ -8,7 +8,7 @@ from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
 from .release import Release, release_of
-from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
+from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
@@ -62,7 +62,8 @@ VOCABULARY = Vocabulary(
         "dtype": "dtype", "quantization": "quantization q", "two_batch": "enable-dbo",
         "transfer": "kv-transfer-config", "kv_role": "kv-transfer-config.kv-role", "mode": "disaggregation-mode",
         "executor": "distributed-executor-backend", "is_prefill": "is-prefill-worker",
-        "is_decode": "is-decode-worker",
+        "is_decode": "is-decode-worker", "host_cache": "kv-offloading-size",
+        "host_bytes": "kv-transfer-config.kv-connector-extra-config.cpu-bytes-to-use",
     },
     switches=(
         "async-scheduling disable-prefix-caching enable-chunked-prefill enable-dbo enable-eplb "
@@ -74,6 +75,7 @@ VOCABULARY = Vocabulary(
         "LoRA adapters": "enable-lora lora-modules", "weights kept in CPU memory": "cpu-offload-gb",
         "execution without CUDA graphs": "enforce-eager",
         "a KV cache of a stated size": "kv-cache-memory-bytes num-gpu-blocks-override",
+        HOST_CACHE: "kv-transfer-config.kv-connector-extra-config.num-cpu-blocks",
         "an attention window of its own": "sliding-window", "a changed model config": "hf-overrides rope-scaling",
     },
     beside=(
@@ -82,7 +84,7 @@ VOCABULARY = Vocabulary(
         "data-parallel-hybrid-lb data-parallel-rpc-port dbo-decode-token-threshold dbo-prefill-token-threshold "
         "disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce dpa dpe dph dpp enable-log-requests "
         "enable-sleep-mode eplb-config expert-placement-strategy guided-decoding-backend kv-events-config "
-        "kv-transfer-config long-prefill-token-threshold max-logprobs max-long-partial-prefills "
+        "kv-offloading-backend kv-transfer-config long-prefill-token-threshold max-logprobs max-long-partial-prefills "
         "max-num-partial-prefills max-parallel-loading-workers max-seq-len-to-capture moe-backend "
         "multi-step-stream-outputs num-scheduler-steps o renderer-num-workers scheduling-policy stream-interval "
         "swap-space ubatch-size use-tqdm-on-load"
@@ -205,4 +207,8 @@ ENGINE = _VLLM(
     ends_at_last_position=True,
     # `OffloadingConnector`: each whole block is stored once it is computed, the longest unused go first.
     keeps_in_host="copies",
+    host_unit_bytes=GIB,
+    counts_host_of_ranks=True,
+    # `VllmConfig` puts the connector of `--kv-offloading-size` in the place of the one that is stated.
+    keeps_beside_transfer=False,
 )

@@ -28,6 +28,8 @@ _BESIDE = re.compile(
     r"|collect-.*|.*timeout|show-time-cost|limit-mm-per-prompt|mm-.*|master-(?:addr|port)|nccl-.*|runner|task|device"
     r"|model-impl|stream-interval|version|help"
 )
+# What an engine does in a way that does not say how much memory it takes.
+HOST_CACHE = "a KV cache in CPU memory"
 # Values that choose a format, beside those that have the name of one in them.
 DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
 METHOD_CHOICES = (

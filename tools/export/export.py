@@ -260,6 +260,11 @@ def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: Serving
         yield "halves of a batch overlap by DeepEP, which has to be installed"
     if layout.is_disaggregated:
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
+        if settings.kv_offload_bytes is not None and not target.engine.keeps_beside_transfer:
+            yield (
+                f"memory of the host for the KV cache is left out: {target.engine.title} has one connector, which "
+                "hands caches over here (join the two by a MultiConnector of your own)"
+            )
     yield from _limits(layout, target, settings)
 
 

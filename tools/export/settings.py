@@ -25,7 +25,7 @@ class ServingSettings:
     of the load, or that with a few tokens to spare where cache or model hold no more. `kv_cache` is none where the
     cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
     `checkpoint_format` what the checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
-    `overlaps`: two halves of a batch overlap.
+    `overlaps`: two halves of a batch overlap. `kv_offload_bytes`: memory of the host per GPU that keeps KV cache.
     """
 
     max_sequences: int
@@ -40,6 +40,7 @@ class ServingSettings:
     is_moe: bool
     has_split_ffn: bool
     overlaps: bool
+    kv_offload_bytes: int | None
 
 
 def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettings:
@@ -63,6 +64,7 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettin
         is_moe=setting.architecture.is_moe,
         has_split_ffn=setting.architecture.has_split_ffn,
         overlaps=is_two_batch(setting),
+        kv_offload_bytes=None if setting.kv_offload is None else setting.kv_offload.bytes_per_gpu,
     )
 
 

@@ -63,6 +63,8 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
         words += _written(dense_tp=1)
     if server.redundant_experts:
         words += _written(eplb=True, redundant=server.redundant_experts)
+    if settings.kv_offload_bytes is not None and server.role != "decode":
+        words += ["--enable-hierarchical-cache"]
     if settings.overlaps:
         words += _written(two_batch=True, all_to_all="deepep")
     return words

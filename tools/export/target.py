@@ -142,7 +142,17 @@ def serving_flags(server: Server, settings: ServingSettings, engine: Engine) -> 
         kv_cache=cache_format(settings, engine),
         dtype=_DTYPES.get(settings.dtype),
         quantization=None if settings.quantisation is None else engine.makes[settings.quantisation],
+        host_cache=None if (figure := host_figure(server, settings, engine)) is None else str(figure),
     )
+
+
+def host_figure(server: Server, settings: ServingSettings, engine: Engine) -> float | int | None:
+    """How the engine is told of memory of the host that keeps what prompts share; decode servers have no use for it."""
+    if settings.kv_offload_bytes is None or server.role == "decode":
+        return None
+    if server.role == "prefill" and not engine.keeps_beside_transfer:
+        return None
+    return engine.host_figure(settings.kv_offload_bytes, server.context * server.tp * server.pp)
 
 
 def urls(ways: Sequence[Way]) -> str:

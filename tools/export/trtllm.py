@@ -18,6 +18,7 @@ from .target import (
     Way,
     address_of,
     cache_format,
+    host_figure,
     launch,
     own_cut,
     port_of,
@@ -52,7 +53,11 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
         **named(tp=server.groups * server.tp, pp=server.pp, max_sequences=settings.max_sequences),
         **named(token_budget=settings.token_budget, max_tokens=settings.max_tokens),
         "enable_chunked_prefill": True,
-        **named(memory_share=settings.memory_share, kv_cache=cache_format(settings, ENGINE)),
+        **named(
+            memory_share=settings.memory_share,
+            kv_cache=cache_format(settings, ENGINE),
+            host_cache=host_figure(server, settings, ENGINE),
+        ),
     }
     if server.context > 1:
         config |= named(context=server.context, sequence_kind="ULYSSES")

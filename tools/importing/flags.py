@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..engines.vocabulary import LONGEST_NAME, VALUELESS, Vocabulary, is_open
+from ..engines.vocabulary import HOST_CACHE, LONGEST_NAME, VALUELESS, Vocabulary, is_open
 from ..errors import InputError
 from ..shapes import is_list, is_object
 
@@ -89,6 +89,23 @@ class Flags:
             raise InputError(f"{self._shown(concept)}: a share between 0 and 1 is expected")
         return number
 
+    def figure(self, concept: str) -> float | None:
+        """A number above 0; `None` where it is not stated, a variable, or 0, which turns off what it is of.
+
+        Raises:
+            InputError: it is none.
+        """
+        value = self.text(concept)
+        if value is None:
+            return None
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not 0.0 <= number < 1e18:
+            raise InputError(f"{self._shown(concept)}: a number is expected")
+        return number or None
+
     def _shown(self, concept: str) -> str:
         value = self.values[concept]
         return f"{self.written[concept]} {'has no value' if value == VALUELESS else f'is {value[:80]!r}'}"
@@ -123,6 +140,8 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
                 unplanned[vocabulary.turned_on[name]] = None
         elif not vocabulary.is_beside(name):
             unknown[f"{shown}{vocabulary.meant(name)}"] = None
+    if "host_cache" in values:
+        unplanned.pop(HOST_CACHE, None)
     return Flags(values, written, tuple(unknown), tuple(unplanned))
 
 

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ..bounds import MEMORY_BYTES
 from ..catalog.dtypes import DTYPES, DType
 from ..catalog.names import named_format
 from ..engines.engine import Engine
+from ..errors import InputError
 from ..plan.document import Phase
+from ..plan.kv_offload import KVOffload
 from .flags import Flags
 
 # Formats as engines call them, where names of checkpoints do not.
@@ -57,6 +60,7 @@ class Scheduling:
     max_sequences: int | None = None
     token_budget: int | None = None
     overlaps: bool = False
+    kv_offload: KVOffload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,19 @@ class Dialect:
             max_sequences=None if sequences is None else max(1, sequences // shared),
             token_budget=None if tokens is None else max(1, tokens // shared),
             overlaps=flags.on("two_batch"),
+            kv_offload=self._kv_offload(flags, group.context * group.tp * group.pp),
         )
+
+    def _kv_offload(self, flags: Flags, ranks: int) -> KVOffload | None:
+        """Memory of the host of each of the `ranks` of a scheduler, where a command states it."""
+        figure, stated = flags.figure("host_cache"), flags.figure("host_bytes")
+        if stated is not None:
+            figure = stated / self.engine.host_unit_bytes
+        size = None if figure is None else self.engine.host_bytes(figure, ranks)
+        if size is not None and not MEMORY_BYTES.hold(size):
+            written = flags.written.get("host_cache") or flags.written["host_bytes"]
+            raise InputError(f"{written}: {size:,} bytes per GPU are no memory of a host")
+        return None if size is None else KVOffload(bytes_per_gpu=size)
 
 
 def stated_of(flags: Flags) -> Stated:

@@ -81,6 +81,9 @@ class Launch:
 def request_line(plan: Plan) -> str:
     """What no command says of a plan, for `import`: model, hardware, load, number formats and policy on one line."""
     blocks = plan.model_dump(mode="json", include=set(_BLOCKS), exclude_none=True)
+    offload = None if plan.serving is None else plan.serving.kv_offload
+    if offload is not None:
+        blocks["kv_offload"] = offload.model_dump(mode="json", exclude_none=True)
     return _REQUEST + json.dumps({"model": plan.model.name, **blocks}, separators=(", ", ": "))
 
 
@@ -226,7 +229,11 @@ def _planned(comments: Iterable[str]) -> dict[str, Any]:
         blocks: Any = None if line is None else json.loads(line.removeprefix(_REQUEST))
     except (ValueError, RecursionError):
         return {}
-    return {name: blocks[name] for name in ("model", *_BLOCKS) if name in blocks} if is_object(blocks) else {}
+    return (
+        {name: blocks[name] for name in ("model", "kv_offload", *_BLOCKS) if name in blocks}
+        if is_object(blocks)
+        else {}
+    )
 
 
 def _load(loads: Iterable[tuple[str, ...]]) -> dict[str, float]:

@@ -45,7 +45,8 @@ _OF_A_PHASE = re.compile(
 )
 _GENERIC_KEY = re.compile(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
-    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)",
+    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number|"
+    r"(?:size )?(?:bytes|gi?b|ti?b) per (?:gpu|node))",
     re.IGNORECASE,
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")

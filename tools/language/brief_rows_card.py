@@ -2,6 +2,9 @@
 
 from .brief_lexicon import GPU, INTER, INTRA, UTIL, Row
 
+# What is of the host's memory, and of the link to it.
+_HOST = r"\bhost\b|\bpci ?e?\b|\bc2c\b|off ?load|主机|卸载|换出|下沉"
+
 CARD_ROWS: tuple[Row, ...] = (
     ("card.tflops", "TFLOPS", r"#", r"total|aggregate|cluster|整机"),
     ("card.tflops", "count",
@@ -19,7 +22,7 @@ CARD_ROWS: tuple[Row, ...] = (
     ("card.memory_bytes", "bytes",
         rf"(?:per|each|every|/) ?{GPU}|每张?卡|memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*",
         r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|"
-        r"total|aggregate|reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲"),
+        r"total|aggregate|reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲|" + _HOST),
     ("card.memory_bytes", "count",
         r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?",
         r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit|"
@@ -28,9 +31,9 @@ CARD_ROWS: tuple[Row, ...] = (
     ("card.memory_bandwidth", "GB/s count",
         r"(?:memory|\bmem\b|显存|内存|\bhbm\w*|vram|gddr\w*|dram|访存)[^#<]{0,6}(?:bandwidth|\bbw\b|带宽|"
         r"throughput|speed)|\bmem(?:ory)? ?bw\b|显存带宽|访存带宽|\bhbm\w*",
-        INTRA + "|" + INTER + "|" + UTIL),
-    ("card.memory_bandwidth", "GB/s", r"memory|\bmem\b|显存|内存", INTRA + "|" + INTER),
-    ("card.memory_bandwidth", "GB/s", r"bandwidth|\bbw\b|带宽", None, rf"^(?!.*(?:{INTRA}|{INTER}))"),
+        INTRA + "|" + INTER + "|" + UTIL + "|" + _HOST),
+    ("card.memory_bandwidth", "GB/s", r"memory|\bmem\b|显存|内存", INTRA + "|" + INTER + "|" + _HOST),
+    ("card.memory_bandwidth", "GB/s", r"bandwidth|\bbw\b|带宽", None, rf"^(?!.*(?:{INTRA}|{INTER}|{_HOST}))"),
     ("card.scale_up_domain_accelerators", "count gpus",
         r"scale up domain|nvlink domain|supernode|super ?pod|超节点|\bdomain\b"),
 )  # fmt: skip

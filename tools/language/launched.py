@@ -70,6 +70,7 @@ def claim_started(text: str, page: Page, claims: Claims) -> None:
         "max_batch": started.scheduling.max_sequences,
         "prefill_chunk_tokens": started.scheduling.token_budget,
         "overlap": "two_batch" if started.scheduling.overlaps else None,
+        "kv_offload": started.scheduling.kv_offload,
     }
     for name, value in settings.items():
         if value is not None:

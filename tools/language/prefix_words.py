@@ -146,13 +146,13 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             fields["turns"] = turns
             words.append(said)
     if fields:
-        claims.claim("prefixes", _checked(claims, SharedPrefixes, fields, words), ", ".join(words))
+        claims.claim("prefixes", checked(claims, SharedPrefixes, fields, words), ", ".join(words))
         claims.reading(f"{', '.join(words)!r} read as {claims.values['prefixes']}")
     for match, said in _matches(page, _THINK):
         value = read_number(match["time"])
         if value:
             minutes = match["unit"].lower().startswith(("m", "分"))
-            arrivals = _checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [said])
+            arrivals = checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [said])
             claims.claim("arrivals", arrivals, said)
 
 
@@ -203,7 +203,12 @@ def _matches(
                 yield match, page.take(*match.span()).strip()
 
 
-def _checked(claims: Claims, kind: type[Any], fields: dict[str, Any], words: list[str]) -> Any:
+def checked(claims: Claims, kind: type[Any], fields: dict[str, Any], words: list[str]) -> Any:
+    """`fields` as a `kind`.
+
+    Raises:
+        RequestError: they cannot be.
+    """
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

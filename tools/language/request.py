@@ -38,6 +38,7 @@ from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
 from .objective_words import read_objective
 from .observed import without_observed
+from .offload_words import read_offload, settle_offload
 from .page import Page, between, breaks_of
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
@@ -186,6 +187,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_rate_curve(page, claims)
     note_conditions(page, claims)
     set_aside_wishes(page, claims)
+    read_offload(page, claims)
     read_relaxations(page, claims)
     read_disaggregation(page, claims)
     read_constraints(page, claims)
@@ -252,6 +254,7 @@ def _gpus(claims: Claims) -> int | None:
 
 def _resolve_shares(claims: Claims) -> None:
     """Figures per GPU or per node become those of the fields, where the counts are known."""
+    settle_offload(claims)
     if claims.has("tokens_per_second_per_gpu"):
         value, words = claims.values["tokens_per_second_per_gpu"], claims.words["tokens_per_second_per_gpu"]
         claims.drop("tokens_per_second_per_gpu")

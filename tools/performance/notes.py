@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations
+from ..plan.kv_offload import without_effect
 from ..plan.load import longest_stated
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
@@ -145,13 +146,8 @@ def _host_memory(layout: LoadedLayout) -> Iterator[str]:
     setting, engine = layout.setting, layout.setting.engine.facts
     if setting.kv_offload is None:
         return
-    if engine.keeps_in_host is None:
-        yield f"not acted on: {setting.kv_offload}; how {engine.title} is told of it is not known here"
-    elif setting.workload.prefixes is None:
-        yield (
-            f"not acted on: {setting.kv_offload}; what it is worth depends on what prompts share: state a system "
-            "prompt, turns of conversations, or a trace"
-        )
+    if (why := without_effect(setting.kv_offload, engine, setting.workload.prefixes)) is not None:
+        yield f"not acted on: {why}"
     else:
         given = "a copy of what is computed" if engine.keeps_in_host == "copies" else "what the GPU lets go of"
         waits = "the pass of its prompt" if layout.is_disaggregated else "a prompt, while others go on,"

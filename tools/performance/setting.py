@@ -24,7 +24,7 @@ from ..engines.names import ENGINES, engine_name
 from ..engines.release import Release
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
-from ..plan.kv_offload import KVOffload
+from ..plan.kv_offload import KVOffload, without_effect
 from ..plan.load import spread_of
 from ..plan.quantiles import Spread
 from .clock import Clock
@@ -157,9 +157,9 @@ class Setting:
 
     @property
     def keeps_in_host(self) -> bool:
-        """Whether what is stated of it is acted on: the engine has it, and what prompts share is known."""
-        has_it = self.kv_offload is not None and self.engine.facts.keeps_in_host is not None
-        return has_it and self.workload.prefixes is not None
+        """Whether some is stated and changes what users see."""
+        offload = self.kv_offload
+        return offload is not None and without_effect(offload, self.engine.facts, self.workload.prefixes) is None
 
     @cached_property
     def release(self) -> Release | None:

@@ -240,7 +240,9 @@ class ApartRun:
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
             without_line=self._without_line(),
-            cache_use=self.callers.talks.cache_use(self.hits, self.from_host, self.filled, kept) if self.shares else None,
+            cache_use=self.callers.talks.cache_use(self.hits, self.from_host, self.filled, kept)
+            if self.shares
+            else None,
         )
 
     def _without_line(self) -> float:

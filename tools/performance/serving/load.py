@@ -148,7 +148,8 @@ class ServingTimes:
     percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
     of cache. `without_line` is the share of an open loop's last third of requests before which nobody waited.
     Where prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), of all tokens the
-    share that came from memory of the host (`host_hit_share`), and how much of its cache a scheduler has filled, in use or not, when a request comes (`cache_filled_share`).
+    share that came from memory of the host (`host_hit_share`), and how much of its cache a scheduler has filled, in use
+    or not, when a request comes (`cache_filled_share`).
     TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
     """
 

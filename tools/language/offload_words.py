@@ -1,0 +1,138 @@
+"""Memory of the host that keeps blocks of the KV cache, in words: how much of it each GPU has, and over which link."""
+
+from __future__ import annotations
+
+import re
+
+from ..plan.kv_offload import KVOffload
+from .claims import Claims
+from .page import Page
+from .prefix_words import checked
+from .quantities import Quantity, find_quantities
+
+_KV = r"kv(?:[\s_-]?cache)?(?:\s?(?:blocks?|pages?|缓存))?"
+_MOVED = r"(?:off-?load|spill|evict|swap|demot)(?:s|ed|ing|ped|ping|e|es)?"
+_HOST = r"(?:host|cpu|system|main)\s?(?:(?:side\s)?(?:memory|d?ram)|内存)|(?:内存|主存)"
+_OFFLOAD = re.compile(
+    rf"(?<![a-z]){_MOVED}\s(?:of\s)?(?:(?:the|our|its|all|evicted|cold|old|unused|idle)\s){{0,3}}{_KV}(?![a-z])"
+    rf"|(?<![a-z]){_KV}[\s_-]{_MOVED}(?![a-z])"
+    rf"|(?<![a-z]){_KV}\s(?:[a-z]+\s){{0,3}}(?:to|in|into|on)\s[^.;\n]{{0,20}}?(?:{_HOST})(?![a-z])"
+    rf"|(?<![a-z])(?:{_HOST})\s(?:per|for\seach)\s(?:gpu|card)\s(?:[a-z]+\s){{0,3}}{_KV}(?:\s{_MOVED})?(?![a-z])"
+    rf"|(?<![a-z]){_KV}\s?的?\s?(?:卸载|下沉|换出|溢出)|(?:卸载|下沉|换出|溢出)\s?{_KV}(?![a-z])"
+    rf"|(?<![a-z]){_KV}\s?(?:放|存|换|写|移)?(?:到|在|进|至)\s?(?:主机|cpu|系统)?\s?(?:内存|主存)",
+    re.IGNORECASE,
+)
+_DISK = re.compile(r"(?<![a-z])(?:nvme|ssds?|disks?|storage|s3|nfs)(?![a-z])|硬盘|磁盘|固态", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[;!?。\n]|\.(?!\d)")
+_PER_GPU = re.compile(
+    r"(?:per|/|each|every|a)\s?(?:single\s)?(?:gpu|card|accelerator)(?![a-z])|每\s?[张块个]?\s?(?:卡|gpu)|单卡",
+    re.IGNORECASE,
+)
+_PER_NODE = re.compile(
+    r"(?:per|/|each|every|a)\s?(?:node|server|machine|host|box)(?![a-z])|每\s?[台个]?\s?(?:节点|机器|服务器|机)|单机",
+    re.IGNORECASE,
+)
+_OTHER_LINK = re.compile(
+    r"nv[\s-]?link(?!-?c2c)|infini|(?<![a-z])(?:ib|roce|rdma|ethernet|network)(?![a-z])|网", re.IGNORECASE
+)
+_BOTH_WAYS = re.compile(r"bi-?dir|both\s(?:ways|directions)|双向", re.IGNORECASE)
+# As keys of files have it, units before the figure: "kv_offload_gb_per_gpu: 200".
+_KEYED = re.compile(
+    r"(?<![a-z])kv[\s_-](?:cache[\s_-])?offload(?:ing)?[\s_](?:size[\s_])?(?P<unit>bytes|gi?b|ti?b)[\s_]per[\s_](?P<of>gpu|node)"
+    r"\s?[:=]\s?(?P<n>\d[\d.,_]*)(?!\w)",
+    re.IGNORECASE,
+)
+_SIZES = {"bytes": 1, "gb": 10**9, "gib": 2**30, "tb": 10**12, "tib": 2**40}
+_HOST_LINK = re.compile(
+    r"(?<![a-z])(?:host|pci-?e(?:xpress)?|nvlink-?c2c|c2c)\s?(?:link|bw|bandwidth|带宽)?(?:\sgb\ss)?\s?(?:is|of|at|=|:|为|是)?"
+    r"\s?(?P<n>\d[\d.]{0,8})\s?(?P<unit>gb/s)?(?=\s?(?:[,;.)\n]|$)|[^\w])|主机(?:链路)?带宽\s?(?:为|是|:)?\s?(?P<m>\d[\d.]{0,8})\s?gb/s",
+    re.IGNORECASE,
+)
+# Claims that are no fields: bytes of a node, until the GPUs of one are known; the host's link.
+PER_NODE, LINK = "kv_offload_per_node", "kv_offload_gb_s"
+
+
+def read_offload(page: Page, claims: Claims) -> None:
+    """Read how much memory of the host keeps blocks of the KV cache, per GPU or per node, and how fast its link is."""
+    for match in page.search(_KEYED):
+        words = page.take(*match.span())
+        size = round(float(re.sub("[,_]", "", match["n"])) * _SIZES[match["unit"].lower()])
+        _claim_size(claims, size, words, of_gpu=match["of"].lower() == "gpu")
+    for match in page.search(_OFFLOAD):
+        start, end = _sentence(page, *match.span())
+        if page.is_negated(*match.span()):
+            page.take(*match.span())
+            continue
+        if claims.has("kv_offload") or claims.has(PER_NODE):
+            continue
+        quantities = [one for one in find_quantities(page.text) if start <= one.start and one.end <= end]
+        sizes = [one for one in quantities if one.unit == "bytes"]
+        words = page.original[match.start() : match.end()].strip()
+        if _DISK.search(page.original[start:end]):
+            claims.leave_unread(f"{words!r}: blocks of the KV cache on disks are not simulated")
+        elif len(sizes) != 1:
+            claims.leave_unread(f"{words!r}: say how many GB of host memory each GPU has for it")
+        else:
+            _claim(page, claims, sizes[0], [one for one in quantities if one.unit == "GB/s"], (start, end))
+        page.take(*match.span())
+    if claims.has("kv_offload") or claims.has(PER_NODE):
+        for match in page.search(_HOST_LINK) if not claims.has(LINK) else ():
+            if match["m"] or match["unit"] or "bw" in match.group().lower():
+                claims.claim(LINK, float(match["m"] or match["n"]), page.take(*match.span()))
+
+
+def _sentence(page: Page, start: int, end: int) -> tuple[int, int]:
+    before = [one.end() for one in _SENTENCE_END.finditer(page.original, 0, start)]
+    after = _SENTENCE_END.search(page.original, end)
+    return before[-1] if before else 0, after.start() if after else len(page.original)
+
+
+def _claim(page: Page, claims: Claims, size: Quantity, speeds: list[Quantity], sentence: tuple[int, int]) -> None:
+    """Claim what `size` says, of a GPU or of a node by the words nearest to it."""
+    marks = [(kind, one) for kind in (_PER_GPU, _PER_NODE) for one in kind.finditer(page.original, *sentence)]
+    said = page.original[size.start : size.end]
+    if not marks:
+        claims.leave_unread(f"{said!r} of host memory for the KV cache: say whether each GPU or each node has it")
+        page.take(size.start, size.end)
+        return
+    kind, mark = min(marks, key=lambda one: max(one[1].start() - size.end, size.start - one[1].end()))
+    words = page.original[min(size.start, mark.start()) : max(size.end, mark.end())].strip()
+    for speed in speeds[:1]:
+        if not _OTHER_LINK.search(page.original[sentence[0] : sentence[1]]):
+            both = _BOTH_WAYS.search(page.original[speed.end : speed.end + 30])
+            claims.claim(LINK, speed.decimal_value / (2 if both else 1), page.take(speed.start, speed.end))
+    page.take(size.start, size.end)
+    page.take(*mark.span())
+    _claim_size(claims, round(size.decimal_value), words, of_gpu=kind is _PER_GPU)
+
+
+def _claim_size(claims: Claims, size: int, words: str, *, of_gpu: bool) -> None:
+    offload = checked(claims, KVOffload, {"bytes_per_gpu": size}, [words])
+    claims.claim("kv_offload" if of_gpu else PER_NODE, offload, words)
+
+
+def settle_offload(claims: Claims) -> None:
+    """Put the size and the link together; the memory of a node is that of its GPUs, where these are counted."""
+    gb_s, said = claims.values.get(LINK), claims.words.get(LINK, "")
+    claims.drop(LINK)
+    if claims.has(PER_NODE):
+        _share_node(claims)
+    offload, words = claims.values.get("kv_offload"), claims.words.get("kv_offload", "")
+    if offload is not None and gb_s is not None:
+        offload = checked(claims, KVOffload, {**dict(offload), "host_bw_gb_s": gb_s}, [said])
+        claims.drop("kv_offload")
+        claims.claim("kv_offload", offload, f"{words}, {said}")
+    if offload is not None:
+        claims.reading(f"{claims.words['kv_offload']!r} read as {offload}")
+
+
+def _share_node(claims: Claims) -> None:
+    offload, words = claims.values[PER_NODE], claims.words[PER_NODE]
+    claims.drop(PER_NODE)
+    nodes, gpus, per_node = (claims.values.get(name) for name in ("nodes", "gpus", "gpus_per_node"))
+    if per_node is None and nodes is not None and gpus is not None:
+        per_node = gpus // nodes
+    if not per_node:
+        claims.leave_unread(f"{words!r}: host memory of a node is shared out only where its GPUs are counted")
+        return
+    claims.claim("kv_offload", offload.model_copy(update={"bytes_per_gpu": offload.bytes_per_gpu // per_node}), words)
