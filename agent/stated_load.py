@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ..tools.comparison.side import Document
 from ..tools.language.said import Said
-from ..tools.plan.document import Plan, WorkloadBlock
+from ..tools.plan.document import Plan, ServingBlock, WorkloadBlock
 from ..tools.plan.load import without_rate
 from ..tools.plan.reader import read_document
 from .intent.complete import complete
@@ -27,9 +27,14 @@ def under_load(document: D, said: Said) -> D | Plan:
         InputError: the load agrees with neither the model nor itself, or the model's config cannot be read.
     """
     stated = {name: value for name in _LOAD if (value := getattr(said, name)) is not None}
-    plan = read_document(document).plan if stated else None
+    plan = read_document(document).plan if stated or said.kv_offload is not None else None
     if plan is None:
         return document
+    if said.kv_offload is not None:
+        serving = (plan.serving or ServingBlock()).model_copy(update={"kv_offload": said.kv_offload})
+        plan = plan.model_copy(update={"serving": serving, "performance": None})
+    if not stated:
+        return plan
     own = plan.workload
     if said.concurrency is not None and said.request_rate is None:
         own = without_rate(own)

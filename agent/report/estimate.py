@@ -161,8 +161,8 @@ def load_section(estimate: PerformanceEstimate) -> Section:
         "alone: one request by itself"
     )
     overload = "Requests come faster than they are served: the queue grows" if load.saturated else None
-    prefixes = _prefix_cache(estimate)
-    return section("Under load", Table(columns, rows), line, prefixes, overload, load.headroom, *_benchmark(estimate))
+    prefixes = _prefix_cache(estimate), *host_memory_lines(estimate)
+    return section("Under load", Table(columns, rows), line, *prefixes, overload, load.headroom, *_benchmark(estimate))
 
 
 def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
@@ -171,17 +171,23 @@ def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
     if cache is None:
         return None
     filled = f"{cache.filled_share:.0%} of the KV cache is filled when a request comes"
-    found = f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens"
-    if (host := cache.host_memory) is not None:
-        ttft = "the queue would grow"
-        if host.ttft_ms_without is not None:
-            ttft = f"mean TTFT would be {ms_text(host.ttft_ms_without)}"
-        found += (
-            f": {cache.hit_share - host.hit_share:.0%} in GPU memory, {host.hit_share:.0%} in "
-            f"{host.bytes_per_gpu / 1e9:,.4g} GB of host memory per GPU at {host.gb_s:g} GB/s (without that they would "
-            f"have {host.hit_share_without:.0%}, and {ttft})"
-        )
-    return f"{found}, {filled} ({cache.source})"
+    return f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens, {filled} ({cache.source})"
+
+
+def host_memory_lines(estimate: PerformanceEstimate) -> Iterator[str]:
+    """What memory of the host has of prompts, where some keeps KV cache, and what it is worth."""
+    cache = estimate.load.prefix_cache
+    host = None if cache is None else cache.host_memory
+    if cache is None or host is None:
+        return
+    ttft = "the queue would grow"
+    if host.ttft_ms_without is not None:
+        ttft = f"mean TTFT would be {ms_text(host.ttft_ms_without)}"
+    yield (
+        f"Of the prompts' tokens GPU memory has {cache.hit_share - host.hit_share:.0%} and host memory "
+        f"({host.bytes_per_gpu / 1e9:,.4g} GB per GPU, at {host.gb_s:g} GB/s) {host.hit_share:.0%}; without host "
+        f"memory caches would have {host.hit_share_without:.0%}, and {ttft}"
+    )
 
 
 def _benchmark(estimate: PerformanceEstimate) -> tuple[str, ...]:

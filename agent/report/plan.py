@@ -23,7 +23,16 @@ from .asked import (
     trace_lines,
     workload_text,
 )
-from .estimate import confidence, estimate_sections, growing_line, in_flight_of, range_lines, rate_text, with_range
+from .estimate import (
+    confidence,
+    estimate_sections,
+    growing_line,
+    host_memory_lines,
+    in_flight_of,
+    range_lines,
+    rate_text,
+    with_range,
+)
 from .infeasible import infeasible_sections
 from .layout import layout_section
 from .over_day import day_section, peak_lines
@@ -129,6 +138,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines.append(figures_text(result.estimate))
         lines += range_lines(result.estimate.ranges)
         lines += _p90_lines(plan.workload, result.estimate)
+        lines += host_memory_lines(result.estimate)
     report = result.report
     limits = [_limits_section(report, plan.workload, result.estimate)] if report is not None else []
     day = [] if result.over_day is None else [day_section(result.over_day)]

@@ -64,6 +64,8 @@ def test_a_plan_is_estimated_under_another_load(
         (("--output-percentiles", "p50=9k,p95=1k"), "a higher percentile cannot be shorter"),
         (("--request-rate", "0"), "is not between 1e-06 and 1e+06"),
         (("--turns", "1"), "'--turns'"),
+        (("--kv-offload", "much"), "GB of host memory per GPU, such as 200, or 200@50 over 50 GB/s"),
+        (("--kv-offload", "0"), "--kv-offload"),
         (("--system-prompt", "a few"), "a number of tokens such as 6000 or 6k is expected"),
         (("--turns", "5", "--trace", "requests.csv"), "--trace has its own requests; leave out --system-prompt"),
         (("--system-prompt", "6k", "--turns", "5", *SPREAD), "leave lengths and ranges out"),
@@ -95,3 +97,38 @@ def test_what_prompts_share_is_stated_and_the_lengths_follow(
     assert 0.4 < cache["hit_share"] < 0.9 and cache["source"].startswith("simulated: blocks of 16 tokens of vLLM")
     assert run(["estimate", str(path)]) == 0
     assert "prefix caches have" in capsys.readouterr().out
+
+
+def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Twenty documents of 12,288 tokens, asked about in turn, twenty times each: an L4 has room for three.
+    lines = (
+        {
+            "timestamp": 8000 * place,
+            "input_length": 12_288,
+            "output_length": 60,
+            "hash_ids": [100 * (place % 20) + block for block in range(24)],
+        }
+        for place in range(400)
+    )
+    trace, path = tmp_path / "trace.jsonl", tmp_path / "plan.json"
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    asked = ("plan", "--model", "llama-3.1-8b", "--hardware", "1x1:l4", "--trace", str(trace))
+    plans: list[dict[str, Any]] = []
+    ttft_ms: list[float] = []
+    for more, gb_s in (((), None), (("--kv-offload", "60"), 32), (("--kv-offload", "60@4"), 4)):
+        assert run([*asked, *more, "-o", str(path)]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        told = f"GPU memory has 0% and host memory (60 GB per GPU, at {gb_s} GB/s)"
+        assert (told in shown) == ("without host memory caches would have 0%" in shown) == (gb_s is not None)
+        plans.append(json.loads(path.read_text(encoding="utf-8")))
+        assert run(["estimate", str(path), "--format", "json"]) == 0
+        ttft_ms.append(json.loads(capsys.readouterr().out)["latency"]["ttft_ms"])
+    cold, warm, slow = ttft_ms
+    # 12,272 tokens of 131,072 bytes are 1.6 GB: 50 ms over the link, 400 ms at 4 GB/s; a prompt takes seconds.
+    assert warm + 300 < slow < 0.3 * cold
+    stated = [one.get("serving", {}).get("kv_offload") for one in plans]
+    assert stated == [None, {"bytes_per_gpu": 60_000_000_000}, {"bytes_per_gpu": 60_000_000_000, "host_bw_gb_s": 4.0}]
+    assert run(["estimate", str(path), "--format", "json", "--kv-offload", "60"]) == 0
+    assert json.loads(capsys.readouterr().out)["latency"]["ttft_ms"] == pytest.approx(warm, rel=1e-3)

@@ -38,6 +38,34 @@ def test_what_was_exported_is_imported_as_the_same_plan(name: str, target: str) 
     assert not back.not_understood and not back.unplanned and not back.refused
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_memory_of_the_host_goes_there_and_back_with_its_link(engine: str, is_apart: bool) -> None:
+    made = shardwright.plan(
+        model="llama-3.1-8b",
+        hardware="1x4:h100-sxm",
+        engine=engine,
+        disaggregated=is_apart,
+        input_tokens=4000,
+        output_tokens=300,
+        prefixes={"turns": 5},
+        kv_offload={"bytes_per_gpu": 100_000_000_000, "host_bw_gb_s": 40.0},
+    )
+    assert made.plan is not None and made.plan.serving is not None and made.plan.serving.kv_offload is not None
+    text = shardwright.export(made.plan, engine).text
+    assert text is not None
+    written = {
+        "vllm": "--kv-offloading-size",
+        "sglang": "--hicache-size 100",
+        "trtllm": "host_cache_size: 100000000000",
+    }
+    # One connector hands caches over: there vLLM has no other, and the export says so.
+    is_left_out = engine == "vllm" and is_apart
+    assert (written[engine] in text) != is_left_out == ("memory of the host for the KV cache is left out" in text)
+    back = shardwright.import_plan(text)
+    assert content_hash(back.plan) == content_hash(made.plan) and not back.unplanned and not back.not_understood
+
+
 @pytest.mark.parametrize("target", ["vllm", "slurm", "kubernetes"])
 def test_what_a_plan_was_asked_for_comes_back_whatever_lists_it_holds(target: str) -> None:
     asked = {"relaxations": ["attention_dp", "tp_in_expert"], "constraints": ["tp <= 4", "reserved_gpus = 1"]}

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.errors import InputError
+from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.errors import InputError, MissingFieldError
+from shardwright.tools.performance.capacity import host_memory
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.planned_run import lengths_of, planned_run
-from shardwright.tools.plan.document import WorkloadBlock
+from shardwright.tools.plan.document import ServingBlock, WorkloadBlock
 
 from .conftest import LayoutOf
 
@@ -104,3 +106,95 @@ def test_more_users_than_are_simulated_wait_in_line_and_who_thinks_is_refused(la
     many = loaded(plain(layout_of, concurrency=6000), prefixes=CHATS, arrivals=THINK)
     with pytest.raises(InputError, match="6,000 users who think are more than are simulated on 4 replicas"):
         planned_run(many)
+
+
+OFFLOAD = {"bytes_per_gpu": 100_000_000_000}
+
+
+def offloading(layout: LoadedLayout, **offload: Any) -> LoadedLayout:
+    own = layout.setting.serving
+    assert own is not None
+    serving = ServingBlock.model_validate({**own.model_dump(exclude_none=True), "kv_offload": offload})
+    return layout.with_setting(layout.setting.with_load(layout.setting.workload, serving))
+
+
+def long_chats(layout_of: LayoutOf, **fields: Any) -> LoadedLayout:
+    return loaded(
+        plain(layout_of, request_rate=8.0, **fields),
+        prefixes={"turns": 5, "routing": "sticky"},
+        arrivals={"think_time_s": 300.0},
+    )
+
+
+def test_memory_of_the_host_holds_as_many_tokens_as_its_bytes_and_brings_them_back_at_its_link(
+    layout_of: LayoutOf,
+) -> None:
+    # 32 layers of 8 KV heads of 128, K and V, two bytes each: 131,072 bytes a token, half of them on each GPU of two.
+    whole = offloading(long_chats(layout_of), **OFFLOAD)
+    half = offloading(
+        loaded(
+            layout_of("llama-3.1-8b", {"tp": 2, "tp_ffn": 2}, dp=2, concurrency=4), prefixes={"system_tokens": 1600}
+        ),
+        **OFFLOAD,
+    )
+    slower = offloading(long_chats(layout_of), **OFFLOAD, host_bw_gb_s=16.0)
+    for layout, token_bytes, bytes_per_s in ((whole, 131_072, 64e9), (half, 65_536, 64e9), (slower, 131_072, 16e9)):
+        memory = host_memory(layout, "decode")
+        assert memory is not None and not memory.takes_evicted
+        assert memory.tokens == 100_000_000_000 // token_bytes
+        assert memory.s_per_token == pytest.approx(token_bytes / bytes_per_s)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_an_estimate_says_what_memory_of_the_host_is_worth(engine: str, layout_of: LayoutOf) -> None:
+    cold = long_chats(layout_of, serving={"engine": engine})
+    found, without = estimate_layout(offloading(cold, **OFFLOAD)), estimate_layout(cold)
+    cache, alone = found.load.prefix_cache, without.load.prefix_cache
+    assert cache is not None and cache.host_memory is not None and alone is not None and alone.host_memory is None
+    host = cache.host_memory
+    assert (host.bytes_per_gpu, host.gb_s) == (100_000_000_000, 64.0)
+    assert (host.hit_share_without, host.ttft_ms_without) == (alone.hit_share, without.latency.ttft_ms)
+    assert 0.1 < host.hit_share < cache.hit_share and cache.hit_share > alone.hit_share + 0.1
+    assert found.latency.ttft_ms < 0.97 * without.latency.ttft_ms
+    gets = "gets what the GPU lets go of" if engine == "trtllm" else "gets a copy of what is computed"
+    assert any(gets in note for note in found.notes)
+
+
+def test_where_phases_are_apart_the_pass_of_a_prompt_waits_for_its_blocks(layout_of: LayoutOf) -> None:
+    cold = loaded(
+        apart(layout_of, request_rate=3.0), prefixes={"turns": 5, "routing": "sticky"}, arrivals={"think_time_s": 600.0}
+    )
+    fast, slow = (planned_run(offloading(cold, **OFFLOAD, host_bw_gb_s=gb_s)).times for gb_s in (64.0, 2.0))
+    assert fast.host_hit_share > 0.05 and hit_share(cold) < (fast.prefix_hit_share or 0.0)
+    assert fast.ttft.mean < planned_run(cold).times.ttft.mean
+    assert fast.ttft.mean < slow.ttft.mean
+
+
+def test_a_host_link_that_nobody_knows_is_named_and_one_that_is_said_counts(layout_of: LayoutOf) -> None:
+    card = find_accelerator("h100-sxm").model_copy(update={"host_pcie_gb_s_unidirectional": None})
+    unknown = long_chats(layout_of, accelerator=card)
+    assert planned_run(unknown).times.host_hit_share == 0.0
+    with pytest.raises(MissingFieldError, match=r"kv_offload\.host_bw_gb_s.*say it"):
+        planned_run(offloading(unknown, **OFFLOAD))
+    assert planned_run(offloading(unknown, **OFFLOAD, host_bw_gb_s=50.0)).times.host_hit_share > 0.1
+
+
+def test_memory_of_the_host_that_changes_nothing_is_said_not_to_be_acted_on(layout_of: LayoutOf) -> None:
+    alike = plain(layout_of, concurrency=16)
+    given, nim = loaded(alike, prefix_cache_hit_rate=0.4), long_chats(layout_of, serving={"engine": "nim"})
+    for layout, reason in (
+        (alike, "what prompts share"),
+        (given, "what prompts share"),
+        (nim, "how NIM is told of it"),
+    ):
+        with_it = offloading(layout, **OFFLOAD)
+        assert planned_run(with_it).times == planned_run(layout).times
+        assert any(note.startswith("not acted on") and reason in note for note in estimate_layout(with_it).notes)
+
+
+@pytest.mark.parametrize(
+    ("part", "gb_s"),
+    [("h100-sxm", 64.0), ("a100-80gb-sxm", 32.0), ("gh200", 450.0), ("gb200", 225.0), ("tpu-v5e", None)],
+)
+def test_the_host_is_reached_over_the_link_that_the_catalogue_has(part: str, gb_s: float | None) -> None:
+    assert find_accelerator(part).host_gb_s == gb_s

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardwright.tools.performance.serving.host_tier import HostTier
+from shardwright.tools.performance.serving.policy import HostMemory
 from shardwright.tools.performance.serving.prefix_cache import PrefixCache, PrefixTree
 
 from ...examples import examples
 
 
-def cache_of(tree: PrefixTree, kv_tokens: int, leaves: list[int]) -> PrefixCache:
-    return PrefixCache(tree, kv_tokens, leaves, [-1] * len(leaves), [])
+def cache_of(tree: PrefixTree, kv_tokens: int, leaves: list[int], host_memory: HostMemory | None = None) -> PrefixCache:
+    host = None if host_memory is None else HostTier(host_memory, tree.block_tokens, [0] * len(leaves))
+    return PrefixCache(tree, kv_tokens, leaves, [-1] * len(leaves), [], host)
 
 
 def test_an_example_worked_by_hand() -> None:
@@ -48,21 +52,72 @@ def test_an_example_worked_by_hand() -> None:
     assert cache.found(1, 12, 36) == 4
 
 
+@pytest.mark.parametrize(
+    ("memory", "before", "found", "loaded", "after"),
+    [
+        # What the GPU let go of: the last block of a. It comes back, and the last of b goes.
+        (HostMemory(20, 0.5, takes_evicted=True), {0: (2, 3)}, 12, 4, {1: (2, 3)}),
+        # Copies of all that was computed: the one of a is read, and both stay.
+        (HostMemory(24, 0.5, takes_evicted=False), {0: (0, 3), 1: (0, 3)}, 12, 4, {1: (0, 3), 0: (0, 3)}),
+        # Room for 5 of the 6: the oldest's end goes, of a, so that the host has nothing beyond the GPU's, then of b.
+        (HostMemory(20, 0.5, takes_evicted=False), {0: (0, 2), 1: (0, 3)}, 8, 0, {1: (0, 2), 0: (0, 3)}),
+    ],
+)
+def test_two_tiers_worked_by_hand(
+    memory: HostMemory,
+    before: dict[int, tuple[int, int]],
+    found: int,
+    loaded: int,
+    after: dict[int, tuple[int, int]],
+) -> None:
+    # Blocks of 4 tokens, and room for 24 tokens on the GPU. Prompts a and b of 13 tokens, 3 whole blocks each, share
+    # nothing; a is asked for, then b, then a again, one at a time.
+    tree = PrefixTree(4)
+    a, b = tree.add(-1, 0, 13), tree.add(-1, 0, 13)
+    cache = cache_of(tree, 24, [a, b, a], memory)
+    host = cache.host
+    assert host is not None
+    # While b uses 14 tokens, room for 2 of a's blocks is left: the last one goes.
+    for request in (0, 1):
+        assert cache.found(request, 13, 0) == 0
+        cache.take(request, 13)
+        assert cache.give_back(request, 14, 13, 14) == 14
+    assert dict(host.spans) == before and cache.held == {a: 2, b: 3}
+    assert cache.found(2, 13, 0) == found and cache.load_s(2) == 0.5 * loaded
+    cache.take(2, 13)
+    cache.give_back(2, 14, 13, 14)
+    assert [*host.spans.items()] == [*after.items()] and cache.held == {a: 3, b: 2}
+    assert host.loaded == [0, 0, loaded]
+
+
 @dataclass
 class BlockByBlock:
-    """The same cache with every block an object of its own: how often each is used, and a line of the others."""
+    """The same cache with every block an object of its own: how often each is used, a line of others, the host's."""
 
     kv_tokens: int
     block: int
+    memory: HostMemory | None = None
     uses: dict[tuple[int, ...], int] = field(default_factory=dict)
     line: list[tuple[int, ...]] = field(default_factory=list)
+    host: list[tuple[int, ...]] = field(default_factory=list)
 
-    def found(self, prompt: tuple[int, ...], goal: int, used: int) -> int:
+    def found(self, prompt: tuple[int, ...], goal: int, used: int) -> tuple[int, int]:
         self.give_way(used)
-        blocks = 0
-        while blocks < (goal - 1) // self.block and self.name(prompt, blocks) in {*self.uses, *self.line}:
+        blocks = loaded = 0
+        while blocks < (goal - 1) // self.block:
+            name = self.name(prompt, blocks)
+            if name not in self.uses and name not in self.line:
+                if name not in self.host:
+                    break
+                loaded += 1
             blocks += 1
-        return blocks * self.block
+        return blocks * self.block, loaded * self.block
+
+    def keep(self, name: tuple[int, ...], *, is_evicted: bool) -> None:
+        if self.memory is not None and self.memory.takes_evicted == is_evicted:
+            self.host = [*(other for other in self.host if other != name), name]
+            while len(self.host) > self.memory.tokens // self.block:
+                self.host.pop(0)
 
     def name(self, prompt: tuple[int, ...], place: int) -> tuple[int, ...]:
         """A block is what it and all before it hold, as engines hash them."""
@@ -74,6 +129,8 @@ class BlockByBlock:
             self.uses[name] = self.uses.get(name, 0) + 1
             if name in self.line:
                 self.line.remove(name)
+            if self.memory is not None and self.memory.takes_evicted and name in self.host:
+                self.host.remove(name)
 
     def give_back(self, prompt: tuple[int, ...], goal: int, computed: int, used: int) -> None:
         self.give_way(used)
@@ -86,10 +143,11 @@ class BlockByBlock:
             if not self.uses[name]:
                 del self.uses[name]
                 self.line.append(name)
+                self.keep(name, is_evicted=False)
 
     def give_way(self, used: int) -> None:
         while len(self.line) * self.block > self.kv_tokens - used:
-            self.line.pop(0)
+            self.keep(self.line.pop(0), is_evicted=True)
 
 
 REQUESTS = st.lists(
@@ -99,9 +157,19 @@ STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=60)
 
 
 @examples(300)
-@given(REQUESTS, STEPS, st.sampled_from([1, 4]), st.sampled_from([60, 100, 1000]))
+@given(
+    REQUESTS,
+    STEPS,
+    st.sampled_from([1, 4]),
+    st.sampled_from([60, 100, 1000]),
+    st.sampled_from([None, *(HostMemory(size, 0.5, evicted) for size in (7, 40, 900) for evicted in (False, True))]),
+)
 def test_nodes_are_blocks_that_have_one_age(
-    asked: list[tuple[int, int, int, int]], steps: list[tuple[int, int]], block: int, kv_tokens: int
+    asked: list[tuple[int, int, int, int]],
+    steps: list[tuple[int, int]],
+    block: int,
+    kv_tokens: int,
+    memory: HostMemory | None,
 ) -> None:
     # Each request shares some tokens of the prompt of one before it; tokens are numbers that nobody else has.
     tree, leaves, prompts, texts = PrefixTree(block), list[int](), list[int](), list[tuple[int, ...]]()
@@ -115,7 +183,7 @@ def test_nodes_are_blocks_that_have_one_age(
         texts.append(text or tuple(1000 + place for place in range(own + answer)))
         prompts.append(prompt)
         leaves.append(tree.add(leaves[other] if number else -1, shared, prompt + answer - 1))
-    cache, plain = cache_of(tree, kv_tokens, leaves), BlockByBlock(kv_tokens, block)
+    cache, plain = cache_of(tree, kv_tokens, leaves, memory), BlockByBlock(kv_tokens, block, memory)
     # What each has to prefill when it comes (next): its prompt, and what it had made when it was put back.
     goals, done = list(prompts), set[int]()
     running: set[int] = set()
@@ -133,7 +201,9 @@ def test_nodes_are_blocks_that_have_one_age(
             goals[request] = computed + 1
             done |= {request} if is_done else set()
         elif request not in done:
-            assert cache.found(request, goal, used) == plain.found(text, goal, used) < goal
+            found, loaded = plain.found(text, goal, used)
+            assert cache.found(request, goal, used) == found < goal
+            assert cache.load_s(request) == 0.5 * loaded
             # Room is taken for the whole answer.
             need = len(text) - cache.in_use(request, goal)
             if used + need > kv_tokens:
@@ -150,6 +220,9 @@ def test_nodes_are_blocks_that_have_one_age(
     plain.give_way(used)
     assert used + cache.free_blocks * block <= kv_tokens
     assert cache.free_blocks == len(plain.line)
+    # No block is lost, or in two places that have it once.
+    assert (0 if cache.host is None else cache.host.used) == len(plain.host)
+    assert memory is None or not memory.takes_evicted or not {*plain.host} & {*plain.line, *plain.uses}
     for request in running:
         used -= cache.give_back(request, len(texts[request]), goals[request], used)
     assert used == 0 and not cache.pins

@@ -23,7 +23,7 @@ from shardwright.tools.performance.serving.load import (
     ServingTimes,
     StaticBatch,
 )
-from shardwright.tools.performance.serving.policy import Mode, Policy
+from shardwright.tools.performance.serving.policy import HostMemory, Mode, Policy
 from shardwright.tools.performance.serving.records import Requests, Seen
 from shardwright.tools.performance.serving.replicas import simulate_replicas
 from shardwright.tools.performance.serving.step_table import StepTable
@@ -211,6 +211,7 @@ POLICIES = st.builds(
     batches=st.sampled_from([1, 1, 3]),
     group_wait_steps=st.sampled_from([0, 4]),
     prefix_block_tokens=st.sampled_from([1, 16, 50]),
+    host_memory=st.sampled_from([None, *(HostMemory(600, 1e-5, evicted) for evicted in (False, True))]),
 )
 
 
@@ -241,21 +242,28 @@ def test_requests_tokens_and_blocks_are_conserved(
     assert ran.arrived == count == sum(server.replica.finished for server in ran.servers)
     for arrived, first, done in zip(ran.seen.arrived, ran.seen.first, ran.seen.done, strict=True):
         assert 0.0 <= arrived < first <= done
-    for found, prompt in zip(ran.hits, ran.talks.inputs, strict=True):
-        assert 0 <= found < prompt and found % policy.prefix_block_tokens == 0
+    for found, loaded, prompt in zip(ran.hits, ran.from_host, ran.talks.inputs, strict=True):
+        assert 0 <= loaded <= found < prompt and found % policy.prefix_block_tokens == 0
+        assert policy.host_memory is not None or loaded == 0
     # Each token but the first of an answer, or of what was begun again, came after a gap.
     answers = sum(more - 1 for more in ran.talks.outputs)
     made = sum(sum(server.replica.gap_tokens) for server in ran.servers)
     assert answers - sum(server.replica.preemptions for server in ran.servers) <= made <= answers
     for server in ran.servers:
         for group in server.replica.groups:
-            assert group.cached == group.running == group.present == 0
+            assert group.cached == group.running == group.present == 0 == len(group.loading) == len(group.ready_s)
             assert all(batch.running == batch.context == batch.windowed == 0 for batch in group.batches)
     for target in ran.targets:
         cache = target.cache
         assert not cache.pins and set(cache.held) == set(cache.free)
         assert 0 <= cache.free_blocks == sum(cache.held.values())
         assert cache.free_blocks * policy.prefix_block_tokens <= policy.kv_tokens
+        if policy.host_memory is not None:
+            host = cache.host
+            assert 0 <= host.used == sum(end - start for start, end in host.spans.values()) <= host.room
+            for node, (start, end) in host.spans.items():
+                # What the GPU let go of follows on what it still has; copies are of all.
+                assert start == (cache.held.get(node, 0) if policy.host_memory.takes_evicted else 0) < end
 
 
 def test_a_run_is_the_same_each_time() -> None:
@@ -291,3 +299,59 @@ def test_ten_thousand_requests_on_eight_replicas_take_a_second_or_so() -> None:
     assert times.prefix_hit_share is not None and times.prefix_hit_share > 0.7
     # `benchmarks/simulation.py` times it; here others run beside.
     assert process_time() - begun < 4.0
+
+
+ONE_AT_A_TIME = SharedPrefixes(replay=((0, 0), (0, 0), (0, 640), (1, 640)))
+
+
+@pytest.mark.parametrize("takes_evicted", [False, True])
+def test_what_came_from_the_host_costs_the_link_in_place_of_arithmetic(takes_evicted: bool) -> None:
+    # One user asks a, b, a, b; the cache has room for one of them, the host's memory for both.
+    lengths = Lengths(640, 2, stated=Joint(((640, 2),) * 4), prefixes=ONE_AT_A_TIME)
+    small = replace(ROOMY, kv_tokens=650)
+    offloads = replace(small, host_memory=HostMemory(1300, 1e-5, takes_evicted))
+    cold, warm = (TogetherRun(ENGINE, policy, ClosedLoop(1, 4), lengths, 1) for policy in (small, offloads))
+    for ran in (cold, warm):
+        ran.serve()
+    # Of 640 tokens 39 whole blocks are found, 624 tokens: the last token is computed.
+    assert (cold.hits, cold.from_host) == ([0, 0, 0, 0], [0, 0, 0, 0])
+    assert (warm.hits, warm.from_host) == ([0, 0, 624, 624], [0, 0, 624, 624])
+    # A pass of 640 tokens: 19.36 ms of matmuls (half-way between 256 and 1,024), 0.301 of the head, 2.005 on the host,
+    # 0.1 + 640 x 641 / 2 pairs x 2e-8 ms of attention. Of 16: 8 ms, and 16 x 624 + 136 pairs; 624 x 0.01 ms before it.
+    whole_ms = 19.36 + 0.301 + 2.005 + 0.1 + 205_120 * 2e-8
+    rest_ms = 624 * 0.01 + 8.0 + 0.301 + 2.005 + 0.1 + 10_120 * 2e-8
+    for ran, expected in ((cold, [whole_ms] * 4), (warm, [whole_ms, whole_ms, rest_ms, rest_ms])):
+        ttft_ms = [1e3 * (first - come) for first, come in zip(ran.seen.first, ran.seen.arrived, strict=True)]
+        assert ttft_ms == pytest.approx(expected)
+    assert warm.times().host_hit_share == warm.times().prefix_hit_share == 2 * 624 / (4 * 640)
+
+
+def test_others_go_on_while_blocks_come_and_one_comes_after_the_other() -> None:
+    # Six prompts, then each again, of three users; the cache has room for three. The link takes 6.24 s for each.
+    replay = SharedPrefixes(replay=(*(((0, 0),) * 6), *((place, 640) for place in range(6))))
+    lengths = Lengths(640, 200, stated=Joint(((640, 200),) * 12), prefixes=replay)
+    policy = replace(ROOMY, kv_tokens=2600, host_memory=HostMemory(100_000, 1e-2, takes_evicted=False))
+    ran = TogetherRun(ENGINE, policy, ClosedLoop(3, 12), lengths, 1)
+    ran.serve()
+    assert ran.from_host == [0] * 6 + [624] * 6
+    # Nobody who decodes waits for the link: no gap between tokens is as long as a block takes.
+    assert max(ran.servers[0].replica.gap_s) < 16 * 1e-2
+    # Those of three come one after the other.
+    ttft_s = [first - come for first, come in zip(ran.seen.first, ran.seen.arrived, strict=True)]
+    assert 2 * 6.24 < max(ttft_s[6:]) < 3 * 6.24 + 0.5 and min(ttft_s[6:]) > 6.24
+
+
+def test_memory_of_the_host_without_an_end_finds_what_a_cache_without_an_end_does() -> None:
+    load = OpenLoop(2.0, 1500, warmup=300, think_s=60.0)
+    held = {"kv_tokens": 200_000, "host_memory": HostMemory(10**9, 1e-9, takes_evicted=True)}
+    assert found_share(CHATS, load, 1, **held) == pytest.approx(found_share(CHATS, load, 1), abs=0.002)
+    assert found_share(CHATS, load, 1, kv_tokens=200_000) < 0.75
+
+
+@pytest.mark.parametrize("takes_evicted", [False, True])
+def test_copies_take_the_room_of_what_the_gpu_has_too(takes_evicted: bool) -> None:
+    load = OpenLoop(2.0, 1500, warmup=300, think_s=60.0)
+    as_large = {"kv_tokens": 200_000, "host_memory": HostMemory(200_000, 1e-9, takes_evicted)}
+    alone, double = (found_share(CHATS, load, 1, kv_tokens=tokens) for tokens in (200_000, 400_000))
+    expected = double if takes_evicted else alone
+    assert found_share(CHATS, load, 1, **as_large) == pytest.approx(expected, abs=0.05) and double > alone + 0.1
