@@ -13,23 +13,15 @@ from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
-from ..tools.catalog.names import named_format
 from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
-from ..tools.importing.caveats import (
-    all_too_long,
-    beyond_positions,
-    hardware_remarks,
-    not_quantised,
-    options_alone,
-    share_of_free,
-    some_too_long,
-    unread_files,
-)
+from ..tools.importing.caveats import Kind, Told, hardware_remarks, options_alone, share_of_free, unread_files
 from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.launch import Launch, read_launch
+from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
+from ..tools.importing.quantisation import Checkpoint, told_of_method
 from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
@@ -37,7 +29,7 @@ from ..tools.plan.elements import as_mapping
 from ..tools.plan.kv_offload import KVOffload, without_effect
 from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
-from .import_layout import filled, settled
+from .import_layout import filled, held_length, settled
 from .import_said import is_known, statements
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
@@ -55,9 +47,9 @@ class Imported(Sparse):
     """What runs as a plan: `valid` where it keeps every rule, with the findings where not.
 
     `servers` groups of `engine` processes are started. `refused` says why the engine does not start them as they are
-    written, or takes no request of the load; `remarks` what a person has to know. `not_understood` are flags that mean
-    nothing here, values that mean nothing with these, and files that were not given; `unplanned` is what the engine was
-    told that no estimate of ours knows.
+    written, or takes no request of the load; `remarks` what a person has to know. `not_understood` leaves open whether
+    it starts: flags that mean nothing here, values that mean nothing with these or do what is not known, and files that
+    were not given; `unplanned` is what the engine was told that no estimate of ours knows.
     """
 
     plan: Plan
@@ -85,9 +77,17 @@ class Imported(Sparse):
         """What has to be known before the figures, line by line."""
         said = [f"{ENGINES[self.engine].title} refuses it: {one}" for one in self.refused]
         said += self.remarks
-        said += [f"Not understood: {', '.join(self.not_understood)}"] if self.not_understood else []
+        said += self._open()
         said += [f"Not in the estimate: {', '.join(self.unplanned)}"] if self.unplanned else []
         return (*said, *self._assumed_load())
+
+    def _open(self) -> list[str]:
+        """What was not understood, and what the engine makes of flags that it does not understand either."""
+        if not self.not_understood:
+            return []
+        flags = any(one.startswith("-") for one in self.not_understood)
+        refuses = f"; {ENGINES[self.engine].title} refuses flags and values that it does not know" if flags else ""
+        return [f"Not understood: {', '.join(self.not_understood)}{refuses}"]
 
     def _assumed_load(self) -> list[str]:
         """That the load, or part of it, is ours, since nothing says it."""
@@ -178,7 +178,12 @@ def imported(
         why_not = str(error)
     flags = [one.flags for one in launch.commands]
     too_long = tuple(all_too_long(launch, plan.workload, [one.field for one in assumptions]))
-    remarks = () if too_long else some_too_long(launch, plan.workload)
+    told: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": []}
+    for kind, words in _told(plan, intent, launch, architecture):
+        told[kind].append(words)
+    if not too_long:
+        told["remark"] += some_too_long(launch, plan.workload)
+    unknown = (*(name for one in flags for name in one.unknown), *unread_files(launch), *told["unknown"])
     return Imported(
         plan=plan,
         valid=report is not None and report.valid,
@@ -190,21 +195,24 @@ def imported(
         why_not_estimated=why_not,
         assumptions=assumptions,
         readings=intent.readings,
-        not_understood=tuple(dict.fromkeys((*(name for one in flags for name in one.unknown), *unread_files(launch)))),
+        not_understood=tuple(dict.fromkeys(unknown)),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
-        refused=(*deployment.refused, *_not_quantised(intent, launch), *too_long),
-        remarks=tuple(dict.fromkeys((*remarks, *_remarks(plan, launch, deployment, architecture, hardware)))),
+        refused=(*deployment.refused, *dict.fromkeys(told["refused"]), *too_long),
+        remarks=tuple(dict.fromkeys((*told["remark"], *_remarks(plan, launch, deployment, architecture, hardware)))),
     )
 
 
-def _not_quantised(intent: Intent, launch: Launch) -> tuple[str, ...]:
-    """Why weights are not there, of a checkpoint that is known not to have them."""
-    model, written = intent.model, launch.model
-    if written is None or named_format(written) or "quantization_config" in model.config or not is_known(written):
-        return ()
-    if written.startswith(("/", ".", "~")):  # what lies in a folder is not known
-        return ()
-    return tuple(not_quantised(launch, model.name))
+def _told(plan: Plan, intent: Intent, launch: Launch, architecture: Architecture) -> Iterator[Told]:
+    """Why the engine does not start, or whether it does is not known: by its weights, and by the longest request."""
+    written, model = launch.model, intent.model
+    # What lies in a folder is not known.
+    if written is not None and is_known(written) and not written.startswith(("/", ".", "~")):
+        checkpoint = Checkpoint(written, model.name, model.config, architecture.native_precision)
+        yield from told_of_method(launch, checkpoint)
+    taken = longest_taken(launch, architecture)
+    held = None if taken is None else held_length(plan, taken.tokens)
+    if taken is not None and held is not None:
+        yield from unheld(launch.engine, taken, held)
 
 
 def _remarks(

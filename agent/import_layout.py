@@ -14,6 +14,7 @@ from ..tools.errors import InputError
 from ..tools.export.server import servers_of
 from ..tools.importing.deployment import Deployment
 from ..tools.importing.launch import Launch
+from ..tools.performance.capacity import longest_held
 from ..tools.performance.layout import LoadedLayout, layout_from_view
 from ..tools.performance.memory import max_concurrency
 from ..tools.plan.builder import BuildRequest
@@ -60,6 +61,17 @@ def _most_that_fit(request: BuildRequest, architecture: Architecture) -> int:
         return max_concurrency(layout_from_view(read.view))
     except InputError:
         return 0
+    finally:
+        read.view.release()
+
+
+def held_length(plan: Plan, at_most: int) -> int | None:
+    """Tokens of the longest request, of at most so many, that the cache holds; `None` where rules say why not."""
+    read = read_document(plan)
+    try:
+        return longest_held(layout_from_view(read.view), at_most)
+    except InputError:
+        return None
     finally:
         read.view.release()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..tools.catalog.models import find_model
+from ..tools.catalog.names import named_format
 from ..tools.errors import InputError
 from ..tools.importing.group import stated_of
 from ..tools.importing.hardware import NamedHardware
@@ -45,7 +46,7 @@ def statements(launch: Launch, hardware: NamedHardware | None, under: Plan | Non
         yield Said.model_validate(dict(launch.load))
     said: dict[str, Any] = {
         "model": model,
-        "weights": stated.weights,
+        "weights": None if _is_quantised(launch.model, model) else stated.weights,
         "kv_cache": stated.kv_cache,
         "activations": stated.activations,
         "memory_utilization": stated.memory_share,
@@ -94,6 +95,17 @@ def _known_name(written: str) -> str:
         written = f"{cached[1]}/{cached[2]}"
     parts = written.rstrip("/").split("/")
     return next(filter(is_known, (written, "/".join(parts[-2:]), parts[-1])), written)
+
+
+def _is_quantised(written: str | None, model: str | None) -> bool:
+    """Whether the checkpoint that is `written`, the catalogue's `model`, has weights of a format of its own.
+
+    Then its format is that of the weights, whatever method is named to read them.
+    """
+    if written is None or named_format(written) is not None:
+        return written is not None
+    known = None if model is None or not is_known(model) else find_model(model)
+    return known is not None and "quantization_config" in known.config
 
 
 def is_known(name: str) -> bool:

@@ -35,12 +35,20 @@ def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: 
     return render(sections, width=width, bold=bold)
 
 
+def _state(found: Imported) -> str:
+    """Whether it serves: open where a flag is not known here, for engines refuse those that they do not know."""
+    if not found.valid:
+        return "NOT valid as it runs"
+    if found.refused:
+        return "Does NOT serve"
+    return "Not known to run" if found.not_understood else "Runs"
+
+
 def _head(found: Imported) -> Iterator[str]:
     plan = found.plan
     engine = " ".join(filter(None, (ENGINES[found.engine].title, found.engine_version)))
-    state = "NOT valid as it runs" if not found.valid else "Does NOT serve" if found.refused else "Runs"
     yield (
-        f"{state}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
+        f"{_state(found)}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
         f"{count_text(found.servers, 'server')} of {engine}"
     )
     yield from found.caveats

@@ -29,12 +29,17 @@ def test_a_path_in_a_text_opens_no_file(tmp_path: Path, capsys: pytest.CaptureFi
     script.write_text(f"trtllm-serve Qwen/Qwen3-32B --tp_size 4 --config {tmp_path}/extra.yaml\n")
     assert run(["import", str(script), *ON]) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]
-    assert first.startswith("Runs: TP4")
+    assert first.startswith("Not known to run: TP4")
     assert second.startswith(f"Not understood: --config {tmp_path}")
 
 
-def test_a_flag_that_was_not_understood_costs_the_exit_status_only_under_strict() -> None:
+def test_a_flag_that_was_not_understood_leaves_open_whether_it_runs_and_costs_the_exit_status_only_under_strict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run(["import", f"{COMMAND} --frobnicate 3", *ON]) == 0
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith("Not known to run: TP4")
+    assert second == "Not understood: --frobnicate; vLLM refuses flags and values that it does not know"
     assert run(["import", f"{COMMAND} --frobnicate 3", *ON, "--strict"]) == 1
     assert run(["import", COMMAND, *ON, "--strict"]) == 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from shardwright.tools.catalog.hardware import all_accelerators
 from shardwright.tools.engines.names import JUDGED
-from shardwright.tools.performance.capacity import cache_tokens, logged_tokens
+from shardwright.tools.performance.capacity import cache_tokens, logged_tokens, longest_held
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout
 
@@ -50,6 +50,32 @@ def test_a_cache_does_not_depend_on_the_load(layout_of: Any) -> None:
 def test_a_plain_model_holds_the_tokens_that_are_logged(layout_of: Any) -> None:
     layout = served_by(layout_of, "vllm")
     assert logged_tokens(layout) == pytest.approx(cache_tokens(layout), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("Llama-3.1-70B", {"degrees": {"tp": 2, "tp_ffn": 2}, "memory_utilization": 0.95}),
+        ("gemma-3-27b", {"degrees": {}, "memory_utilization": 0.8}),
+        (
+            "DeepSeek-V3",
+            {"degrees": {"tp": 8, "tp_ffn": 8, "tp_expert": 8}, "weights": "fp8", "accelerator": "h200-sxm"},
+        ),
+    ],
+)
+def test_the_longest_request_is_the_last_that_fits_by_itself(
+    model: str, options: dict[str, Any], layout_of: Any
+) -> None:
+    def holding(tokens: int) -> LoadedLayout:
+        load = {"input_tokens": tokens - 1, "output_tokens": 1}
+        return served_by(
+            layout_of, "vllm", model=model, relaxations=("vocab_parallel", "tp_in_expert"), **options, **load
+        )
+
+    most = longest_held(holding(100), 10**6)
+    assert 16 < most <= cache_tokens(holding(most))
+    assert most == 10**6 or cache_tokens(holding(most + 1)) < most + 1
+    assert longest_held(holding(100), 16) == 16
 
 
 @pytest.mark.parametrize("engine", [*JUDGED])

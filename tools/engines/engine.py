@@ -22,6 +22,8 @@ Serving: `handoff_s` is what handing a request from prefill to decode adds to it
 `keeps_in_host`: what its memory of the host gets of them, `copies` of what is computed or what the GPU `evicted`; none:
 no setting for it is known here. It is told of that memory in `host_unit_bytes`, whole ones of each rank or, where
 it `counts_host_of_ranks`, parts of them too, of all ranks of a scheduler together.
+`refuses_unheld_length`: it does not start where its cache holds no request of the greatest length, which is that of all
+the model's positions where none is stated.
 """
 
 from __future__ import annotations
@@ -96,6 +98,7 @@ class Engine(ABC):
     counts_host_of_ranks: bool = False
     # Whether servers that hand caches over have it too.
     keeps_beside_transfer: bool = True
+    refuses_unheld_length: bool = False
 
     @property
     def caches(self) -> tuple[DType, ...]:

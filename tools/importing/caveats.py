@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from ..catalog.architecture import Architecture
 from ..engines.names import ENGINES
 from ..errors import InputError
-from ..plan.document import HardwareBlock, WorkloadBlock
-from ..plan.load import longest_stated, shortest_request
-from .flags import Flags
-from .group import OFFLINE_METHODS
+from ..plan.document import HardwareBlock
 from .hardware import NamedHardware
 from .launch import DIALECTS, Command, Launch
 from .resources import Allotment, listed
@@ -26,7 +24,9 @@ _SETTINGS = (
     "eplb", "redundant",
 )  # fmt: skip
 _OF_EXPERTS = ("ep", "over_all", "tp_expert", "eplb")
-_CHANGES_CONFIG = "a changed model config"
+# How a caveat counts: the engine does not start or takes no request; whether it does is not known here; neither.
+Kind = Literal["refused", "unknown", "remark"]
+Told = tuple[Kind, str]
 
 
 def check_nodes(servers: Iterable[Server]) -> None:
@@ -126,69 +126,6 @@ def _spread(server: Server) -> int:
     local = flags.count("local") or (1 if "rank" in flags.values else None)
     parts = flags.degree("dp") // local if local else 1
     return max(len(server.commands), flags.degree("nodes"), process.nodes or 1, parts)
-
-
-def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) -> Iterator[str]:
-    """That each request of the load is longer than every stated limit; of a side that is `assumed`, one token is sure.
-
-    A load of which nobody stated a length is no reason to refuse what runs.
-    """
-    sides = {"input_tokens": load.input_tokens, "output_tokens": load.output_tokens}
-    unsure = [tokens - 1 for name, tokens in sides.items() if name in assumed]
-    limits = {limit: one.flags for one in launch.commands if (limit := _longest(one.flags)) is not None}
-    limit = max(limits, default=None)
-    if limit is not None and len(unsure) < len(sides) and shortest_request(load) - sum(unsure) > limit:
-        yield (
-            f"every request is longer than {limits[limit].written['max_tokens']} {limit:,}: {_lengths(load)}; set it "
-            f"to {sum(longest_stated(load)):,} or more"
-        )
-
-
-def _lengths(load: WorkloadBlock) -> str:
-    """How long requests are: `2,048 + 256 tokens`, `1,200 to 2,304 tokens`."""
-    shortest, longest = shortest_request(load), sum(longest_stated(load))
-    if shortest == longest:
-        return f"{load.input_tokens:,} + {load.output_tokens:,} tokens"
-    return f"{shortest:,} to {longest:,} tokens"
-
-
-def some_too_long(launch: Launch, load: WorkloadBlock) -> Iterator[str]:
-    """That requests of the load are longer than a stated limit."""
-    for flags in (one.flags for one in launch.commands):
-        limit = _longest(flags)
-        if limit is not None and sum(longest_stated(load)) > limit:
-            yield (
-                f"requests of {_lengths(load)}: the engine refuses those longer than {flags.written['max_tokens']} "
-                f"{limit:,}"
-            )
-
-
-def beyond_positions(launch: Launch, architecture: Architecture) -> Iterator[str]:
-    """That servers are told to take requests longer than the model has positions."""
-    positions = architecture.max_position_embeddings
-    for flags in (one.flags for one in launch.commands):
-        limit = _longest(flags)
-        if limit is not None and limit > positions and _CHANGES_CONFIG not in flags.unplanned:
-            yield (
-                f"{flags.written['max_tokens']} {limit:,} is more than the model's {positions:,} positions "
-                "(max_position_embeddings): the engine refuses it, or answers beyond what the model was made for"
-            )
-
-
-def _longest(flags: Flags) -> int | None:
-    """The most tokens of a request, where a command states it."""
-    return None if flags.text("max_tokens") in (None, "auto", "-1") else flags.count("max_tokens")
-
-
-def not_quantised(launch: Launch, name: str) -> Iterator[str]:
-    """That a method whose weights are made beforehand is asked of a checkpoint (called `name`) without them."""
-    for flags in (one.flags for one in launch.commands):
-        method = (flags.text("quantization") or "").lower()
-        if method in OFFLINE_METHODS:
-            yield (
-                f"{flags.written['quantization']} {method}: {name} is no quantised checkpoint, and {method} weights "
-                "are made beforehand; name a checkpoint that has them"
-            )
 
 
 def unread_files(launch: Launch) -> Iterator[str]:

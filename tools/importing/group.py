@@ -19,8 +19,6 @@ from .flags import Flags
 _SPELLED: Mapping[str, DType] = {
     "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
 }  # fmt: skip
-# Methods whose weights are made beforehand, with data: a checkpoint has them, or they are not there.
-OFFLINE_METHODS = frozenset({"awq", "awq_marlin", "gptq", "gptq_marlin", "gguf", "compressed-tensors", "moe_wna16"})
 # How a prompt is cut over ranks, where it is not by gathering keys and values.
 SequenceKind = Literal["ulysses"]
 

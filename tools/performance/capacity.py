@@ -8,6 +8,7 @@ This is what requests wait for, and what the engine logs.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.attention.spec import AttentionSpec
 from ..engines.memory import Batch, MemoryUse
 from ..errors import MissingFieldError
-from ..plan.document import Phase
+from ..plan.document import Phase, WorkloadBlock
 from ..plan.layout import PhaseLayout, StageLayout
 from .budget import DeviceTerms, layout_terms
 from .kv_cache import heads_share
@@ -87,6 +88,16 @@ def cache_tokens(layout: LoadedLayout) -> int:
     for terms in _decoding(layout):
         least = min(least, tokens_of_device(setting, terms))
     return max(0, math.floor(least))
+
+
+def longest_held(layout: LoadedLayout, at_most: int) -> int:
+    """Tokens of the longest request, of at most so many, that one attention group's cache holds by itself."""
+
+    def is_too_long(tokens: int) -> bool:
+        load = WorkloadBlock(input_tokens=max(1, tokens - 1), output_tokens=1)
+        return cache_tokens(layout.with_setting(layout.setting.with_workload(load))) < tokens
+
+    return bisect_left(range(1, at_most + 1), True, key=is_too_long)
 
 
 def prefill_cache_tokens(layout: LoadedLayout) -> int:

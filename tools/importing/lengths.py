@@ -1,0 +1,126 @@
+"""The longest request that servers take: beside the load, the model's positions, and what the KV cache holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ..catalog.architecture import Architecture
+from ..engines.names import ENGINES, EngineName
+from ..plan.document import WorkloadBlock
+from ..plan.load import longest_stated, shortest_request
+from .caveats import Told
+from .flags import Flags
+from .launch import Launch
+
+_CHANGES_CONFIG = "a changed model config"
+# What makes the model's positions, the cache, or what a request keeps in it, others than the plan's.
+_CHANGES = frozenset(
+    {_CHANGES_CONFIG, "weights kept in CPU memory", "a KV cache of a stated size", "an attention window of its own"}
+)
+_LEFT_OPEN = (None, "auto", "-1")
+# Within which share nine in ten predicted caches lie of what engines logged (`benchmarks/kv_capacity.py`).
+_CACHE_ERROR = 0.12
+_ROUND_FROM = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class LongestTaken:
+    """The `tokens` of the longest request that a server takes, and what says so in `words`."""
+
+    tokens: int
+    words: str
+
+
+def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) -> Iterator[str]:
+    """That each request of the load is longer than every stated limit; of a side that is `assumed`, one token is sure.
+
+    A load of which nobody stated a length is no reason to refuse what runs.
+    """
+    sides = {"input_tokens": load.input_tokens, "output_tokens": load.output_tokens}
+    unsure = [tokens - 1 for name, tokens in sides.items() if name in assumed]
+    limits = {limit: one.flags for one in launch.commands if (limit := _longest(one.flags)) is not None}
+    limit = max(limits, default=None)
+    if limit is not None and len(unsure) < len(sides) and shortest_request(load) - sum(unsure) > limit:
+        yield (
+            f"every request is longer than {limits[limit].written['max_tokens']} {limit:,}: {_lengths(load)}; set it "
+            f"to {sum(longest_stated(load)):,} or more"
+        )
+
+
+def _lengths(load: WorkloadBlock) -> str:
+    """How long requests are: `2,048 + 256 tokens`, `1,200 to 2,304 tokens`."""
+    shortest, longest = shortest_request(load), sum(longest_stated(load))
+    if shortest == longest:
+        return f"{load.input_tokens:,} + {load.output_tokens:,} tokens"
+    return f"{shortest:,} to {longest:,} tokens"
+
+
+def some_too_long(launch: Launch, load: WorkloadBlock) -> Iterator[str]:
+    """That requests of the load are longer than a stated limit."""
+    for flags in (one.flags for one in launch.commands):
+        limit = _longest(flags)
+        if limit is not None and sum(longest_stated(load)) > limit:
+            yield (
+                f"requests of {_lengths(load)}: the engine refuses those longer than {flags.written['max_tokens']} "
+                f"{limit:,}"
+            )
+
+
+def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | None:
+    """The longest request that decoding servers are told to take, or take where they are told nothing.
+
+    `None` where the engine makes it fit, or the size of its cache or the model's positions are not those of the plan.
+    """
+    decoding = [one.flags for one in launch.commands if one.phase != "prefill"]
+    if any(_CHANGES.intersection(flags.unplanned) or _leaves_open(flags) for flags in decoding):
+        return None
+    stated = {limit: flags.written["max_tokens"] for flags in decoding if (limit := _longest(flags)) is not None}
+    positions = architecture.max_position_embeddings
+    if stated:
+        most = max(stated)
+        return LongestTaken(min(most, positions), f"{stated[most]} {most:,}")
+    if not ENGINES[launch.engine].refuses_unheld_length:
+        return None
+    flag = ENGINES[launch.engine].vocabulary.flag("max_tokens")
+    return LongestTaken(positions, f"no {flag}, so that requests may have all {positions:,} positions of the model")
+
+
+def _leaves_open(flags: Flags) -> bool:
+    """Whether the longest request follows from the cache, or its size from a variable."""
+    open_length = "max_tokens" in flags.values and flags.text("max_tokens") in _LEFT_OPEN
+    return open_length or ("memory_share" in flags.values and flags.text("memory_share") is None)
+
+
+def unheld(engine: EngineName, taken: LongestTaken, held: int) -> Iterator[Told]:
+    """What comes of it that the cache holds requests of `held` tokens and the engine takes longer ones."""
+    if held >= taken.tokens:
+        return
+    facts = ENGINES[engine]
+    about = held // 1000 * 1000 if held > _ROUND_FROM else held // 10 * 10
+    room = f"the KV cache has room for one request of about {about:,} tokens" if about else "no KV cache is left"
+    more = "more GPUs, or a larger share of their memory"
+    mend = f"{facts.vocabulary.flag('max_tokens')} {about} fits, or take {more}" if about else f"take {more}"
+    if not facts.refuses_unheld_length:
+        yield "remark", f"{taken.words}: {room}, and longer ones are not served; {mend}"
+    elif held * (1 + _CACHE_ERROR) < taken.tokens:
+        yield "refused", f"{taken.words}: {room}; {mend}"
+    else:
+        yield "unknown", f"{taken.words} ({room}, which is sure to {_CACHE_ERROR:.0%}; {mend})"
+
+
+def beyond_positions(launch: Launch, architecture: Architecture) -> Iterator[str]:
+    """That servers are told to take requests longer than the model has positions."""
+    positions = architecture.max_position_embeddings
+    for flags in (one.flags for one in launch.commands):
+        limit = _longest(flags)
+        if limit is not None and limit > positions and _CHANGES_CONFIG not in flags.unplanned:
+            yield (
+                f"{flags.written['max_tokens']} {limit:,} is more than the model's {positions:,} positions "
+                "(max_position_embeddings): the engine refuses it, or answers beyond what the model was made for"
+            )
+
+
+def _longest(flags: Flags) -> int | None:
+    """The most tokens of a request, where a command states it."""
+    return None if flags.text("max_tokens") in _LEFT_OPEN else flags.count("max_tokens")
