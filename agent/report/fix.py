@@ -24,6 +24,8 @@ _IDLE = re.compile(r"(\S+)(?: in stage \S+)?( leaves \d+ of \d+ devices idle).*"
 OPERATIONS_SHOWN = 4
 FIXES_SHOWN = 30
 CHANGES_SHOWN = 4
+# More than a load has fields.
+LOAD_CHANGES_SHOWN = 30
 _VALUE_SHOWN = 90
 # What withholds fixes, as it is asked for on the command line.
 _FLAGS = {"safe_only": "--safe-only", "rules": "--rule"}
@@ -55,6 +57,9 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
     else:
         errors = sum(found.severity == "error" for found in result.remaining)
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
+    if result.valid and result.load_changes:
+        changes = _listed(result.load_changes, LOAD_CHANGES_SHOWN)
+        yield f"Changes what is served: {changes}; state what was meant where it is not that"
     if result.undone:
         yield (
             f"Undone: {_listed(result.undone)}: the graph shows otherwise, and was kept. To rebuild the graph for what "
@@ -66,9 +71,9 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
         yield f"{findings} fixes that were not asked for: run without {flags}"
 
 
-def _listed(changes: Sequence[str]) -> str:
-    more = len(changes) - CHANGES_SHOWN
-    return ", ".join(changes[:CHANGES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def _listed(changes: Sequence[str], most: int = CHANGES_SHOWN) -> str:
+    more = len(changes) - most
+    return ", ".join(changes[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _changed(result: FixResult) -> list[Section]:

@@ -20,7 +20,7 @@ from ..plan.view import PlanView
 from .engine import ALL_FIXES, Chosen, Repair, State
 from .intent import PlanDefaults, PlanIntent, read_intent
 from .reading import Reading, read_anything
-from .result import FixResult, Infeasible, Replanning, Withheld, strategy_changes
+from .result import FixResult, Infeasible, Replanning, Withheld, load_changes, strategy_changes
 from .target import Target, reference_for, target_of
 
 __all__ = ["Chosen", "FixResult", "PlanDefaults", "autofix", "autofix_read"]
@@ -61,6 +61,7 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
         remaining=repair.state.report.violations,
         unfixed=tuple(session.reasons),
         strategy_changes=tuple(strategy_changes(read.raw, repair.state.read.raw)),
+        load_changes=tuple(load_changes(read.raw, repair.state.read.raw, reading.doubts)),
         replanned=session.replanned,
         withheld=_withheld(repair, request),
         infeasible=session.infeasible,

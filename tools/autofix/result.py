@@ -93,8 +93,9 @@ class FixResult(Frozen):
 
     `valid` is what validation of it said; `remaining` are the findings that it still has. `unfixed` says in one
     line each why no more could be done, `infeasible` why no plan exists, `replanned` what became of the strategy,
-    `strategy_changes` every decision that its strategy block states otherwise than that of `read`, `withheld`
-    what stays because its fixes were not asked for, `notes` how a proposal in another form was read.
+    `strategy_changes` every decision that its strategy block states otherwise than that of `read`, `load_changes` every
+    field of the load that was stated and is another now or was not understood, `withheld` what stays because its fixes
+    were not asked for, `notes` how a proposal in another form was read.
     """
 
     format: Literal["shardwright/fix"] = "shardwright/fix"
@@ -105,6 +106,7 @@ class FixResult(Frozen):
     remaining: tuple[Violation, ...] = ()
     unfixed: tuple[str, ...] = ()
     strategy_changes: tuple[str, ...] = ()
+    load_changes: tuple[str, ...] = ()
     replanned: Replanning | None = None
     withheld: Withheld | None = None
     infeasible: Infeasible | None = None
@@ -161,6 +163,31 @@ def strategy_changes(
     for what, stated, found, left_out in fields:
         if stated is not None or not only_decided:
             yield from _change(what, stated, found, left_out=left_out)
+
+
+def load_changes(
+    read: Mapping[str, Any] | None, plan: Mapping[str, Any] | None, doubts: Mapping[str, str]
+) -> Iterator[str]:
+    """One line for each field of the load that was stated and is another now: `concurrency -4 -> 1`.
+
+    `doubts`: what was said of fields that were given in words that were not understood. It never raises.
+    """
+    if plan is None:
+        return
+    before, after = as_mapping((read or {}).get("workload")), as_mapping(plan.get("workload"))
+    for name, stated in before.items():
+        if stated is not None and not _same(stated, after.get(name)):
+            yield f"{name[:_LONGEST]} {_shown(stated)} -> {_shown(after.get(name))}"
+    for field, words in doubts.items():
+        block, _, name = field.partition(".")
+        if block == "workload" and name not in before:
+            yield f"{words} -> {name} {_shown(after.get(name))}"
+
+
+def _same(before: object, after: object) -> bool:
+    """Whether two values say the same, a number as text being that number."""
+    is_plain = isinstance(before, str | int | float) and isinstance(after, str | int | float)
+    return _said(before, None) == _said(after, None) if is_plain else before == after
 
 
 def _change(what: str, before: object, after: object, *, left_out: object) -> Iterator[str]:

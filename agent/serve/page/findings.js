@@ -97,7 +97,7 @@ const repair = (panel, view, atPlace, give) =>
     await give(t("fixed", { count: result.fixes.length }), { plan: result.plan }, work, {
       findings: violations,
       fixes: result.fixes,
-      changes: result.strategy_changes ?? [],
+      changes: [...(result.load_changes ?? []), ...(result.strategy_changes ?? [])],
     });
   });
 
