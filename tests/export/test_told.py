@@ -69,6 +69,28 @@ def test_how_many_requests_run_at_once_and_whose_number_that_is_are_told(stated:
     )
 
 
+@pytest.mark.parametrize(
+    ("gpus", "routing", "target", "dealt"),
+    [
+        (2, None, "kubernetes", "deal each request to the server with the fewest: put a balancer"),
+        (2, "sticky", "kubernetes", "deal each request to the server that its conversation began on: put a balancer"),
+        (1, None, "kubernetes", None),
+        (2, None, "llm-d", None),
+        (2, None, "vllm", None),
+    ],
+)
+def test_a_service_that_does_not_deal_as_the_figures_do_is_told(
+    gpus: int, routing: str | None, target: TargetName, dealt: str | None
+) -> None:
+    shared: Any = {} if routing is None else {"prefixes": {"turns": 3, "routing": routing}}
+    made = plan(f"llama-3.1-8b on {gpus} H100, DP{gpus}", engine="vllm", input_tokens=3000, concurrency=4, **shared)
+    assert made.plan is not None and made.plan.strategy.dp == gpus
+    found = export(made.plan, target)
+    told = [one for one in found.remarks if one.startswith("a Service deals")]
+    assert len(told) == (dealt is not None)
+    assert all(dealt is not None and dealt in one and f"# Mind: {one}" in (found.text or "") for one in told)
+
+
 def test_figures_of_a_plan_at_a_rate_that_its_tool_does_not_print_are_told_apart() -> None:
     document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine="vllm", request_rate=2.0).plan
     assert document is not None

@@ -16,7 +16,6 @@ from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..importing.launch import request_line
-from ..performance.capacity import held_requests
 from ..performance.estimate import estimate_view
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..performance.overlap_halves import is_two_batch
@@ -36,6 +35,7 @@ from .dynamo import graph
 from .kubernetes import manifests
 from .llm_d import stack
 from .ray import application
+from .remarks import dealing, remarks_of
 from .result import Export, TargetName
 from .script import script
 from .server import Server, servers_of
@@ -105,7 +105,7 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
             content_hash=content_hash(given),
             strategy=describe(given.strategy),
         )
-        found = _exported(_named(given, target), target, _FORMS.get(name, script), names_engine=serving is not None)
+        found = _exported(_named(given, target), target, name, names_engine=serving is not None)
         return head.model_copy(update=found)
 
 
@@ -165,15 +165,13 @@ def _first(reasons: tuple[str, ...]) -> tuple[str, ...]:
     return (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
 
 
-def _exported(
-    raw: dict[str, Any], target: Target, write: Callable[[Written], str], *, names_engine: bool
-) -> dict[str, Any]:
-    """The fields of an export beside what heads it."""
+def _exported(raw: dict[str, Any], target: Target, name: TargetName, *, names_engine: bool) -> dict[str, Any]:
+    """The fields of an export to the target that is called `name` beside what heads it."""
     read = read_sound(raw)
     missed, reasons = _judged(read)
     if not reasons:
         try:
-            return _written(read, target, missed, write, names_engine=names_engine)
+            return _written(read, target, missed, name, names_engine=names_engine)
         except CannotExportError as reason:
             return {"refused": (str(reason),)}
     nearest, plan = _nearest(raw) or (None, None)
@@ -193,7 +191,7 @@ def _commands(servers: Iterable[Server], settings: ServingSettings, target: Targ
 
 
 def _written(
-    read: ReadDocument, target: Target, missed: Sequence[str], write: Callable[[Written], str], *, names_engine: bool
+    read: ReadDocument, target: Target, missed: Sequence[str], name: TargetName, *, names_engine: bool
 ) -> dict[str, Any]:
     plan, layout = read.plan, layout_from_view(read.view)
     assert plan is not None  # it was validated
@@ -202,7 +200,7 @@ def _written(
     servers, settings = servers_of(layout), settings_of(layout, tuple(target.engine.makes))
     commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
     benchmark = estimate_view(read.view).benchmark
-    remarks = (*missed, *_remarks(plan, layout, target, settings))
+    remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))
     by_itself = tuple(_by_itself(layout, target, servers))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
@@ -224,7 +222,7 @@ def _written(
         fronts=target.fronts,
     )
     return {
-        "text": write(written),
+        "text": _FORMS.get(name, script)(written),
         "launches": tuple(launch for one in written.launches for launch in one),
         "files": tuple(file for one in written.files for file in one),
         "by_itself": by_itself,
@@ -245,48 +243,6 @@ def _by_itself(layout: LoadedLayout, target: Target, servers: Sequence[Server]) 
     for concern, what in target.engine.by_itself.items():
         if concerned.get(concern, True):
             yield what
-
-
-def _remarks(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
-    """What a person has to see to before this runs as planned."""
-    version = None if plan.serving is None else plan.serving.engine_version
-    if version is not None and version != target.engine.version:
-        yield f"the plan names version {version}; these flags are those of {target.engine.version}"
-    if settings.checkpoint_format is not None:
-        yield f"MODEL has to be a checkpoint in {settings.checkpoint_format}"
-    if settings.quantisation is not None:
-        yield f"the checkpoint is made {settings.quantisation} when it is loaded"
-    if settings.overlaps:
-        yield "halves of a batch overlap by DeepEP, which has to be installed"
-    if layout.is_disaggregated:
-        yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
-        if settings.kv_offload_bytes is not None and not target.engine.keeps_beside_transfer:
-            yield (
-                f"memory of the host for the KV cache is left out: {target.engine.title} has one connector, which "
-                "hands caches over here (join the two by a MultiConnector of your own)"
-            )
-    yield from _limits(layout, target, settings)
-
-
-def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
-    """Above which lengths requests are refused, and above how many at once they wait."""
-    setting = layout.setting
-    most, longest = setting.architecture.max_position_embeddings, settings.longest_tokens
-    if settings.max_tokens < most:
-        yield (
-            f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command "
-            f"({target.engine.vocabulary.flag('max_tokens')}); the load's longest has {longest:,}, the model takes "
-            f"{most:,}"
-        )
-    stated = None if setting.serving is None else setting.serving.max_batch
-    whose = f"{target.engine.title}'s own" if stated is None else "the plan's"
-    held = held_requests(layout)
-    cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"
-    where = " in each attention group" if layout.phase("decode").attention_groups > 1 else ""
-    yield (
-        f"a server runs at most {settings.max_sequences:,} requests at once{where} "
-        f"({target.engine.vocabulary.flag('max_sequences')}, {whose}), others wait{cache}"
-    )
 
 
 def _check(target: Target, benchmark: Benchmark | None, *, names_engine: bool) -> Iterator[str]:

@@ -1,0 +1,79 @@
+"""What a person has to see to before an export runs as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..performance.capacity import held_requests
+from ..performance.layout import LoadedLayout
+from ..plan.document import Plan
+from ..plan.prefixes import DEFAULT_ROUTING, Routing
+from .result import TargetName
+from .server import Server
+from .settings import ServingSettings
+from .target import Target
+
+# Forms whose way in to servers that are alike is a Service of Kubernetes (its documentation, "Virtual IPs and Service
+# Proxies": backends are chosen at random, or in turn).
+_DEALT_BY_SERVICE = frozenset({"kubernetes"})
+_DEALT: Mapping[Routing, str] = {
+    "round_robin": "to the next server in turn",
+    "least_loaded": "to the server with the fewest",
+    "sticky": "to the server that its conversation began on",
+    "prefix_aware": "to the server whose cache holds most of its prompt",
+}
+
+
+def remarks_of(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
+    """What a person has to see to before this runs as planned."""
+    version = None if plan.serving is None else plan.serving.engine_version
+    if version is not None and version != target.engine.version:
+        yield f"the plan names version {version}; these flags are those of {target.engine.version}"
+    if settings.checkpoint_format is not None:
+        yield f"MODEL has to be a checkpoint in {settings.checkpoint_format}"
+    if settings.quantisation is not None:
+        yield f"the checkpoint is made {settings.quantisation} when it is loaded"
+    if settings.overlaps:
+        yield "halves of a batch overlap by DeepEP, which has to be installed"
+    if layout.is_disaggregated:
+        yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
+        if settings.kv_offload_bytes is not None and not target.engine.keeps_beside_transfer:
+            yield (
+                f"memory of the host for the KV cache is left out: {target.engine.title} has one connector, which "
+                "hands caches over here (join the two by a MultiConnector of your own)"
+            )
+    yield from _limits(layout, target, settings)
+
+
+def dealing(plan: Plan, servers: Sequence[Server], name: TargetName) -> Iterator[str]:
+    """That what joins the servers of a role deals requests otherwise than the figures do."""
+    roles = [server.role for server in servers]
+    if name in _DEALT_BY_SERVICE and len({*roles}) < len(roles):
+        prefixes = plan.workload.prefixes
+        routing = (None if prefixes is None else prefixes.routing) or DEFAULT_ROUTING
+        yield (
+            "a Service deals connections among its pods whatever they have to do, while the figures of this plan deal "
+            f"each request {_DEALT[routing]}: put a balancer that does so before the pods (the engine's router, or a "
+            "gateway by least requests), or expect to wait longer for the first token"
+        )
+
+
+def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
+    """Above which lengths requests are refused, and above how many at once they wait."""
+    setting = layout.setting
+    most, longest = setting.architecture.max_position_embeddings, settings.longest_tokens
+    if settings.max_tokens < most:
+        yield (
+            f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command "
+            f"({target.engine.vocabulary.flag('max_tokens')}); the load's longest has {longest:,}, the model takes "
+            f"{most:,}"
+        )
+    stated = None if setting.serving is None else setting.serving.max_batch
+    whose = f"{target.engine.title}'s own" if stated is None else "the plan's"
+    held = held_requests(layout)
+    cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"
+    where = " in each attention group" if layout.phase("decode").attention_groups > 1 else ""
+    yield (
+        f"a server runs at most {settings.max_sequences:,} requests at once{where} "
+        f"({target.engine.vocabulary.flag('max_sequences')}, {whose}), others wait{cache}"
+    )
