@@ -16,6 +16,7 @@ from ..report.safe import short_line
 from .brief_answer import Brief, brief_answer, is_plan, short_report, whole_answer
 from .schemas import WHOLE, input_schema, output_schema
 from .shelf import Shelf, is_plan_handle
+from .wording import answer_to_client, told_to_client
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -60,9 +61,14 @@ class OperationTool:
             raise InputError(f"{WHOLE}: true or false is expected")
         kept = self._take_off_the_shelf(fields, bench.shelf)
         answer = self.operation.answer(self.operation.question(fields), bench.agent)
-        cut = (whole_answer if whole else brief_answer)(answer.model_dump(mode="json"), bench.shelf)
+        found = answer.model_dump(mode="json")
+        text = self.operation.text(answer)
+        told = text if text in found.values() else told_to_client(text)
+        cut = whole_answer(found, bench.shelf) if whole else brief_answer(found, bench.shelf)
+        if not whole:
+            cut.answer = answer_to_client(cut.answer)
         cut.kept.update(kept)
-        text = short_report(self.operation.text(answer), bench.shelf) + _of_kept(cut)
+        text = short_report(told, bench.shelf) + _of_kept(cut)
         return CallToolResult(content=[TextContent(text=text)], structured_content=cut.structured())
 
     def _take_off_the_shelf(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, str]:
@@ -94,7 +100,7 @@ TOOLS = {operation.name: OperationTool(operation) for operation in OPERATIONS}
 
 def refused(message: str) -> CallToolResult:
     """The answer that says why there is none."""
-    return CallToolResult(content=[TextContent(text=short_line(message))], is_error=True)
+    return CallToolResult(content=[TextContent(text=short_line(told_to_client(message)))], is_error=True)
 
 
 def _of_kept(cut: Brief) -> str:
