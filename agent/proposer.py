@@ -99,6 +99,10 @@ class Examined:
     on_fewer: str | None = None
 
 
+# What does without a network between nodes where KV caches were to be sent over it.
+_SHARE = ", or have prefill and decode share replicas (no disaggregation)"
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Why a request has no plan, and what was found; neither request nor result where there was nothing to search."""
@@ -116,6 +120,15 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
     Raises:
         InputError: the config or the hardware cannot be read.
     """
+    try:
+        return _examined(intent, with_fewer_too=with_fewer_too)
+    except InputError as error:
+        if intent.disaggregated and SAY_NETWORK in str(error) and _SHARE not in str(error):
+            error.args = (f"{error}{_SHARE}",)
+        raise
+
+
+def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     choice = intent.hardware
     if choice is None:

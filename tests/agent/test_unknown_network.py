@@ -27,5 +27,5 @@ def test_what_no_node_holds_is_an_error_that_names_the_field_and_how_to_say_it()
 
 
 def test_what_is_said_to_lie_apart_needs_the_network() -> None:
-    with pytest.raises(MissingFieldError, match="inter_node_bw_gb_s"):
+    with pytest.raises(MissingFieldError, match=r"inter_node_bw_gb_s.*or have prefill and decode share replicas"):
         plan("Llama-3.1-8B on 2 nodes of 4 L40S, prefill and decode disaggregated, 1000 in 200 out")

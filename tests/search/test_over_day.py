@@ -114,6 +114,36 @@ def test_what_no_number_of_replicas_holds_is_one_line() -> None:
         size_over_day(hurried, chosen(), [], asked, HARDWARE)
 
 
+def _apart() -> tuple[SearchRequest, Candidate, DayAsked]:
+    """One replica of each phase on a node of an unknown network, and a day that takes more of them."""
+    hardware = 1, 2, "l40s"
+    found = search_request(
+        "Llama-3.1-8B",
+        hardware,
+        input_tokens=1024,
+        output_tokens=64,
+        concurrency=30,
+        request_rate=30.0,
+        objective="cost",
+    )
+    part = ONE.model_copy(update={"replicas": 1})
+    asked = DayAsked(curve=curve_of_text("0-12=2,12-24=30", "stated"), reserve_replicas=0, headroom_share=0.1)
+    return found, chosen(Strategy(dp=2, gpu_count=2, prefill=part, decode=part)), asked
+
+
+def test_a_day_of_phases_apart_stays_in_a_node_that_can_be_rented_whole() -> None:
+    wanted, pair, asked = _apart()
+    assert max(step.gpus for step in size_over_day(wanted, pair, [], asked, HARDWARE).steps) > 2
+
+
+def test_a_day_of_phases_apart_over_an_unknown_network_says_what_to_do() -> None:
+    wanted, pair, asked = _apart()
+    with pytest.raises(
+        InputError, match=r"than one node holds, .* say it \(100 Gbit/s .* or have prefill and decode share"
+    ):
+        size_over_day(wanted, pair, [], asked, Rented(usual_node=2, is_open=False))
+
+
 def test_many_rates_are_lifted_to_few_levels() -> None:
     steps = [{"begins_h": minute / 60, "requests_per_s": 1.0 + minute % 97} for minute in range(0, 1440, 5)]
     curve = RateCurve.model_validate({"steps": steps})

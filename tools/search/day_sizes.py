@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..checkpoint import doing
-from ..errors import InputError
+from ..errors import InputError, MissingFieldError
 from ..performance.price import Price
 from ..performance.setting import Setting
 from ..plan.document import Strategy
@@ -74,6 +74,8 @@ class DaySizer:
     _seen: dict[tuple[Strategy, float], tuple[str, ...]] = field(
         default_factory=dict[tuple[Strategy, float], tuple[str, ...]]
     )
+    # Facts that numbers of replicas could not be simulated without.
+    lacking: list[str] = field(default_factory=list[str])
 
     def at(self, rate: float, strategy: Strategy) -> tuple[SearchRequest, int]:
         """The request at a rate, on as many nodes as `strategy` needs, and its requests in flight."""
@@ -84,6 +86,8 @@ class DaySizer:
         if strategy.gpu_count > self.request.facts.gpus:
             # A replica is never cut by the end of a node that holds it whole, so some of a node may stay free.
             nodes = 2 * -(-strategy.gpu_count // per_node)
+            if self.rented.is_open and strategy.gpu_count <= self.rented.usual_node:
+                nodes, per_node = 1, self.rented.usual_node
             request = resized(self.request, nodes, per_node)
         return replace(request, workload=request.workload.model_copy(update=update)), concurrency
 
@@ -103,6 +107,8 @@ class DaySizer:
                 self._seen[key] = found.why_not
             except InputError as error:
                 self._seen[key] = (str(error),)
+                if isinstance(error, MissingFieldError):
+                    self.lacking.append(error.field)
         return not self._seen[key]
 
     def fleet(self, candidate: Candidate, at_rate: float) -> Fleet | None:
@@ -116,7 +122,7 @@ class DaySizer:
         most = _MOST_TIMES * sum(counts)
         while not self.holds(unit, counts, self.levels[0]):
             counts = tuple(math.ceil(count * _GROWTH) for count in counts)
-            if sum(counts) > most or with_counts(unit, counts).gpu_count > _MOST_GPUS:
+            if self.lacking or sum(counts) > most or with_counts(unit, counts).gpu_count > _MOST_GPUS:
                 return None
         needed: dict[float, Counts] = {}
         above = self.levels[0]

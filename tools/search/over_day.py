@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..catalog.cluster import SAY_NETWORK
 from ..checkpoint import if_time
 from ..errors import InputError
 from ..performance.limits import stated_limits
@@ -49,6 +50,12 @@ def size_over_day(
         is_disaggregated(chosen.strategy),
     )
     fleet = day.fleet(chosen, curve.peak_per_s)
+    if fleet is None and "inter_node_bw_gb_s" in day.lacking:
+        others = ", or have prefill and decode share replicas (no disaggregation)" if day.is_apart else ""
+        raise InputError(
+            f"rate curve: the day takes more replicas of {describe(one_of_each(chosen.strategy))} than one node holds, "
+            f"and nobody named the network between nodes: {SAY_NETWORK}{others}"
+        )
     if fleet is None:
         raise InputError(
             f"rate curve: no number of replicas of {describe(one_of_each(chosen.strategy))} holds the limits at the "
