@@ -65,7 +65,7 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     report = result.report
     sections: list[Section] = []
     if report is not None and report.stated is not None:
-        sections += stated_sections(report.stated)
+        sections += stated_sections(report.stated, report.why_not_kept)
     if result.plan is None:
         sections += infeasible_sections(result)
     else:
@@ -194,11 +194,13 @@ def _limits_section(report: PlanReport, workload: WorkloadBlock, estimate: Perfo
     return section(f"{title}, {' and '.join(bare)} with nothing to spare" if bare else title, Bullets(report.limits))
 
 
-def stated_sections(stated: StatedStrategyVerdict) -> list[Section]:
-    """The verdict on a strategy that the request stated, as it stands."""
+def stated_sections(stated: StatedStrategyVerdict, why_not_kept: str | None = None) -> list[Section]:
+    """The verdict on a strategy that the request stated, as it stands, and why the plan has another."""
     blocks: list[Block] = []
     errors = sum(1 for finding in stated.findings if finding.severity == "error")
-    if stated.valid:
+    if stated.valid and why_not_kept is not None:
+        blocks.append(f"It keeps the rules as it stands, and is not the plan: {why_not_kept}.")
+    elif stated.valid:
         blocks.append("It is valid as it stands.")
     elif errors:
         blocks.append(f"It is NOT valid as it stands: {count_text(errors, 'violation')}.")

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shardwright.agent.cli.asking import said_of_options
-from shardwright.agent.pipeline import intent_of
+from shardwright.agent.pipeline import intent_of, plan
 from shardwright.agent.proposer import examine
+from shardwright.agent.report.plan import render_plan
 from shardwright.agent.stated_arguments import said_of_arguments
 from shardwright.tools.engines.names import ENGINES, JUDGED, KNOWN, known_engine
 from shardwright.tools.errors import InputError
@@ -51,6 +52,15 @@ def test_nothing_is_proposed_that_the_assumed_engine_cannot_start(text: str) -> 
     request, rules = refused_by_the_assumed(text)
     assert (request.assumed_engine, request.serving) == ("vllm", None)
     assert rules == set()
+
+
+def test_a_legal_strategy_that_the_assumed_engine_does_not_start_is_told_so_where_its_verdict_stands() -> None:
+    request = "Llama-3.1-8B on 4 H100, TP4, FFN TP2, 512 in, 16 out"
+    verdict = render_plan(plan(request), width=1000).split("\n\n")[0]
+    assert (
+        "It keeps the rules as it stands, and is not the plan: no strategy on this hardware that vLLM starts" in verdict
+    )
+    assert "It is valid as it stands." in render_plan(plan(f"{request}, plan on paper"), width=1000).split("\n\n")[0]
 
 
 def test_a_plan_on_paper_is_free_of_what_engines_start() -> None:

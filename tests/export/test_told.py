@@ -82,8 +82,9 @@ def test_how_many_requests_run_at_once_and_whose_number_that_is_are_told(stated:
 def test_a_service_that_does_not_deal_as_the_figures_do_is_told(
     gpus: int, routing: str | None, target: TargetName, dealt: str | None
 ) -> None:
-    shared: Any = {} if routing is None else {"prefixes": {"turns": 3, "routing": routing}}
-    made = plan(f"llama-3.1-8b on {gpus} H100, DP{gpus}", engine="vllm", input_tokens=3000, concurrency=4, **shared)
+    asked: dict[str, Any] = {} if routing is None else {"prefixes": {"turns": 3, "routing": routing}}
+    asked |= {"engine": "vllm", "input_tokens": 3000, "concurrency": 4}
+    made = plan(f"llama-3.1-8b on {gpus} H100, DP{gpus}", **asked)
     assert made.plan is not None and made.plan.strategy.dp == gpus
     found = export(made.plan, target)
     told = [one for one in found.remarks if one.startswith("a Service deals")]

@@ -146,7 +146,9 @@ def _profile(engine: str | None, version: str | None, class_: str) -> EngineProf
     notes: list[str] = []
     if name is None:
         notes.append(
-            f"no engine is named: {DEFAULT_ENGINE} is assumed" if not engine else f"engine {engine} was not measured"
+            f"no engine is named: timed as {ENGINES[DEFAULT_ENGINE].title}, whose rules judge a plan that names it"
+            if not engine
+            else f"engine {engine} was not measured"
         )
         name = DEFAULT_ENGINE
     wanted = (name, ENGINES[name].generation(version), class_)
