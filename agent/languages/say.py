@@ -40,8 +40,20 @@ def say(sentence: str, /, **values: object) -> str:
 
 
 @cache
+def picture_labels(language: Language) -> Mapping[str, str]:
+    """The labels of the picture of a plan as `language` says them, numbers as `{}`; none where it is in English."""
+    if language not in _TABLES:
+        return {}
+    return json.loads(_text(f"picture_{_TABLES[language]}"))
+
+
+@cache
 def _table(language: Language) -> Mapping[str, str]:
     """English sentences as `language` says them."""
     if language not in _TABLES:
         return {}
-    return json.loads(files(__name__.rpartition(".")[0]).joinpath(_TABLES[language]).read_text(encoding="utf-8"))
+    return json.loads(_text(_TABLES[language]))
+
+
+def _text(name: str) -> str:
+    return files(__name__.rpartition(".")[0]).joinpath(name).read_text(encoding="utf-8")

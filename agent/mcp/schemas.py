@@ -21,7 +21,7 @@ _UNTOLD = frozenset({"title", "maxLength", "propertyNames"})
 _WHOLE_FIELD: Schema = {
     "type": "boolean",
     "default": False,
-    "description": "Give the answer whole, with plan documents and long lists: it may be megabytes.",
+    "description": "The whole answer, documents and long lists too: it may be megabytes.",
 }
 
 

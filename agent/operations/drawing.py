@@ -16,6 +16,8 @@ from ...tools.plan.performance import Frozen
 from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.show.page import page
 from ..agent import Agent
+from ..languages.of_text import Language
+from ..languages.say import picture_labels
 from .operation import Document, Operation, Question, plan_text
 
 Form = Literal["html", "svg", "mermaid", "dot", "text"]
@@ -27,6 +29,7 @@ class ShowQuestion(Question):
     plan: Document
     form: Form = Field("svg", description="html: a page that needs nothing else; text: a list of what is in it.")
     phase: Phase | None = Field(None, description="Only this phase.")
+    language: Language = Field("en", description="Of the labels of html.")
 
 
 class Drawn(Frozen):
@@ -41,14 +44,14 @@ def _run(question: ShowQuestion, agent: Agent | None) -> Drawn:
     read = read_document(plan_text(question.plan))
     if read.raw is None:
         raise InputError(f"plan: {'; '.join(fault.message for fault in read.faults)}")
-    return Drawn(form=question.form, text=_drawn(read, question.form, question.phase))
+    return Drawn(form=question.form, text=_drawn(read, question))
 
 
-def _drawn(read: ReadDocument, form: Form, phase: Phase | None) -> str:
-    if form == "html":
-        return page(read, phase)
-    write = {"svg": svg, "mermaid": mermaid, "dot": dot, "text": outline}[form]
-    return write(read.raw, phase=phase)
+def _drawn(read: ReadDocument, question: ShowQuestion) -> str:
+    if question.form == "html":
+        return page(read, question.phase, picture_labels(question.language))
+    write = {"svg": svg, "mermaid": mermaid, "dot": dot, "text": outline}[question.form]
+    return write(read.raw, phase=question.phase)
 
 
 def _text(drawn: Drawn) -> str:

@@ -6,13 +6,14 @@ Skipped where Playwright or a browser (Chromium or Chrome) is not installed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardwright
+from shardwright.agent.languages.say import picture_labels
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.registry import all_rules
@@ -32,8 +33,10 @@ def chromium() -> Iterator[Any]:
 class Opened:
     """A page of a plan in the browser, with whatever it asked for or complained of."""
 
-    def __init__(self, chromium: Any, folder: Path, plan: dict[str, Any], **options: Any) -> None:
-        (folder / "plan.html").write_text(page(read_document(plan)), encoding="utf-8")
+    def __init__(
+        self, chromium: Any, folder: Path, plan: dict[str, Any], labels: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        (folder / "plan.html").write_text(page(read_document(plan), labels=labels), encoding="utf-8")
         self.tab = chromium.new_context(**options).new_page()
         self.noise: list[str] = []
         self.tab.on("console", lambda message: self.noise.append(message.text))
@@ -175,3 +178,12 @@ def test_no_two_keys_of_a_legend_look_alike(scheme: str, chromium: Any, tmp_path
             for other_border, *other in keys[place + 1 :]:
                 apart = sum((a - b) ** 2 for a, b in zip(colour, other, strict=True)) ** 0.5
                 assert border != other_border or apart > 70, (legend, colour, other)
+
+
+def test_labels_stand_in_the_language_of_the_page(chromium: Any, tmp_path: Path) -> None:
+    opened = Opened(chromium, tmp_path, base_plan("disaggregated-tp2"), picture_labels("zh"))
+    tree, page_text = opened.tab.inner_text("#tree"), opened.tab.inner_text("body")
+    for label in ("副本 0", "预填充", "解码", "注意力"):
+        assert label in tree
+    assert "Replica" not in tree and "Attention" not in tree
+    assert "时间花在哪里" in page_text and opened.noise == []

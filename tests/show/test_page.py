@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.languages.say import picture_labels
+from shardwright.tools.catalog.attention.kinds import KINDS
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
@@ -156,3 +158,18 @@ def test_one_phase_alone_has_nothing_of_the_other() -> None:
     found = page_data(read_document(base_plan("dense-tp2")), "decode")
     assert [one.phase for one in found.timelines] == ["decode"]
     assert [box.title for box in found.boxes if box.kind == "phase"] == ["Decode"]
+
+
+@pytest.mark.parametrize("name", base_names())
+def test_each_label_of_a_picture_has_its_chinese(name: str) -> None:
+    """But names of devices and degrees, which are the same in all languages."""
+    labels, same = picture_labels("zh"), re.compile(r"(?:n\d[\d–]*\.g\d|(?:DP|EP|SP|TP|KV-SP) \d|$)")
+    for box in page_data(read_document(base_plan(name))).boxes:
+        for part in (one for text in (box.title, *box.lines) for one in re.split(" [·×] ", text)):
+            assert same.match(part) or {part, re.sub(r"\d+(?:[–.,]\d+)*", "{}", part)} & labels.keys(), part
+    assert labels.keys() >= {f"Attention ({kind.kind})" for kind in KINDS if kind.kind != "full"}
+
+
+def test_a_label_in_another_language_has_a_place_for_each_number() -> None:
+    assert all(said.count("{}") == label.count("{}") for label, said in picture_labels("zh").items())
+    assert picture_labels("en") == {}

@@ -51,10 +51,10 @@ def size_over_day(
     )
     fleet = day.fleet(chosen, curve.peak_per_s)
     if fleet is None and "inter_node_bw_gb_s" in day.lacking:
-        others = ", or have prefill and decode share replicas (no disaggregation)" if day.is_apart else ""
+        instead = ", or have prefill and decode share replicas (no disaggregation)" if day.is_apart else ""
         raise InputError(
             f"rate curve: the day takes more replicas of {describe(one_of_each(chosen.strategy))} than one node holds, "
-            f"and nobody named the network between nodes: {SAY_NETWORK}{others}"
+            f"and nobody named the network between nodes: {SAY_NETWORK}{instead}"
         )
     if fleet is None:
         raise InputError(

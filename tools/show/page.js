@@ -3,19 +3,27 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
+  // A label in the language of the page, part by part: numbers stand in it as they are.
+  const labels = new Map(Object.entries(data.labels ?? {}));
+  const said = (text) => text.split(/( [·×] )/).map((part) => {
+    const numbers = [], key = part.trim().replace(/\d+(?:[–.,]\d+)*/g, (number) => { numbers.push(number); return "{}"; });
+    const own = labels.get(part.trim()) ?? labels.get(key);
+    return own === undefined ? part : part.replace(part.trim(), () => own.replace(/\{\}/g, () => numbers.shift()));
+  }).join("");
+  const spoken = (child) => (typeof child === "string" ? labels.get(child) ?? said(child) : child);
   const make = (name, attributes = {}, ...children) => {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
       if (key === "on") for (const [event, run] of Object.entries(value)) element.addEventListener(event, run);
       else if (value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
     }
-    element.append(...children.filter((child) => child !== undefined && child !== ""));
+    element.append(...children.filter((child) => child !== undefined && child !== "").map(spoken));
     return element;
   };
   const svg = (name, attributes, text = "") => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
+    element.textContent = spoken(text);
     return element;
   };
   const digits = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString());
@@ -42,6 +50,8 @@
       return piece;
     }));
 
+  for (const part of document.querySelectorAll("nav a, h2, button, label")) for (const child of part.childNodes) if (child.nodeType === 3) child.data = spoken(child.data);
+
   // The head of the page.
   const { figures } = data;
   const errors = data.findings.filter((one) => one.severity === "error").length;
@@ -53,7 +63,7 @@
     ...(cost ? [["million tokens", `${digits(cost.per_million_output_tokens)} ${cost.unit === "usd" ? "USD" : "GPU-s"}`, between(cost.per_million_output_tokens_range, digits)]] : []),
   ] : [["estimate", data.no_figures]];
   $("figures").append(...shown.map(([name, value, range]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, range ? make("span", {}, range) : ""))));
-  if (shown.some(([, , range]) => range)) $("ranges").append("Below a figure its 90% range: 90% of the measured runs of such deployments lay as near to their predictions.");
+  if (shown.some(([, , range]) => range)) $("ranges").append(spoken("Below a figure its 90% range: 90% of the measured runs of such deployments lay as near to their predictions."));
   // In a frame the page around it says the figures.
   document.body.classList.toggle("framed", window !== window.parent);
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -21,9 +22,12 @@ from .page_data import page_data
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
-def page(read: ReadDocument, phase: Phase | None = None) -> str:
-    """The page of a document, of one phase alone where `phase` names it; broken documents are shown too."""
-    data = page_data(read, phase)
+def page(read: ReadDocument, phase: Phase | None = None, labels: Mapping[str, str] | None = None) -> str:
+    """The page of a document, of one phase alone where `phase` names it; broken documents are shown too.
+
+    `labels` stand in the place of the English ones, which have `{}` for each number.
+    """
+    data = page_data(read, phase).model_copy(update={"labels": dict(labels or {})})
     style, script = _style(), _part("page.js")
     # Widths and heights are set on elements by the script, which a policy without styles of elements allows.
     policy = (

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from ..draw.box import BoxKind, LinkKind
 from ..plan.document import Phase
 from ..plan.performance import (
@@ -141,7 +143,10 @@ class Figures(Sparse):
 
 
 class PageData(Sparse):
-    """The whole page. Where there are no `figures`, `no_figures` says why."""
+    """The whole page. Where there are no `figures`, `no_figures` says why.
+
+    `labels` are those of the page in the language that it is shown in, by the English ones, numbers as `{}`.
+    """
 
     format: Literal["shardwright/page"] = "shardwright/page"
     version: Literal["1"] = "1"
@@ -159,3 +164,4 @@ class PageData(Sparse):
     racks: tuple[RackData, ...]
     figures: Figures | None = None
     no_figures: str = ""
+    labels: dict[str, str] = Field(default_factory=dict[str, str])

@@ -2,7 +2,7 @@
 
 import { operate } from "./api.js";
 import { make } from "./dom.js";
-import { inEnglish, t } from "./words.js";
+import { inEnglish, languageNow, t } from "./words.js";
 import { busy } from "./work.js";
 
 // Links within a page of a frame are those of the page around it, unless they say that they are not.
@@ -24,9 +24,11 @@ export const picture = (panel, view) => {
     referrerpolicy: "no-referrer",
   });
   busy(panel, async (work) => {
-    view.page ??= withOwnLinks((await operate("show", { plan, form: "html" }, work)).text);
+    const language = languageNow();
+    view.pages ??= {};
+    view.pages[language] ??= withOwnLinks((await operate("show", { plan, form: "html", language }, work)).text);
     if (panel.shows !== view) return;
-    frame.srcdoc = view.page;
+    frame.srcdoc = view.pages[language];
     panel.replaceChildren(...inEnglish(), frame);
   });
 };
