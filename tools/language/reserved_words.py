@@ -205,6 +205,8 @@ def _replicas(page: Page) -> Iterator[Constraint]:
         for match in _REPLICAS.finditer(sentence):
             near = sentence[max(0, match.start() - 40) : match.end() + 60]
             count = read_whole(match["n"] or match["m"])
+            if page.original[start + len(sentence) : start + len(sentence) + 1] == "?":
+                continue  # "TP2 or two independent replicas?"
             relation, begin, end = _bounds(sentence, match)
             if not count or not (relation or _EXACT.search(near)) or (relation == ">=" and count < 2):
                 continue

@@ -104,7 +104,7 @@ _COMPARE = re.compile(
 )
 # A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
 _TECHNIQUE = re.compile(
-    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|张量|流水线?|专家并行",
+    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|张量|流水线?|专家并行",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
@@ -178,8 +178,8 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
         gap = page.original[one.end : other.start]
         if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
             return page.original[one.start : other.end].strip()
-    if degrees and not rivals and len(degrees) == 1:
-        return _weighed_technique(page, degrees)
+    if len({(one.name, one.value) for one in degrees}) == 1 and (asked := _weighed_technique(page, degrees)):
+        return asked
     start, end = (degrees[0].start, degrees[-1].end) if degrees else (0, 0)
     if len(_runs(page, degrees)) > 1 and _WHO_IS_RIGHT.search(page.original) and end - start <= _MOST_COMPARED:
         return page.original[start:end].strip()
@@ -192,8 +192,8 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
 def _weighed_technique(page: Page, degrees: list[_Degree]) -> str | None:
     """The question that weighs a degree against a way to split without one, or `None`."""
     breaks = breaks_of(page.original, _SENTENCE_END)
-    left, right = between(breaks, degrees[0].start, degrees[-1].end, len(page.original))
-    around = page.text[left : degrees[0].start] + page.text[degrees[-1].end : right]
+    left, right = between(breaks, degrees[0].start, degrees[0].end, len(page.original))
+    around = page.text[left : degrees[0].start] + page.text[degrees[0].end : right]
     techniques = [one for one in page.search(_TECHNIQUE) if left <= one.start() and one.end() <= right]
     if page.original[right : right + 1] != "?" or not techniques or not _WEIGHS.search(around):
         return None
