@@ -12,7 +12,7 @@ from .shelf import HANDLE_FORM
 
 Schema = dict[str, Any]
 
-_HANDLE_TOO = f" Or the handle of a plan that is kept here: {HANDLE_FORM}."
+_HANDLE_TOO = f" Or a kept plan: {HANDLE_FORM}."
 WHOLE = "whole"
 # An answer of more fields is an entry of a catalogue, whose names speak for themselves.
 _MOST_FIELDS = 30
@@ -21,7 +21,7 @@ _UNTOLD = frozenset({"title", "maxLength", "propertyNames"})
 _WHOLE_FIELD: Schema = {
     "type": "boolean",
     "default": False,
-    "description": "The whole answer, documents and long lists too: it may be megabytes.",
+    "description": "The whole answer, maybe megabytes.",
 }
 
 
