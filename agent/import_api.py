@@ -23,10 +23,11 @@ from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
 from ..tools.importing.quantisation import Checkpoint, told_of_method
 from ..tools.language.said import Said
+from ..tools.performance.host_memory import without_effect
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
 from ..tools.plan.elements import as_mapping
-from ..tools.plan.kv_offload import KVOffload, without_effect
+from ..tools.plan.kv_offload import KVOffload
 from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
 from .import_layout import filled, held_length, settled

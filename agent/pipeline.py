@@ -97,7 +97,8 @@ def plan(
             tpot_statistic, end_to_end_statistic: mean, p50 … p99); and min_tokens_per_second. The answer: objective
             (latency, throughput, cost), precision (`fp8`; a block; a list or `any` to choose from), relaxations,
             constraints (`["tp <= 4", "reserved_nodes = 1"]`), disaggregated, engine (`vllm`, `vllm==0.33.0`,
-            `none`), rules, serving, memory_utilization (a share of each GPU), usd_per_gpu_hour. trace: a file of
+            `none`), rules, serving, memory_utilization (a share of each GPU), kv_offload
+            (`{"bytes_per_gpu": …}` of the host's memory for the KV cache), usd_per_gpu_hour. trace: a file of
             requests, or what `read_trace` made of one, in place of the load.
             A day: rate_curve (24 rates, `0-8=2,8-18=20,18-24=5`, words, a file, `trace`), of which the peak is planned
             for and `over_day` has the replicas of each hour; reserve_replicas that may be lost, headroom (a share).

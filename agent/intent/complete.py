@@ -24,9 +24,9 @@ from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
 from ...tools.language.merge import merge_said, refusal
 from ...tools.language.said import NO_ENGINE, FrozenModel, Said
+from ...tools.performance.host_memory import without_effect
 from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
-from ...tools.plan.kv_offload import without_effect
 from ...tools.plan.lengths import Side, check_arrivals, check_means
 from ...tools.plan.load import longest_stated
 from ...tools.plan.peak import beside_peak

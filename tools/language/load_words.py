@@ -47,6 +47,7 @@ _FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  #
 # "One request is 3k in": what any of them is, not how many there are at once.
 _OF_ANY_ONE = re.compile(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
 _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
+_CALLS = re.compile(r"request|quer|请求", re.IGNORECASE)
 _MOST_BARE_REQUESTS = 4096  # more that nothing says are there at once are those of a log
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
@@ -217,7 +218,7 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     if (
         role is None
         and quantity.unit == "requests"
-        and quantity.value <= _MOST_BARE_REQUESTS
+        and (quantity.value <= _MOST_BARE_REQUESTS or not _CALLS.search(quantity.words))
         and not is_whole(page, quantity)
         and not _OF_ANY_ONE.match(quantity.words)
     ):

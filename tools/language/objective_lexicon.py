@@ -133,7 +133,7 @@ INDIFFERENT = Gated(
     rf"(?:regardless|irrespective)\sof\s(?:the\s)?(?:{_SUBJECT})|(?:{_SUBJECT})[\s\-](?:insensitive|tolerant)|no\s(?:rush|hurry)|whatever\sthe\s(?:{_SUBJECT}))(?![a-z])|"
     rf"(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"
     rf"(?:{_SUBJECT})\s?(?:本身)?(?:都|也|倒|可以)?(?:不(?:太|是很|那么|怎么)?(?:重要|敏感|要求|限|是问题|关键|着急)|无所谓|没有?(?:什么)?要求|其次|次要|随意|放宽|高(?:一)?点(?:也)?(?:没关系|无所谓|可以|能接受))",
-    needs="or|n't|isn|aren|not|no|does|don|second|irrelevant|wait|damned|without|regardless|irrespective|insensitive|tolerant|whatever|"
+    needs="or|n't|isn|aren|not|no|faster|does|don|second|irrelevant|wait|damned|without|regardless|irrespective|insensitive|tolerant|whatever|"
     "还是|不|无|没|其次|次要|随意|放宽|高",
 )
 # The thing that is ranked lower, by its stem.

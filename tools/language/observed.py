@@ -15,7 +15,7 @@ _FIGURE = re.compile(rf"(?<![\w.])(?P<n>\d[\d,]*(?:\.\d+)?k?)\s?(?P<unit>{_UNIT}
 _SPEED = re.compile(r"tok|tps|t/s", re.IGNORECASE)
 # What says of its clause that it tells what runs now.
 _SEEN = re.compile(
-    r"(?<![a-z])(?:(?:we|i|they|users?|people|clients?|it|which)(?:'re|'m|'s|\sare|\sam|\sis)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
+    r"(?<![a-z])(?:(?:we|i|it)(?:'re|'m|'s|\sare|\sam|\sis)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
     r"(?:see|sees|saw|seeing|get|gets|got|getting|measured?|measuring|observed?|observing|reach|reached|reaching|hit|hits|hitting|"
     r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|"
     r"currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际",
@@ -24,7 +24,7 @@ _SEEN = re.compile(
 # What says that a figure is demanded, whatever else is said of it.
 _DEMAND = re.compile(
     r"(?<![a-z])(?:slo|sla|limits?|targets?|budget|requirements?|goals?|must|should|shall|needs?|wants?|wish|aim|have\sto|has\sto|under|below|within|at\s(?:least|most)|"
-    r"no\s(?:more|less|slower|faster)|not\s(?:more|exceed|below|above|over)|max(?:imum)?|min(?:imum)?|cap|ceiling|keep|stay|expect|would\slike|can't|cannot|if)(?![a-z])|[<>≤≥]|"
+    r"no\s(?:more|less|fewer|slower|faster)|not\s(?:more|exceed|below|above|over)|max(?:imum)?|min(?:imum)?|cap|ceiling|keep|stay|expect|would\slike|can't|cannot|if)(?![a-z])|[<>≤≥]|"
     r"要求|需要|目标|以内|之内|以下|低于|小于|不超过|不低于|上限|至少|希望|想",
     re.IGNORECASE,
 )

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations
-from ..plan.kv_offload import without_effect
 from ..plan.load import longest_stated
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
 from .collectives import domains_of
+from .host_memory import without_effect
 from .layout import LoadedLayout
 from .operation import TokenLoad
 from .schedule import host_seconds

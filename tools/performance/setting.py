@@ -24,10 +24,11 @@ from ..engines.names import ENGINES, engine_name
 from ..engines.release import Release
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
-from ..plan.kv_offload import KVOffload, without_effect
+from ..plan.kv_offload import KVOffload
 from ..plan.load import spread_of
 from ..plan.quantiles import Spread
 from .clock import Clock
+from .host_memory import without_effect
 
 # Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
 # `chunked_prefill_size`) on large accelerators.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..checkpoint import doing
 from ..errors import InputError, MissingFieldError
+from ..kept import Caches
 from ..performance.price import Price
 from ..performance.setting import Setting
 from ..plan.document import Strategy
@@ -74,6 +75,8 @@ class DaySizer:
     _seen: dict[tuple[Strategy, float], tuple[str, ...]] = field(
         default_factory=dict[tuple[Strategy, float], tuple[str, ...]]
     )
+    # What was timed on nodes of another size, all of which are usual ones.
+    _of_other_nodes: Caches = field(default_factory=Caches, repr=False)
     # Facts that numbers of replicas could not be simulated without.
     lacking: list[str] = field(default_factory=list[str])
 
@@ -92,8 +95,10 @@ class DaySizer:
         return replace(request, workload=request.workload.model_copy(update=update)), concurrency
 
     def on(self, request: SearchRequest) -> Setting:
-        """The setting of `request`: what was timed holds on any number of nodes and under any load."""
-        return replace(self.setting, hardware=request.facts).with_workload(request.workload)
+        """The setting of `request`: what was timed holds on any number of nodes of one size and under any load."""
+        is_alike = request.facts.gpus_per_node == self.setting.hardware.gpus_per_node
+        caches = self.setting.caches if is_alike else self._of_other_nodes
+        return replace(self.setting, hardware=request.facts, caches=caches).with_workload(request.workload)
 
     def holds(self, unit: Strategy, counts: Counts, rate: float) -> bool:
         """Whether so many replicas hold every limit at a rate and its headroom."""
