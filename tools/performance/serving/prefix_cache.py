@@ -23,6 +23,8 @@ class PrefixTree:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.parents: list[int] = []
+        # The path that was asked for last: all caches are asked for that of a request that comes.
+        self._asked: tuple[int, list[int]] = (-1, [])
 
     def add(self, other: int, shared_tokens: int, tokens: int) -> int:
         """The node of a request of `tokens`, of which the first `shared_tokens` are those of the path to `other`.
@@ -40,6 +42,7 @@ class PrefixTree:
         return self._append(node, shared, max(shared, tokens // self.block_tokens))
 
     def _append(self, parent: int, start: int, end: int) -> int:
+        self._asked = (-1, [])
         self.parents.append(parent)
         self.starts.append(start)
         self.ends.append(end)
@@ -47,11 +50,14 @@ class PrefixTree:
 
     def path(self, leaf: int) -> list[int]:
         """The nodes from the first to `leaf`."""
-        nodes: list[int] = []
+        if self._asked[0] == leaf:
+            return self._asked[1]
+        asked, nodes = leaf, list[int]()
         while leaf >= 0:
             nodes.append(leaf)
             leaf = self.parents[leaf]
         nodes.reverse()
+        self._asked = asked, nodes
         return nodes
 
 
@@ -88,19 +94,19 @@ class PrefixCache(GivenPrefixes):
         """Whole blocks of the first `goal` tokens that are there, in tokens; the last token is always computed."""
         self.give_way(used)
         most = (goal - 1) // self._block
-        blocks, loaded = self._there(request, most)
+        blocks, loaded = self._there(self._path(request), most)
         self._last_found = min(blocks, most) * self._block
         self._last_loaded = max(0, loaded - max(0, blocks - most)) * self._block
         return self._last_found
 
-    def _there(self, request: int, most: int) -> tuple[int, int]:
+    def _there(self, path: Sequence[int], most: int) -> tuple[int, int]:
         """Blocks from the first on that are here or in the host's memory, `most` or a node's more; those of the host.
 
         What is there alone lies behind what is here, for the end of a prompt gives way before its start.
         """
         starts, ends, held, host = self._tree.starts, self._tree.ends, self.held, self.host
         blocks = loaded = 0
-        for node in self._path(request):
+        for node in path:
             here = held.get(node, 0)
             if host is not None and here < ends[node] - starts[node]:
                 more = host.beyond(node, here)
@@ -180,7 +186,7 @@ class PrefixCache(GivenPrefixes):
     def match(self, request: int, used: int) -> int:
         """Tokens of whole blocks of a request, wherever it goes, that are here."""
         self.give_way(used)
-        return self._there(request, self._kv_tokens)[0] * self._block
+        return self._there(self._tree.path(self._leaves[request]), self._kv_tokens)[0] * self._block
 
     def give_way(self, used: int) -> None:
         """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""
