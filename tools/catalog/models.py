@@ -173,6 +173,9 @@ def _find(name: str) -> ModelEntry:
                 return _find(other)
         raise UnknownNameError("model", name.strip(), nearest_models(name))
     fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
+    if not fitting and written.of_kind("size") and len({known.entry.name for known in longer}) == 1:
+        # "DeepSeek R1 distill 70b": of that size there is one, which another family is named in.
+        fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind("family")]
     if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
         raise InputError(
             f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}; "

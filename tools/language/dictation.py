@@ -59,6 +59,7 @@ _BEFORE_CARD = (
     rf"(?:^|(?<=[,;:(\n])\s?|(?<![\w\-])(?:{_COUNT}|on|of|with|the|our|an|some|using|have|has|got|nvidia|to|from|or|and|x|"
     r"these|those|per|each)\s)"
 )
+_OF_ONE = re.compile(r"(?<![a-z])(?:the|that|this|our|which)\s$", re.IGNORECASE)
 _CARD = Gated(
     rf"(?P<before>{_BEFORE_CARD})(?P<letters>g\s?b|g\s?h|m\s?i|[hblvt])\s(?P<number>{_CARD_NUMBER})"
     rf"(?P<plural>s|ies)?(?:\s(?P<tail>[xsg])(?P<plural2>s)?)?(?![\w\-'])(?!\s(?:percent|%|thousand|million|and\s{_UNDER_HUNDRED}))"
@@ -170,6 +171,8 @@ def _model(match: re.Match[str]) -> str | None:
         return None
     if not size and _COUNTED.match(match.string, match.end()):
         return None  # "we run llama three times"
+    if not size and version.lower() == "one" and _OF_ONE.search(match.string, 0, match.start()):
+        return None  # "the llama one"
     family = re.sub(r"\s", "" if match["family"].lower().startswith(("deep", "mini")) else "-", match["family"])
     line = (match["line"] or "").strip()
     parts = [family]

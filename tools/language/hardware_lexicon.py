@@ -113,6 +113,13 @@ ALL_OF_THEM = re.compile(
     rf"(?<![a-z])(?:all(?:\sof\sthem|\stogether|\s(?:the\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER}))|both\slots|together|combined|in\stotal)(?![a-z])|一共|总共|全部",
     re.IGNORECASE,
 )
+# Right before a number of GPUs: it is the most that may be used.
+AT_MOST = re.compile(
+    r"(?<![a-z])(?:max(?:imum)?(?:\sof)?|at\smost|up\sto|no\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)\W{0,3}$|"
+    r"(?:最多|不超过|至多)\W{0,2}用?\s?$",
+    re.IGNORECASE,
+)
+BEFORE_MOST = 16
 IN_A_NODE = re.compile(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
     re.IGNORECASE,

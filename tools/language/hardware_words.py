@@ -11,9 +11,11 @@ import re
 from dataclasses import dataclass
 
 from ..catalog.hardware import singular
+from ..plan.constraints import ReservedConstraint
 from . import hardware_lexicon as lex
 from .card_names import COUNT_TAKEN_BACK, NodeSizes
 from .claims import Claims
+from .constraint_words import add_constraints
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy
 from .page import Page
 from .quantities import find_quantities, read_number
@@ -120,6 +122,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         claims.claim("gpus_per_node", per_node, counts[-1].words)
     counts += _read_nodes_of(tokens, claims, sizes.usual or lex.USUAL_NODE)
     for match in tokens.matches(lex.PER_NODE):
+        if tokens.text_after(match).startswith("个"):
+            continue  # "每机一个副本"
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     counts += _read_sized(tokens, claims)
     for match in tokens.matches(lex.PART_OF_RACK):
@@ -147,6 +151,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts = _with_further(page, claims, counts)
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
+    _keep_back_beyond(page, claims)
 
 
 def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
@@ -165,6 +170,23 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
         page.take(*together.span("n"))
     claims.reading(f"{words!r} read as {total:g} GPUs in all")
     return [Count("gpus", total, words, frozenset())]
+
+
+def _keep_back_beyond(page: Page, claims: Claims) -> None:
+    """Of nodes that are counted, keep back what is beyond the most GPUs that may be used: "at most 12" of 2 x 8."""
+    values = claims.values
+    if not all(claims.has(name) for name in ("nodes", "gpus_per_node", "gpus")):
+        return
+    beyond = values["nodes"] * values["gpus_per_node"] - values["gpus"]
+    words = claims.words["gpus"]
+    start = page.original.find(words)
+    most = lex.AT_MOST.search(page.original, max(0, start - lex.BEFORE_MOST), max(0, start))
+    if beyond <= 0 or most is None:
+        return
+    words = page.original[most.start() : start] + words
+    claims.drop("gpus")
+    claims.reading(f"{words!r} read as the most GPUs to use of {values['nodes']} x {values['gpus_per_node']}")
+    add_constraints(claims, [ReservedConstraint(kind="reserved_gpus", value=int(beyond), words=words)])
 
 
 def _tokenise(text: str) -> list[_Token]:

@@ -72,7 +72,9 @@ def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> li
 
 
 _TIMES_IT = re.compile(
-    r"(?:(?<![a-z])(?:so|please|then|now|,)\s)(?P<word>double|triple|halve)\s(?:it|that|this|those|the\s(?:load|rate|traffic))(?![a-z])|所以?要?(?P<cn>翻倍|翻一番|加倍)",
+    r"(?:(?<![a-z])(?:so|please|then|now|,)\s)(?P<word>double|triple|halve)\s(?:it|that|this|those|the\s(?:load|rate|traffic))(?![a-z])|"
+    r"(?<![a-z])(?P<peak>doubles|triples)\s(?:at|during|in)\s(?:the\s)?peak(?:\shours?)?(?![a-z])|"
+    r"(?:所以?要?|(?:peak|高峰|峰值)[^,;。\n]{0,6}?(?:会|要|将)?)(?P<cn>翻倍|翻一番|加倍)",
     re.IGNORECASE,
 )
 _FACTORS = {"double": 2.0, "triple": 3.0, "halve": 0.5}
@@ -85,7 +87,7 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
     before = [one for one in loads if said is not None and one.quantity.end <= said.start()]
     if said is None or not before:
         return statements
-    last, factor = before[-1], _FACTORS.get((said["word"] or "double").lower(), 2.0)
+    last, factor = before[-1], _FACTORS.get((said["word"] or said["peak"] or "double").lower().removesuffix("s"), 2.0)
     value, decimal = last.quantity.value * factor, last.quantity.decimal_value * factor
     claims.reading(f"{last.words!r}, {page.take(*said.span())!r} read as {value:g}")
     return [

@@ -39,7 +39,7 @@ _LEFT = lex.cues(
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{lex.NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
-    rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{lex.NUMBER})",
+    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{lex.NUMBER})",
     needs="replica|cop|instances|副本|实例",
 )
 _MORE = lex.cues(
@@ -69,6 +69,7 @@ _EXACT = lex.cues(
 )
 _LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
 _OR_MORE = re.compile(r"\s?(?:or\smore|at\sleast|minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
+_OF_KEY = re.compile(r"replicas?\s(?:(?P<least>min)|max)", re.IGNORECASE)
 _MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
 # "The rest belongs to another team": what was counted before it is what there is.
 _REST = re.compile(
@@ -217,6 +218,8 @@ def _replicas(page: Page) -> Iterator[Constraint]:
 
 def _bounds(sentence: str, match: re.Match[str]) -> tuple[Literal[">=", "<="] | None, int, int]:
     """Whether a number of replicas is the least or the most, with the span of the words that say so."""
+    if (key := _OF_KEY.search(match.group())) is not None:
+        return ">=" if key["least"] else "<=", *match.span()
     ahead = max(0, match.start() - _AHEAD)
     if (before := _LEAST.search(sentence, ahead, match.start())) is not None:
         return ">=", before.start(), match.end()
