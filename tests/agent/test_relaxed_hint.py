@@ -52,12 +52,12 @@ def test_one_gpu_has_nothing_to_relax() -> None:
 
 def test_fewer_gpus_by_attention_dp_are_said_where_their_number_was_left_open() -> None:
     words = "How many H100 do I need for DeepSeek-R1 at 6 requests/s, 4k in, 1k out, TTFT p99 under 3 s?"
-    result = plan(words)
+    result = plan(words, time_limit_s=120.0)
     assert result.plan is not None and result.report is not None
     gpus = result.plan.strategy.gpu_count
     said = re.search(
         r"(?:^|\. )(\d+) GPUs would do with attention DP allowed \(--relax attention_dp\)", result.report.on_fewer or ""
     )
     assert said is not None and int(said[1]) < gpus
-    with_it = plan(f"{words} Attention DP is allowed.")
+    with_it = plan(f"{words} Attention DP is allowed.", time_limit_s=120.0)
     assert with_it.plan is not None and with_it.plan.strategy.gpu_count == int(said[1])

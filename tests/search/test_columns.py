@@ -64,7 +64,7 @@ def test_every_candidate_has_the_figures_of_its_own_plan(part: int) -> None:
             if place_ == 0 and one.ttft_ms is not None:
                 assert_figures_of_the_graph(asked, one)
             seen += one.ttft_ms is not None
-    assert seen > 30
+    assert seen > 20
 
 
 def figures_of(one: Candidate) -> list[float]:

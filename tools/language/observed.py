@@ -11,7 +11,9 @@ from .limit_lexicon import ROLE
 from .page import between, breaks_of
 
 _UNIT = r"(?:ms|milliseconds?|s|secs?|seconds?|毫秒|秒|tok(?:en)?s?\s?(?:/|per\s|a\s)\s?s(?:ec(?:ond)?)?|tps|t/s)"
-_FIGURE = re.compile(rf"(?<![\w.])(?P<n>\d[\d,]*(?:\.\d+)?k?)\s?(?P<unit>{_UNIT})(?![a-z/])", re.IGNORECASE)
+_FIGURE = re.compile(
+    rf"(?<![\w.])(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})(?![a-z/])", re.IGNORECASE
+)
 _SPEED = re.compile(r"tok|tps|t/s", re.IGNORECASE)
 # What says of its clause that it tells what runs now.
 _SEEN = re.compile(
@@ -34,7 +36,7 @@ _ONLY = re.compile(r"(?<![a-z])(?:only|just)\s", re.IGNORECASE)
 _WANTED = re.compile(
     r"(?P<tail>[^\d.;\n。]{0,30}?)[,;.。]?\s?(?:(?:and|but|so|which|that|we|i|they|it)\s){0,4}(?:(?:really|would|now|only|actually)\s)*"
     r"(?:wants?|needs?|must|should|shall|ha(?:ve|s)\sto|like|aim(?:ing)?|targets?|goal|bring|hop(?:e|ing)|希望|想|要|需要|目标)"
-    rf"(?P<lead>[^\d.;\n。,]{{0,30}}?)(?P<n>\d[\d,]*(?:\.\d+)?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
+    rf"(?P<lead>[^\d.;\n。,]{{0,30}}?)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
     re.IGNORECASE,
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
 from .spelling import plain_figures, simplified
@@ -270,6 +271,7 @@ def read_whole(words: str | None) -> int | None:
     return int(value) if value is not None and value == int(value) else None
 
 
+@lru_cache(maxsize=16)
 def find_quantities(text: str) -> tuple[Quantity, ...]:
     """Every quantity of a normalised text, in order; ranges ("512 to 8192 tokens") are one quantity each."""
     found: list[Quantity] = []
