@@ -7,6 +7,7 @@ options say the same.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,14 +79,8 @@ class Flags:
         Raises:
             InputError: it is none.
         """
-        value = self.text(concept)
-        if value is None:
-            return None
-        try:
-            number = float(value)
-        except ValueError:
-            number = 0.0
-        if not 0 < number <= 1:
+        number = self._number(concept)
+        if number is not None and not 0 < number <= 1:
             raise InputError(f"{self._shown(concept)}: a share between 0 and 1 is expected")
         return number
 
@@ -95,16 +90,18 @@ class Flags:
         Raises:
             InputError: it is none.
         """
-        value = self.text(concept)
-        if value is None:
-            return None
-        try:
-            number = float(value)
-        except ValueError:
-            number = -1.0
-        if not 0.0 <= number < 1e18:
+        number = self._number(concept)
+        if number is not None and not 0.0 <= number < 1e18:
             raise InputError(f"{self._shown(concept)}: a number is expected")
         return number or None
+
+    def _number(self, concept: str) -> float | None:
+        """What is stated as a number, NaN where it is none; `None` where it is not stated, or a variable."""
+        value = self.text(concept)
+        try:
+            return None if value is None else float(value)
+        except ValueError:
+            return math.nan
 
     def _shown(self, concept: str) -> str:
         value = self.values[concept]

@@ -28,6 +28,12 @@ _TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
 _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 
+LOADS = ("concurrency", "rate")
+"""The roles of which a peak is planned for."""
+MOST_AT_ONCE = 4096
+"""More requests, of which nothing says that they are there at once, are those of a log or of a job."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A number with its role and the words of both."""

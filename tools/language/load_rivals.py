@@ -10,13 +10,11 @@ from . import load_lexicon as lex
 from .choices import chosen, take_choice
 from .claims import Claims
 from .length_percentiles import claim_percentiles
-from .load_context import Statement
+from .load_context import LOADS, Statement
 from .mix_words import with_mix
 from .page import Page
 from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
-LOADS = ("concurrency", "rate")
-"""The roles of which a peak is planned for."""
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 
 

@@ -14,6 +14,8 @@ from itertools import pairwise
 from . import load_lexicon as lex
 from .claims import Claims
 from .load_context import (
+    LOADS,
+    MOST_AT_ONCE,
     Statement,
     counts_calls,
     counts_work,
@@ -21,7 +23,7 @@ from .load_context import (
     is_listed,
     is_logged,
 )
-from .load_rivals import LOADS, is_marked, settled
+from .load_rivals import is_marked, settled
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .people_words import is_part, is_state, is_whole, served_part
@@ -48,7 +50,6 @@ _FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  #
 _OF_ANY_ONE = re.compile(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
 _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
 _CALLS = re.compile(r"request|quer|请求", re.IGNORECASE)
-_MOST_BARE_REQUESTS = 4096  # more that nothing says are there at once are those of a log
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -218,7 +219,7 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     if (
         role is None
         and quantity.unit == "requests"
-        and (quantity.value <= _MOST_BARE_REQUESTS or not _CALLS.search(quantity.words))
+        and (quantity.value <= MOST_AT_ONCE or not _CALLS.search(quantity.words))
         and not is_whole(page, quantity)
         and not _OF_ANY_ONE.match(quantity.words)
     ):

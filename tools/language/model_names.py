@@ -46,8 +46,6 @@ _NAME_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE
 )
 _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
-
-
 _NEAR = 12  # characters between a name and the words that take it back
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from . import load_lexicon as lex
 from .claims import Claims
-from .load_context import Statement
+from .load_context import LOADS, Statement
 from .number_words import ENGLISH_NUMBER
 from .page import Page
 from .quantities import Quantity, find_quantities, read_whole
@@ -61,14 +61,22 @@ def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> li
         behind = page.original[group.end() : one.quantity.end + _BESIDE]
         ends = _SENTENCE_END.search(page.original, group.end(), max(group.end(), one.quantity.start))
         apart = one.quantity.start < group.end() or (ends is not None and len(behind) > _MOST_APART)
-        if one.role not in ("concurrency", "rate") or apart or not _EACH_GROUP.search(behind):
+        if one.role not in LOADS or apart or not _EACH_GROUP.search(behind):
             kept.append(one)
             continue
         page.take(*group.span())
-        value, decimal = one.quantity.value * count, one.quantity.decimal_value * count
-        claims.reading(f"{one.words!r} of each of {group.group().strip()!r} read as {value:g} in all")
-        kept.append(replace(one, quantity=replace(one.quantity, value=value, decimal_value=decimal)))
+        kept.append(_times(one, count))
+        claims.reading(f"{one.words!r} of each of {group.group().strip()!r} read as {kept[-1].quantity.value:g} in all")
     return kept
+
+
+def _times(one: Statement, factor: float) -> Statement:
+    """A load so many times as large."""
+    quantity = one.quantity
+    return replace(
+        one,
+        quantity=replace(quantity, value=quantity.value * factor, decimal_value=quantity.decimal_value * factor),
+    )
 
 
 _TIMES_IT = re.compile(
@@ -83,17 +91,14 @@ _FACTORS = {"double": 2.0, "triple": 3.0, "halve": 0.5}
 def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """A load with what is said of it later: "4 rps … both regions end up here, so double it"."""
     said = next(iter(page.search(_TIMES_IT)), None)
-    loads = [one for one in statements if one.role in ("concurrency", "rate")]
+    loads = [one for one in statements if one.role in LOADS]
     before = [one for one in loads if said is not None and one.quantity.end <= said.start()]
     if said is None or not before:
         return statements
     last, factor = before[-1], _FACTORS.get((said["word"] or said["peak"] or "double").lower().removesuffix("s"), 2.0)
-    value, decimal = last.quantity.value * factor, last.quantity.decimal_value * factor
-    claims.reading(f"{last.words!r}, {page.take(*said.span())!r} read as {value:g}")
-    return [
-        replace(one, quantity=replace(one.quantity, value=value, decimal_value=decimal)) if one is last else one
-        for one in statements
-    ]
+    larger = _times(last, factor)
+    claims.reading(f"{last.words!r}, {page.take(*said.span())!r} read as {larger.quantity.value:g}")
+    return [larger if one is last else one for one in statements]
 
 
 def is_part(page: Page, quantity: Quantity) -> bool:

@@ -15,13 +15,13 @@ from .claims import Claims
 from .curve_words import TIMES, factor_of
 from .gated import Gated
 from .length_percentiles import PERCENTILE
-from .load_context import Statement, counts_work, is_of_tokens
+from .load_context import MOST_AT_ONCE, Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, WHEN
 from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
-_LEAST_OF_BATCH, _LEAST_REQUESTS = 1_000_000, 4096
+_LEAST_OF_BATCH = 1_000_000  # tokens
 _NOUN = 16  # characters behind an amount that say what it is of
 _OUTPUT = re.compile(r"output|generat|completion|输出|生成", re.IGNORECASE)
 _NOTHING = 0.9  # less than what one word of meaning costs
@@ -110,7 +110,7 @@ def read_batches(page: Page, claims: Claims) -> None:
     for amount in find_quantities(page.text):
         said = page.original[amount.start : amount.end + _NOUN]
         is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(said)
-        is_work = counts_work(page, amount) or (amount.unit == "requests" and amount.value >= _LEAST_REQUESTS)
+        is_work = counts_work(page, amount) or (amount.unit == "requests" and amount.value >= MOST_AT_ONCE)
         if amount.upper is not None or not (is_output or is_work):
             continue
         windows = [

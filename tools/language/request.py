@@ -39,7 +39,7 @@ from .most_load_words import read_most_load, settle_most_load
 from .objective_words import read_objective
 from .observed import without_observed
 from .offload_words import read_offload, settle_offload
-from .page import Page, between, breaks_of
+from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
@@ -52,6 +52,7 @@ from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
 from .setting_words import read_settings
 from .spelling import corrected
+from .standing import tells_of_before
 from .strategy_words import read_strategy
 from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
@@ -74,9 +75,6 @@ _STAMP = re.compile(
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
     re.IGNORECASE,
 )
-# What says of a clause that it tells what held before.
-_HELD_ONCE = re.compile(r"(?<![a-z])(?:was|were|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
 _LIST_NUMBER = re.compile(
     r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)"
 )
@@ -148,19 +146,10 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
 def _without_former(before: Said, now: Said, text: str) -> Said:
     """What a text says now, without what it only tells of before: "scrap the 4k, that was with the old chunking"."""
     told = stated_fields(before).keys() & stated_fields(now).keys()
-    former = [name for name in told if _tells_of_before(text, now.words.get(name, ""))]
+    former = [name for name in told if tells_of_before(text, now.words.get(name, ""))]
     notes = [f"{now.words[name]!r} tells what held before" for name in former]
     kept = {name: words for name, words in now.words.items() if name not in former}
     return now.model_copy(update={**dict.fromkeys(former), "words": kept, "readings": (*now.readings, *notes)})
-
-
-def _tells_of_before(text: str, words: str) -> bool:
-    """Whether the clause of words says that they held once."""
-    start = text.find(words) if words else -1
-    if start < 0:
-        return False
-    left, right = between(breaks_of(text, _CLAUSE_END), start, start + len(words), len(text))
-    return _HELD_ONCE.search(text, left, right) is not None
 
 
 def read_page(page: Page, claims: Claims) -> None:

@@ -69,6 +69,9 @@ _CLAUSE_END = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
+# What says of a clause that it tells what held before.
+_HELD_ONCE = re.compile(r"(?<![a-z])(?:was|were|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是", re.IGNORECASE)
+_TOLD_END = re.compile(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = re.compile(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
@@ -124,3 +127,12 @@ def standing_of(text: str, words: str) -> int:
 def is_former(text: str, start: int) -> bool:
     """Whether a name is what was there before, or what something is compared with ("moving from 8 A100s to ...")."""
     return _FORMER.search(text[max(0, start - 60) : start]) is not None
+
+
+def tells_of_before(text: str, words: str) -> bool:
+    """Whether the clause of words says that they held once."""
+    start = text.find(words) if words else -1
+    if start < 0:
+        return False
+    left, right = between(breaks_of(text, _TOLD_END), start, start + len(words), len(text))
+    return _HELD_ONCE.search(text, left, right) is not None

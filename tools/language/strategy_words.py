@@ -181,9 +181,10 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
     if len({(one.name, one.value) for one in degrees}) == 1 and (asked := _weighed_technique(page, degrees)):
         return asked
     start, end = (degrees[0].start, degrees[-1].end) if degrees else (0, 0)
-    if len(_runs(page, degrees)) > 1 and _WHO_IS_RIGHT.search(page.original) and end - start <= _MOST_COMPARED:
+    runs = _runs(page, degrees)
+    if len(runs) > 1 and _WHO_IS_RIGHT.search(page.original) and end - start <= _MOST_COMPARED:
         return page.original[start:end].strip()
-    if not rivals or any(_phase_of(page, run) != "both" for run in _runs(page, degrees)):
+    if not rivals or any(_phase_of(page, run) != "both" for run in runs):
         return None
     around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
     return page.original[start:end].strip() if end - start <= 200 and _COMPARE.search(around) else None
