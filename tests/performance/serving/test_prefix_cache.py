@@ -47,7 +47,7 @@ def test_an_example_worked_by_hand() -> None:
     assert (cache.found(2, 24, 0), cache.found(2, 20, 0)) == (20, 16)
     # Somebody else uses 25 tokens: 15 are left, 3 blocks. The oldest goes first: that of b, then the last 2 of a.
     assert cache.found(2, 24, 25) == 12
-    assert cache.match(1, 25) == 8
+    assert cache.match(cache.path_of(1), 25) == 8
     # Of 36 tokens in use 1 block is left: the system prompt's first.
     assert cache.found(1, 12, 36) == 4
 

@@ -63,7 +63,7 @@ def fill_batches(replica: Replica) -> None:
                 make_room(replica, group, batch)
             waiting = group.prompt >= 0 or group.admitted < len(group.line) or len(group.loading) > 0
             if full or not batch.settled or waiting:
-                fill(replica, group, batch)
+                fill(replica, group, batch, waiting)
             tokens += batch.tokens
             chunks += batch.chunks
     replica.tokens = tokens
@@ -121,10 +121,13 @@ def take_out(replica: Replica, group: Group, batch: Batch, request: int, size: i
         batch.growing -= size < window
 
 
-def fill(replica: Replica, group: Group, batch: Batch) -> None:
-    """Let the batch decode and, as far as budget, slots and cache go, take chunks of prompts in order of turn."""
+def fill(replica: Replica, group: Group, batch: Batch, waiting: bool) -> None:
+    """Let the batch decode and, as far as budget, slots and cache go, take chunks of prompts in order of turn.
+
+    Where nobody is `waiting` it has none to take.
+    """
     step, rules = replica.step, replica.rules
-    room = 0 if replica.held else rules.token_budget
+    room = rules.token_budget if waiting and not replica.held else 0
     if rules.mode != PREFILL_FIRST:
         room -= batch.running
     chunks = tokens = 0

@@ -95,8 +95,10 @@ class PrefixCache(GivenPrefixes):
         self.give_way(used)
         most = (goal - 1) // self._block
         blocks, loaded = self._there(self._path(request), most)
-        self._last_found = min(blocks, most) * self._block
-        self._last_loaded = max(0, loaded - max(0, blocks - most)) * self._block
+        if blocks > most:
+            loaded = max(0, loaded - (blocks - most))
+            blocks = most
+        self._last_found, self._last_loaded = blocks * self._block, loaded * self._block
         return self._last_found
 
     def _there(self, path: Sequence[int], most: int) -> tuple[int, int]:
@@ -104,16 +106,15 @@ class PrefixCache(GivenPrefixes):
 
         What is there alone lies behind what is here, for the end of a prompt gives way before its start.
         """
-        starts, ends, held, host = self._tree.starts, self._tree.ends, self.held, self.host
+        ends, held, host = self._tree.ends, self.held, self.host
         blocks = loaded = 0
         for node in path:
-            here = held.get(node, 0)
-            if host is not None and here < ends[node] - starts[node]:
-                more = host.beyond(node, here)
+            blocks += held.get(node, 0)
+            if host is not None and blocks < ends[node]:
+                more = host.beyond(node, held.get(node, 0))
                 loaded += more
-                here += more
-            blocks += here
-            if blocks >= most or here < ends[node] - starts[node]:
+                blocks += more
+            if blocks >= most or blocks < ends[node]:
                 break
         return blocks, loaded
 
@@ -183,10 +184,24 @@ class PrefixCache(GivenPrefixes):
         del self._paths[request]
         self._ended.append(request)
 
-    def match(self, request: int, used: int) -> int:
-        """Tokens of whole blocks of a request, wherever it goes, that are here."""
-        self.give_way(used)
-        return self._there(self._tree.path(self._leaves[request]), self._kv_tokens)[0] * self._block
+    def path_of(self, request: int) -> Sequence[int]:
+        """The nodes of a request's prompt and answer, the same in all caches of a run."""
+        return self._tree.path(self._leaves[request])
+
+    def match(self, path: Sequence[int], used: int) -> int:
+        """Tokens of whole blocks on a path that are here."""
+        if self.free_blocks * self._block > self._kv_tokens - used:
+            self.give_way(used)
+        if self.host is not None:
+            return self._there(path, self._kv_tokens)[0] * self._block
+        # `_there` written out: a router asks every cache about every request.
+        ends, held = self._tree.ends, self.held
+        blocks = 0
+        for node in path:
+            blocks += held.get(node, 0)
+            if blocks < ends[node]:
+                break
+        return blocks * self._block
 
     def give_way(self, used: int) -> None:
         """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""

@@ -83,7 +83,8 @@ class Router(Generic[S]):
         present = [target.scheduler.present for target in self._targets]
         least, most = min(present), max(present)
         if most - least <= _MOST_AHEAD or most <= _MOST_TIMES * least:
-            found = [target.cache.match(request, target.scheduler.cached) for target in self._targets]
+            path = self._targets[0].cache.path_of(request)
+            found = [target.cache.match(path, target.scheduler.cached) for target in self._targets]
             longest = max(found)
             if longest >= _LEAST_MATCH * tokens:
                 alike = [place for place, there in enumerate(found) if there == longest]

@@ -99,8 +99,12 @@ class GivenPrefixes:
         """The share of the cache that holds something where requests use so many tokens: not known."""
         return 0.0
 
-    def match(self, request: int, used: int) -> int:
-        """Tokens of whole blocks of a request, wherever it goes, that are here: not known."""
+    def path_of(self, request: int) -> Sequence[int]:
+        """The nodes of a request's prompt and answer: not known."""
+        return ()
+
+    def match(self, path: Sequence[int], used: int) -> int:
+        """Tokens of whole blocks on a path that are here: not known."""
         return 0
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from operator import mul
+
+import numpy as np
 
 from .load import ServingTimes, Statistics
 from .records import Seen
@@ -69,11 +71,8 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
     """What the users of all replicas saw together: of each outcome, as many replicas as it is given with."""
     end_s = max(outcome.end_s for outcome, _ in replicas)
     total_s = end_s * sum(count for _, count in replicas)
-    gaps = [
-        (gap_s, tokens * count)
-        for outcome, count in replicas
-        for gap_s, tokens in zip(outcome.gap_s, outcome.gap_tokens, strict=True)
-    ]
+    gap_s = [gap_s for outcome, _ in replicas for gap_s in outcome.gap_s]
+    gap_tokens = [tokens * count for outcome, count in replicas for tokens in outcome.gap_tokens]
     return ServingTimes(
         ttft=_pooled([(outcome.ttft_s, count) for outcome, count in replicas]),
         tpot=_pooled([(outcome.tpot_s, count) for outcome, count in replicas]),
@@ -82,7 +81,7 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
         makespan_s=end_s,
         running=sum(outcome.decoding_s * count for outcome, count in replicas) / end_s,
         prefill_share=sum(outcome.prefill_s * count for outcome, count in replicas) / total_s,
-        inter_token_p99_s=percentile(gaps, 0.99),
+        inter_token_p99_s=percentile(gap_s, gap_tokens, 0.99),
         preemptions=sum(outcome.preemptions * count for outcome, count in replicas),
         without_line=min(outcome.without_line for outcome, _ in replicas),
         **_found([(outcome.cache_use, count) for outcome, count in replicas if outcome.cache_use is not None]),
@@ -126,11 +125,14 @@ def _statistics(ordered: Sequence[float], ends: Sequence[int]) -> Statistics:
     return Statistics(mean, *(_percentile(ordered, ends, share) for share in _SHARES))
 
 
-def percentile(weighted: Iterable[tuple[float, int]], share: float) -> float:
-    """Of values that each count as often as they say; 0 without values."""
-    ordered = sorted(weighted)
-    ends = list(accumulate(weight for _, weight in ordered))
-    return _percentile([value for value, _ in ordered], ends, share) if ordered else 0.0
+def percentile(values: Sequence[float], weights: Sequence[int], share: float) -> float:
+    """Of `values` that each count as often as `weights` say; 0 without values."""
+    if not values:
+        return 0.0
+    column = np.array(values, np.float64)
+    order = np.argsort(column)
+    ends: list[int] = np.cumsum(np.array(weights, np.int64)[order]).tolist()
+    return _percentile(column[order].tolist(), ends, share)
 
 
 def _percentile(ordered: Sequence[float], ends: Sequence[int], share: float) -> float:

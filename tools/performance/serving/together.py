@@ -163,9 +163,11 @@ class TogetherRun:
                 raise InputError(f"the simulation needs more than {MOST_EVENTS} steps; lower the requests or lengths")
         replica = server.replica
         steps = begin_step(replica)
-        ready_s = min((group.ready_s[0] for group in replica.groups if group.ready_s), default=math.inf)
-        if steps > 1 and replica.now < ready_s < math.inf:
-            steps = min(steps, steps_to_reach(ready_s - replica.now, replica.first_s, replica.growth_s))
+        ready_s = math.inf
+        if self.policy.host_memory is not None:
+            ready_s = min((group.ready_s[0] for group in replica.groups if group.ready_s), default=math.inf)
+            if steps > 1 and replica.now < ready_s < math.inf:
+                steps = min(steps, steps_to_reach(ready_s - replica.now, replica.first_s, replica.growth_s))
         if steps > 0:
             server.plan(steps)
             self._push(server.due_s, _ENDS, number)
