@@ -87,6 +87,8 @@ class Router(Generic[S]):
             found = [target.cache.match(path, target.scheduler.cached) for target in self._targets]
             longest = max(found)
             if longest >= _LEAST_MATCH * tokens:
+                if found.count(longest) == 1:
+                    return found.index(longest)
                 alike = [place for place, there in enumerate(found) if there == longest]
                 return min(alike, key=lambda place: (present[place], (place - self._last - 1) % len(present)))
         return self._least_loaded()
