@@ -12,16 +12,19 @@ from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from ...tools.errors import InputError, ShardwrightError
 from ..operations.all_operations import OPERATIONS
 from ..operations.operation import Operation
+from ..operations.wording import Client, answer_to_client, report_to_client, told_to_client
 from ..report.safe import short_line
 from .brief_answer import Brief, brief_answer, is_plan, short_report, whole_answer
 from .schemas import WHOLE, input_schema, output_schema
 from .shelf import Shelf, is_plan_handle
-from .wording import answer_to_client, told_to_client
 
 if TYPE_CHECKING:
     from ..agent import Agent
 
 _LOG = logging.getLogger(__name__)
+
+
+MCP = Client("tool", f"{WHOLE}: true gives")
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,10 @@ class OperationTool:
         answer = self.operation.answer(self.operation.question(fields), bench.agent)
         found = answer.model_dump(mode="json")
         text = self.operation.text(answer)
-        told = text if text in found.values() else told_to_client(text)
+        told = report_to_client(text, found, MCP)
         cut = whole_answer(found, bench.shelf) if whole else brief_answer(found, bench.shelf)
         if not whole:
-            cut.answer = answer_to_client(cut.answer)
+            cut.answer = answer_to_client(cut.answer, MCP)
         cut.kept.update(kept)
         text = short_report(told, bench.shelf) + _of_kept(cut)
         return CallToolResult(content=[TextContent(text=text)], structured_content=cut.structured())
@@ -100,7 +103,7 @@ TOOLS = {operation.name: OperationTool(operation) for operation in OPERATIONS}
 
 def refused(message: str) -> CallToolResult:
     """The answer that says why there is none."""
-    return CallToolResult(content=[TextContent(text=short_line(told_to_client(message)))], is_error=True)
+    return CallToolResult(content=[TextContent(text=short_line(told_to_client(message, MCP)))], is_error=True)
 
 
 def _of_kept(cut: Brief) -> str:

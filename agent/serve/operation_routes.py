@@ -15,6 +15,7 @@ from ...tools.strict_json import parse
 from ...tools.strict_values import MAX_WRAPPED_DEPTH
 from ..operations.all_operations import OPERATIONS
 from ..operations.operation import Operation
+from ..operations.wording import HTTP, report_to_client
 from .answering import Tell, answered, packed
 from .parts import Parts
 from .refusals import RefusalError
@@ -101,7 +102,8 @@ async def _answered(
             told = answer.model_dump_json().encode()
             if not wants_text:
                 return told
-            return b'{"answer":' + told + b',"text":' + packed(operation.text(answer)) + b"}"
+            text = report_to_client(operation.text(answer), dict(answer), HTTP)
+            return b'{"answer":' + told + b',"text":' + packed(text) + b"}"
 
     return await answered(request, parts.gates.long if operation.is_long else parts.gates.short, work)
 

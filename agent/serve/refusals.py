@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from ...tools.errors import InputError, ServiceError, ShardwrightError
 from ..model.client import EndpointError
+from ..operations.wording import HTTP, told_to_client
 from ..report.safe import short_line
 
 Kind = Literal["input", "too_large", "busy", "timeout", "forbidden", "unauthorized", "service", "not_found"]
@@ -57,7 +58,8 @@ class RefusalError(Exception):
 def refusal_of(error: ShardwrightError) -> RefusalError:
     """What the library refuses, as an answer."""
     is_of_service = isinstance(error, (ServiceError, EndpointError)) or not isinstance(error, InputError)
-    return RefusalError(502, "service", str(error)) if is_of_service else RefusalError(400, "input", str(error))
+    message = told_to_client(str(error), HTTP)
+    return RefusalError(502, "service", message) if is_of_service else RefusalError(400, "input", message)
 
 
 def no_route(status: int) -> RefusalError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,18 @@ def test_no_path_that_a_client_names_is_opened(talk: Talk, tmp_path: Path) -> No
         talk.ask(talk.client.read_resource, f"file://{secret}")
     with pytest.raises(MCPError):
         talk.ask(talk.client.read_resource, f"shardwright://models/{secret}")
+
+
+def test_no_answer_sends_a_client_to_a_shell(talk: Talk) -> None:
+    command = "vllm serve Qwen/Qwen3-8B -tp 3"
+    found = talk.call("import", source=command, hardware="1x4:l40s")
+    plan = found.structured_content["kept"]["answer.plan"]
+    texts = [
+        text_of(found),
+        talk.refused("import", source=command),
+        text_of(talk.call("validate", plan=plan)),
+        text_of(talk.call("fix", proposal=plan)),
+        talk.refused("plan", request="Serve foo/bar-7b on 2 L4"),
+    ]
+    for text in texts:
+        assert not re.search(r"shardwright [a-z]|(?<![\w-])--(?:input|output|hardware|engine|format|rule|relax)", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx2
@@ -69,6 +70,24 @@ def test_events_end_in_the_error_where_there_is_one(client: httpx2.Client) -> No
     assert events[-1][0] == "error"
     assert events[-1][1]["kind"] == "input"
     assert "\n" not in events[-1][1]["message"]
+
+
+def test_no_answer_sends_a_client_to_a_shell(client: httpx2.Client, plan: dict[str, Any]) -> None:
+    def told(name: str, fields: dict[str, Any]) -> str:
+        answer = client.post(f"/api/v1/{name}", json=fields, params={"text": "1"}).json()
+        return answer["text"] if "text" in answer else answer["error"]["message"]
+
+    command = "vllm serve Qwen/Qwen3-8B -tp 3"
+    broken = {**plan, "strategy": {**plan["strategy"], "tp": 3}}
+    for text in (
+        told("import", {"source": command, "hardware": "1x4:l40s"}),
+        told("import", {"source": command}),
+        told("plan", {"request": "Serve foo/bar-7b on 2 L4"}),
+        told("validate", {"plan": broken}),
+        told("fix", {"proposal": "TP2", "request": REQUEST}),
+    ):
+        assert text
+        assert not re.search(r"shardwright [a-z]|(?<![\w-])--(?:input|output|hardware|engine|format|rule|relax)", text)
 
 
 @pytest.mark.parametrize("name", [one.name for one in OPERATIONS if is_short(one)])

@@ -159,7 +159,7 @@ const notKept = ({ report }) =>
 
 // What a text says of the options of a command, as the page has them.
 export const inPage = (text) =>
-  text?.replace(/--engine (\w+)/g, (_, name) => t("choose-engine", { name, field: t("field-engine") }));
+  text?.replace(/(?:--engine|engine:) (\w+)/g, (_, name) => t("choose-engine", { name, field: t("field-engine") }));
 
 const list = (title, lines, kind) =>
   lines?.length

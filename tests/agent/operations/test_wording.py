@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from shardwright.agent.mcp.wording import answer_to_client, told_to_client
-
-from .talk import Talk, text_of
+from shardwright.agent.mcp.tools import MCP
+from shardwright.agent.operations.wording import HTTP, answer_to_client, report_to_client, told_to_client
 
 # What reports say of the command line, and what clients are told.
 SENTENCES = [
@@ -37,26 +34,24 @@ KEPT = [
 
 @pytest.mark.parametrize(("said", "told"), SENTENCES, ids=[said[:40] for said, _ in SENTENCES])
 def test_a_sentence_of_the_command_line_is_told_of_tools(said: str, told: str) -> None:
-    assert told_to_client(said) == told
-    assert told_to_client(told) == told
+    assert told_to_client(said, MCP) == told
+    assert told_to_client(told, MCP) == told
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_options_of_engines_and_scripts_stay(text: str) -> None:
-    assert told_to_client(text) == text
-    assert answer_to_client({"a": [f"{text}\n--engine vllm", 1, None]}) == {"a": [f"{text}\n--engine vllm", 1, None]}
+    assert told_to_client(text, MCP) == text
+    assert answer_to_client({"a": [f"{text}\n--engine vllm", 1, None]}, MCP) == {
+        "a": [f"{text}\n--engine vllm", 1, None]
+    }
 
 
-def test_no_answer_sends_a_client_to_a_shell(talk: Talk) -> None:
-    command = "vllm serve Qwen/Qwen3-8B -tp 3"
-    found = talk.call("import", source=command, hardware="1x4:l40s")
-    plan = found.structured_content["kept"]["answer.plan"]
-    texts = [
-        text_of(found),
-        talk.refused("import", source=command),
-        text_of(talk.call("validate", plan=plan)),
-        text_of(talk.call("fix", proposal=plan)),
-        talk.refused("plan", request="Serve foo/bar-7b on 2 L4"),
-    ]
-    for text in texts:
-        assert not re.search(r"shardwright [a-z]|(?<![\w-])--(?:input|output|hardware|engine|format|rule|relax)", text)
+def test_each_kind_of_client_has_its_own_word_for_an_operation() -> None:
+    assert told_to_client("why: shardwright explain TP005", HTTP) == "why: the operation explain TP005"
+    assert told_to_client("and 3 more (--format json has all)", HTTP) == "and 3 more (the answer gives all)"
+
+
+def test_a_report_that_is_a_part_of_the_answer_is_a_document() -> None:
+    script = "shardwright plan --engine vllm"
+    assert report_to_client(script, {"script": script}, HTTP) == script
+    assert report_to_client(script, {"script": ""}, HTTP) == "the operation plan engine: vllm"
