@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ..plan.lengths import Arrivals
 from ..plan.prefixes import SharedPrefixes
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .quantities import read_number, read_whole
 
@@ -25,8 +26,8 @@ def _number(name: str) -> str:
     )
 
 
-def _any_of(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+def _any_of(*patterns: str, needs: str = "") -> tuple[Gated, ...]:
+    return tuple(Gated(pattern, needs=needs) for pattern in patterns)
 
 
 _TOKENS = r"(?:[\s-]?tokens?)?"
@@ -67,6 +68,7 @@ _PARTS = _any_of(
     r"(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)?",
     r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
     rf"{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
+    needs="system|shared|common|same|identical|fixed|constant|static|standing|boilerplate|unchanged|一样|相同|不变|固定|共享|公共|通用|共用",
 )
 _PROMPT = re.compile(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元", re.IGNORECASE)
 # A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
@@ -91,11 +93,11 @@ _ADDED = _any_of(
 
 
 # "24,000 tokens, 22,000 of which are byte-for-byte the same as that agent's previous call": found in the cache.
-_REPEATED = re.compile(
+_REPEATED = Gated(
     rf"(?:of\s(?:which|those|these|them|that)\s)?{_number('tokens')}{_TOKENS}\s(?:of\s(?:which|those|these|them|that)\s)?(?:are|is)\s(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?"
     r"(?:(?:the\ssame|identical|unchanged|repeated|copied|carried\sover|reused|known)\s?(?:as|to|from|since|in)?\s)(?:in\s|from\s)?(?:that\s|the\s|its\s|their\s|his\s|a\s|an\s)?(?:[a-z]{2,14}'?s?'?\s){0,2}?"
     r"(?:previous|last|prior|preceding|earlier)\s(?:call|request|turn|prompt|message|round|step)s?(?![a-z])",
-    re.IGNORECASE,
+    needs="previous|last|prior|preceding|earlier",
 )
 _SYSTEMS = _any_of(
     rf"{_number('count')}\s(?:different\s|distinct\s)?system[\s-]prompts\s(?:of|with)\s{_number('tokens')}{_TOKENS}"
@@ -108,6 +110,7 @@ _SYSTEMS = _any_of(
     rf"(?:shared|common)\s(?:prompt\s)?prefix\sof\s{_number('tokens')}[\s-]?tokens?{_BY_ALL}",
     rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?{_BY_ALL}",
     rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",
+    needs="system|prefix|系统|前缀",
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 _TURNS = _any_of(
@@ -116,6 +119,7 @@ _TURNS = _any_of(
     rf"{_number('turns')}\sturns?\s(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
     rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮)",
     rf"(?<=[话天])\s?(?:为|有|共|平均)?\s?{_number('turns')}\s?轮",
+    needs="turn|轮",
 )
 _TIME = r"\s?(?P<unit>s|sec|secs|seconds?|min|mins|minutes?|秒|分钟)(?![a-z])"
 _THINK = _any_of(
@@ -123,6 +127,7 @@ _THINK = _any_of(
     rf"(?:think(?:ing)?[\s-]?times?|思考时间)\s?(?:of|is|=|:|为|是)?\s?(?:about\s|~\s?)?{_number('time')}{_TIME}",
     rf"(?:users?|people|they)\sthink\s(?:for\s)?(?:about\s)?{_number('time')}{_TIME}",
     rf"{_number('time')}{_TIME}\s(?:pauses?\s|apart\s)?between\s(?:the\s)?turns",
+    needs="think|思考|turns",
 )
 
 
@@ -194,7 +199,7 @@ def _claim_sum(page: Page, claims: Claims, shared: int, match: re.Match[str]) ->
 
 
 def _matches(
-    page: Page, patterns: tuple[re.Pattern[str], ...], holds: Callable[[Page, re.Match[str]], bool] | None = None
+    page: Page, patterns: tuple[Gated, ...], holds: Callable[[Page, re.Match[str]], bool] | None = None
 ) -> Iterator[tuple[re.Match[str], str]]:
     """What says one thing, and its words as they were written; what is said not to be says nothing."""
     for pattern in patterns:
