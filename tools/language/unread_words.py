@@ -48,6 +48,18 @@ _SUBJECT = re.compile(
     r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
     re.IGNORECASE,
 )
+# What decides a plan, of whatever is said of it: in a clause of which nothing was read, and that asks nothing.
+_DECISIVE = re.compile(
+    r"(?<![a-z])(?:nodes?|machines?|servers?|hosts?|instances?|replicas?|copies|gpus?|cards?|spans?|spanning|cross(?:es|ing)?|across|"
+    r"shard(?:ed|ing)?|soon(?:er|est)|doubl(?:e|ed|es|ing)|trebl(?:e|ed|es|ing)|tripl(?:e|ed|es|ing)|twice|peaks?|busiest|idle|spare|stand-?by|failover|"
+    r"redundan(?:t|cy)|quanti[sz](?:e|ed|ing|ation)|bf16|fp8|fp4|int4|int8)(?![a-z])|"
+    r"跨机|跨节点|跨服务器|独立部署|副本|实例|翻倍|翻番|三倍|两倍|高峰|峰值|备用|热备|冷备|预留|量化|换卡",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend)(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否", re.IGNORECASE
+)
+_QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 _ONLY = re.compile(r"only", re.IGNORECASE)
 # A clause that demands nothing, whatever words of demands it has.
 _REMARK = re.compile(
@@ -85,6 +97,17 @@ def _list_unread_subjects(page: Page, claims: Claims) -> None:
             claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
 
 
+def _list_passed_over(page: Page, claims: Claims) -> None:
+    """List the clauses that speak of what decides a plan where nothing of the clause was read."""
+    for match in list(page.search(_DECISIVE))[:_MOST_UNREAD]:
+        left, right = page.clause(*match.span())
+        words = page.original[left:right].strip()
+        said = (*claims.words.values(), *claims.readings, *claims.unread)
+        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+        if not (is_read or _ASKS.search(words) or _QUESTION.match(page.original, right)):
+            claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
+
+
 def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
     for match in (*page.search(_CLOCK), *page.search(_RELEASE)):
@@ -113,3 +136,4 @@ def list_unread(page: Page, claims: Claims) -> None:
         is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
         if not (follows or is_read or of_other or of_objective or _REMARK.fullmatch(words.strip(" -'\""))):
             claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")
+    _list_passed_over(page, claims)
