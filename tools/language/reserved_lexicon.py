@@ -114,6 +114,9 @@ DOWN = cues(
     rf"{_BROKEN}|exclude",
     "坏|掉[卡线]|离线|故障|维修|没修|宕机|不能算|不可用",
 )
+# "不要用流水线并行": what must not be used is no machine.
+_THINGS = r"\ue002|[tpdesc]p\d{0,3}(?![a-z])|(?:fp|bf|int)\d|量化|流水线|张量|专家|数据并行|并行|投机|[a-z]{0,2}分离"
+_OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
     r"off[\s\-]?limits|hands\soff|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
@@ -129,7 +132,8 @@ AWAY = cues(
     r"(?:hot|cold|warm)[\s\-](?:spares?|stand-?bys?)|(?:(?:is|are|as)\s(?:the|our|an?)\s|as\s)(?:spares?|stand-?bys?|fail-?over|back-?ups?|reserves?)(?!\s(?:parts?|disk|drive))|"
     r"(?:is|are)\s(?:another|an?\sother|the\s\w+|some(?:one|body)\selse)(?:\s(?:team|group|department|project|unit|lab))?'s",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-    r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
+    rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
+    r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
     needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.

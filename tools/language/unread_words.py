@@ -57,7 +57,8 @@ _DECISIVE = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(
-    r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend)(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否", re.IGNORECASE
+    r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend|as\s(?:many|few))(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否",
+    re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 _ONLY = re.compile(r"only", re.IGNORECASE)
@@ -104,7 +105,7 @@ def _list_passed_over(page: Page, claims: Claims) -> None:
         words = page.original[left:right].strip()
         said = (*claims.words.values(), *claims.readings, *claims.unread)
         is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
-        if not (is_read or _ASKS.search(words) or _QUESTION.match(page.original, right)):
+        if not (is_read or _ASKS.search(words) or LEFT_TO_US.search(words) or _QUESTION.match(page.original, right)):
             claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
 
 
