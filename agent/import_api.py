@@ -199,7 +199,7 @@ def imported(
         not_understood=tuple(dict.fromkeys(unknown)),
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
         refused=(*deployment.refused, *dict.fromkeys(told["refused"]), *too_long),
-        remarks=tuple(dict.fromkeys((*told["remark"], *_remarks(plan, launch, deployment, architecture, hardware)))),
+        remarks=tuple(dict.fromkeys((*told["remark"], *_remarks(plan, launch, deployment, hardware)))),
     )
 
 
@@ -210,17 +210,18 @@ def _told(plan: Plan, intent: Intent, launch: Launch, architecture: Architecture
     if written is not None and is_known(written) and not written.startswith(("/", ".", "~")):
         checkpoint = Checkpoint(written, model.name, model.config, architecture.native_precision)
         yield from told_of_method(launch, checkpoint)
+    is_its_checkpoint = (
+        written is not None and written.rpartition("/")[2].lower() == model.name.rpartition("/")[2].lower()
+    )
+    yield from beyond_positions(launch, architecture, is_its_checkpoint=is_its_checkpoint)
     taken = longest_taken(launch, architecture)
     held = None if taken is None else held_length(plan, taken.tokens)
     if taken is not None and held is not None:
         yield from unheld(launch.engine, taken, held)
 
 
-def _remarks(
-    plan: Plan, launch: Launch, deployment: Deployment, architecture: Architecture, named: NamedHardware | None
-) -> Iterator[str]:
+def _remarks(plan: Plan, launch: Launch, deployment: Deployment, named: NamedHardware | None) -> Iterator[str]:
     """What a person has to know, worst first."""
-    yield from beyond_positions(launch, architecture)
     yield from deployment.remarks
     yield from options_alone(launch)
     yield from share_of_free(launch)

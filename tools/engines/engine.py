@@ -24,6 +24,8 @@ no setting for it is known here. It is told of that memory in `host_unit_bytes`,
 it `counts_host_of_ranks`, parts of them too, of all ranks of a scheduler together.
 `refuses_unheld_length`: it does not start where its cache holds no request of the greatest length, which is that of all
 the model's positions where none is stated.
+`refuses_beyond_positions`: nor where a greatest length is stated that is more than the model's positions, unless a
+variable of its environment allows it.
 """
 
 from __future__ import annotations
@@ -99,6 +101,7 @@ class Engine(ABC):
     # Whether servers that hand caches over have it too.
     keeps_beside_transfer: bool = True
     refuses_unheld_length: bool = False
+    refuses_beyond_positions: bool = False
 
     @property
     def caches(self) -> tuple[DType, ...]:

@@ -130,4 +130,6 @@ ENGINE = _SGLang(
     # HiCache under `write_through`, its default.
     keeps_in_host="copies",
     host_unit_bytes=10**9,
+    # `configs/model_config.py`.
+    refuses_beyond_positions=True,
 )

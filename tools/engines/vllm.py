@@ -63,6 +63,7 @@ VOCABULARY = Vocabulary(
         "transfer": "kv-transfer-config", "kv_role": "kv-transfer-config.kv-role", "mode": "disaggregation-mode",
         "executor": "distributed-executor-backend", "is_prefill": "is-prefill-worker",
         "is_decode": "is-decode-worker", "host_cache": "kv-offloading-size",
+        "whole_prompts": "no-enable-chunked-prefill",
         "host_bytes": "kv-transfer-config.kv-connector-extra-config.cpu-bytes-to-use",
     },
     switches=(
@@ -213,4 +214,5 @@ ENGINE = _VLLM(
     keeps_beside_transfer=False,
     # `_check_enough_kv_cache_memory` (`v1/core/kv_cache_utils.py`); the old engine in `worker/worker.py`.
     refuses_unheld_length=True,
+    refuses_beyond_positions=True,
 )

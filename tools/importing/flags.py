@@ -24,6 +24,8 @@ _POSITIONAL = "the model"
 _SWITCH_LIKE = re.compile(r"(?:enable|disable|no|use|trust|skip|allow)-")
 _COUNT = re.compile(r"(\d{1,12})(?:\.(\d{1,6}))?([kKmM]?)")
 _SCALES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
+# A length that follows from the model and the cache.
+LEFT_OPEN = (None, "auto", "-1")
 _FALSE = frozenset({"false", "0", "no", "off", "none", "null", ""})
 
 
@@ -197,3 +199,8 @@ def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[
             yield name, ",".join(map(str, value[:_MOST_WORDS])), str(key)
         elif value is not None:
             yield name, str(value), str(key)
+
+
+def most_tokens_taken(flags: Flags) -> int | None:
+    """The most tokens of a request, where a command states it."""
+    return None if flags.text("max_tokens") in LEFT_OPEN else flags.count("max_tokens")

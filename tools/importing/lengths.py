@@ -10,7 +10,7 @@ from ..engines.names import ENGINES, EngineName
 from ..plan.document import WorkloadBlock
 from ..plan.load import longest_stated, shortest_request
 from .caveats import Told
-from .flags import Flags
+from .flags import LEFT_OPEN, Flags, most_tokens_taken
 from .launch import Launch
 
 _CHANGES_CONFIG = "a changed model config"
@@ -18,7 +18,6 @@ _CHANGES_CONFIG = "a changed model config"
 _CHANGES = frozenset(
     {_CHANGES_CONFIG, "weights kept in CPU memory", "a KV cache of a stated size", "an attention window of its own"}
 )
-_LEFT_OPEN = (None, "auto", "-1")
 # Within which share nine in ten predicted caches lie of what engines logged (`benchmarks/kv_capacity.py`).
 _CACHE_ERROR = 0.12
 _ROUND_FROM = 5000
@@ -39,7 +38,7 @@ def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) 
     """
     sides = {"input_tokens": load.input_tokens, "output_tokens": load.output_tokens}
     unsure = [tokens - 1 for name, tokens in sides.items() if name in assumed]
-    limits = {limit: one.flags for one in launch.commands if (limit := _longest(one.flags)) is not None}
+    limits = {limit: one.flags for one in launch.commands if (limit := most_tokens_taken(one.flags)) is not None}
     limit = max(limits, default=None)
     if limit is not None and len(unsure) < len(sides) and shortest_request(load) - sum(unsure) > limit:
         yield (
@@ -59,7 +58,7 @@ def _lengths(load: WorkloadBlock) -> str:
 def some_too_long(launch: Launch, load: WorkloadBlock) -> Iterator[str]:
     """That requests of the load are longer than a stated limit."""
     for flags in (one.flags for one in launch.commands):
-        limit = _longest(flags)
+        limit = most_tokens_taken(flags)
         if limit is not None and sum(longest_stated(load)) > limit:
             yield (
                 f"requests of {_lengths(load)}: the engine refuses those longer than {flags.written['max_tokens']} "
@@ -75,7 +74,8 @@ def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | 
     decoding = [one.flags for one in launch.commands if one.phase != "prefill"]
     if any(_CHANGES.intersection(flags.unplanned) or _leaves_open(flags) for flags in decoding):
         return None
-    stated = {limit: flags.written["max_tokens"] for flags in decoding if (limit := _longest(flags)) is not None}
+    limits = ((most_tokens_taken(flags), flags.written.get("max_tokens", "")) for flags in decoding)
+    stated = {limit: flag for limit, flag in limits if limit is not None}
     positions = architecture.max_position_embeddings
     if stated:
         most = max(stated)
@@ -88,7 +88,7 @@ def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | 
 
 def _leaves_open(flags: Flags) -> bool:
     """Whether the longest request follows from the cache, or its size from a variable."""
-    open_length = "max_tokens" in flags.values and flags.text("max_tokens") in _LEFT_OPEN
+    open_length = "max_tokens" in flags.values and flags.text("max_tokens") in LEFT_OPEN
     return open_length or ("memory_share" in flags.values and flags.text("memory_share") is None)
 
 
@@ -109,18 +109,20 @@ def unheld(engine: EngineName, taken: LongestTaken, held: int) -> Iterator[Told]
         yield "unknown", f"{taken.words} ({room}, which is sure to {_CACHE_ERROR:.0%}; {mend})"
 
 
-def beyond_positions(launch: Launch, architecture: Architecture) -> Iterator[str]:
-    """That servers are told to take requests longer than the model has positions."""
+def beyond_positions(launch: Launch, architecture: Architecture, *, is_its_checkpoint: bool) -> Iterator[Told]:
+    """That servers are told to take requests longer than the model has positions.
+
+    Another checkpoint of the model's shape may have more.
+    """
     positions = architecture.max_position_embeddings
     for flags in (one.flags for one in launch.commands):
-        limit = _longest(flags)
+        limit = most_tokens_taken(flags)
         if limit is not None and limit > positions and _CHANGES_CONFIG not in flags.unplanned:
-            yield (
+            more = (
                 f"{flags.written['max_tokens']} {limit:,} is more than the model's {positions:,} positions "
-                "(max_position_embeddings): the engine refuses it, or answers beyond what the model was made for"
+                "(max_position_embeddings)"
             )
-
-
-def _longest(flags: Flags) -> int | None:
-    """The most tokens of a request, where a command states it."""
-    return None if flags.text("max_tokens") in _LEFT_OPEN else flags.count("max_tokens")
+            if is_its_checkpoint and ENGINES[launch.engine].refuses_beyond_positions:
+                yield "refused", f"{more}; {positions} is the most, unless the engine is told of another rope scaling"
+            else:
+                yield "remark", f"{more}: the engine refuses it, or answers beyond what the model was made for"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ..engines.vllm import ENGINE
 from ..plan.document import Phase
-from .flags import Flags
+from .flags import Flags, most_tokens_taken
 from .group import Dialect, Group, layers_of
 
 _ROLES: Mapping[str, Phase] = {
@@ -61,6 +61,10 @@ def _refusals(flags: Flags, group: Group, is_moe: bool) -> Iterator[str]:
     if tokens is not None and sequences is not None and tokens < sequences:
         names = flags.written["token_budget"], flags.written["max_sequences"]
         yield f"{names[0]} {tokens:,} is less than {names[1]} {sequences:,}"
+    longest = most_tokens_taken(flags)
+    if flags.on("whole_prompts") and tokens is not None and longest is not None and tokens < longest:
+        names = flags.written["token_budget"], flags.written["max_tokens"], flags.written["whole_prompts"]
+        yield f"{names[0]} {tokens:,} is less than {names[1]} {longest:,}, and {names[2]} lets no prompt be cut"
     nodes, ranks = flags.degree("nodes"), group.width * group.pp * group.servers
     if ranks % nodes:
         yield f"{flags.written['nodes']} {nodes} does not divide the {ranks} ranks"
