@@ -84,6 +84,12 @@ def _no_gpu(request: SearchRequest) -> str:
     for budget in budgets:
         if (price := hourly_price(budget, accelerator)) > budget.value:
             return f"one {accelerator.id} costs {price:.2f} USD an hour, so no GPU is left"
+        count = request.hardware.gpus_per_node
+        if price * count > budget.value:
+            return (
+                f"a node of {count} {accelerator.id} costs {price * count:.2f} USD an hour, so no whole node is left; "
+                f"{int(budget.value / price)} of them would be paid for as a smaller machine"
+            )
     return "no GPU is left"
 
 

@@ -17,7 +17,7 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
-from ..tools.plan.constraints import chosen_kinds
+from ..tools.plan.constraints import BudgetConstraint, chosen_kinds
 from ..tools.plan.describe import precision_name
 from ..tools.plan.document import HardwareBlock
 from ..tools.plan.placement import is_disaggregated
@@ -32,7 +32,7 @@ from .infeasible import why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import with_stated
-from .reasons import KEEPING_UP, Proposal, figures, named, on_fewer
+from .reasons import KEEPING_UP, KINDS_NAMED, Proposal, figures, named, on_fewer
 from .results import Infeasible, Needs
 
 # An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
@@ -285,9 +285,13 @@ def _sized_assumption(sized: Sized) -> Assumption:
 def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
     """The kinds of accelerator that are looked at where none was named."""
     named = chosen_kinds(intent.constraints)
+    budgets = [one for one in intent.constraints if isinstance(one, BudgetConstraint)]
+    is_paid = any(one.usd_per_gpu_hour is None for one in budgets)
     for accelerator in all_accelerators():
         if accelerator.id not in named if named else accelerator.vendor not in _DEFAULT_VENDORS:
             continue
+        if is_paid and accelerator.usd_per_hour is None and not named:
+            continue  # nobody knows how many of them a budget pays for
         node = accelerator.typical_node_accelerators or 1
         request = search_request(
             intent, architecture, HardwareBlock(accelerator=accelerator.id, nodes=1, gpus_per_node=node)
@@ -320,7 +324,7 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
 
 
 def _unnamed(intent: Intent) -> str:
-    return "kinds to choose from were named" if chosen_kinds(intent.constraints) else "no hardware was named"
+    return KINDS_NAMED if chosen_kinds(intent.constraints) else "no hardware was named"
 
 
 def _price_text(kind: Kind) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.plan.document import PrecisionBlock, ServingBlock
+from shardwright.tools.plan.constraints import BudgetConstraint
+from shardwright.tools.plan.document import PolicyBlock, PrecisionBlock, ServingBlock
 from shardwright.tools.search.batch import searched
 from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.sizing import fewest_gpus, resized
@@ -80,3 +81,13 @@ def test_it_is_so_with_every_engine(model: str, card: str, load: dict[str, Any],
         policy = request.policy.model_copy(update={"relaxations": ("vocab_parallel",)})
         request = replace(request, policy=policy, serving=ServingBlock(engine=engine))
     check_fewest(request)
+
+
+def test_a_budget_below_a_whole_node_pays_for_a_part_of_one() -> None:
+    """Eight H100 at 3.495 USD an hour cost more than 20: five are paid for."""
+    budget = BudgetConstraint(kind="usd_per_hour", value=20.0, usd_per_gpu_hour=3.495, words="20 an hour")
+    asked = search_request("Llama-3.1-8B-Instruct", (1, _USUAL_NODE, "h100-sxm"), **_CHAT, concurrency=4)
+    sized = fewest_gpus(replace(asked, policy=PolicyBlock(constraints=(budget,))), _USUAL_NODE)
+    assert sized is not None and sized.request.facts.gpus <= 5
+    too_little = budget.model_copy(update={"value": 3.0})
+    assert fewest_gpus(replace(asked, policy=PolicyBlock(constraints=(too_little,))), _USUAL_NODE) is None

@@ -17,6 +17,7 @@ from ..checkpoint import leaves_out, looking_at
 from ..errors import MissingFieldError
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
+from ..plan.constraints import affordable_gpus
 from ..plan.document import HardwareBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .floors import is_out_of_reach, may_hold
@@ -84,7 +85,12 @@ def fewest_gpus(
     Where a token is to be the cheapest and one node does, it is the part of it that is (with replicas that serve both
     phases, where that was left open). What a replica does is the same on any number of nodes, so that one search of a
     large cluster shows every smaller one.
+
+    A budget per hour pays for whole nodes, or a part of one.
     """
+    paid = affordable_gpus(request.policy.constraints or (), request.facts.accelerator, 1)
+    if paid is not None:
+        at_most = min(at_most, paid // usual_node * usual_node or paid)
     if more_than >= at_most:
         return None
     if request.precisions:
