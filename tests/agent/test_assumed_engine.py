@@ -47,6 +47,7 @@ def refused_by_the_assumed(text: str) -> tuple[SearchRequest, set[str]]:
     return found.request, {rule for rule in rules if rule.startswith("EN")}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("text", ASKED)
 def test_nothing_is_proposed_that_the_assumed_engine_cannot_start(text: str) -> None:
     request, rules = refused_by_the_assumed(text)

@@ -40,12 +40,14 @@ def text_of(**files: str) -> Said:
     return read_brief([(name.replace("_", "."), text) for name, text in files.items()])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", BRIEFS)
 def test_every_field_of_the_brief_is_read_and_no_other(name: str) -> None:
     expected = json.loads((CASES / "briefs" / name / "expected.json").read_text(encoding="utf-8"))
     assert stated(read_case(name)) == expected
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", BRIEFS)
 def test_every_field_knows_the_words_that_it_came_from(name: str) -> None:
     said = read_case(name)

@@ -26,6 +26,7 @@ TOLD = [
 OWN_NAMES = ["Llama-3.1-8B", "meta-llama/Llama-3.1-8B", "llama-3.1-8b-instruct", "Qwen3-4B-FP8", "Qwen2.5-7B"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("written", "meant"), TOLD)
 def test_a_name_that_was_mended_or_completed_is_said_back_in_the_first_lines(written: str, meant: str) -> None:
     in_words = shardwright.plan(f"Serve {written} on 2 H100, {SMALL}")
@@ -35,6 +36,7 @@ def test_a_name_that_was_mended_or_completed_is_said_back_in_the_first_lines(wri
         assert told in render_plan(found, width=100).splitlines()[:3]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OWN_NAMES)
 def test_a_models_own_name_is_no_assumption(name: str) -> None:
     found = shardwright.plan(f"Serve {name} on 2 H100, {SMALL}")
@@ -65,6 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "request_",
     [

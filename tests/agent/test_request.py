@@ -52,6 +52,7 @@ def look_up(intent: Intent, path: str) -> Any:
     return value
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", READ, ids=lambda case: case["id"])
 def test_a_request_is_read_field_by_field(case: dict[str, Any]) -> None:
     said = read_request(case["text"])
@@ -63,6 +64,7 @@ def test_a_request_is_read_field_by_field(case: dict[str, Any]) -> None:
         assert any(part.lower() in note.lower() for note in said.unread)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", READ, ids=lambda case: case["id"])
 def test_every_field_that_was_said_knows_its_words(case: dict[str, Any]) -> None:
     said = read_request(case["text"])
@@ -179,6 +181,7 @@ def widened(text: str) -> str:
 PLAIN = [case["text"] for case in READ if "\n" not in case["text"]]
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("text", PLAIN)
 def test_case_white_space_and_width_do_not_matter(text: str) -> None:
     expected = intent_of(text)
@@ -204,6 +207,7 @@ def test_a_line_for_each_clause_reads_the_same(parts: list[str]) -> None:
     assert intent_of("\n- ".join(["Please plan:", *parts])) == intent_of(", ".join(PARTS))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "words",
     ["TTFT {} ms", "{}k in", "with {} requests", "at ${}/hour", "on {}x8 H100", "on {} H100", "tp{}"],

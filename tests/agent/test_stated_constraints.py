@@ -63,6 +63,7 @@ def test_a_pipeline_that_must_cross_nodes_does() -> None:
     assert "CO008" in {violation.rule for violation in shardwright.validate(inside).violations}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("constraint", "words", "told"),
     [

@@ -22,6 +22,7 @@ CLUSTERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("text", "nodes", "gpus"), CLUSTERS)
 def test_a_cluster_is_read_from_an_argument(text: str, nodes: int, gpus: int) -> None:
     plan = shardwright.plan(**SMALL, hardware=text).plan

@@ -28,6 +28,7 @@ def test_a_plan_with_other_names_in_another_order_is_found_whole(name: str) -> N
     }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", base_names())
 def test_a_node_in_a_wrong_place_is_found(name: str) -> None:
     rng = random.Random(name)
@@ -38,6 +39,7 @@ def test_a_node_in_a_wrong_place_is_found(name: str) -> None:
         assert found_again(document, name).get(moved["id"]) == moved["id"], moved
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", base_names())
 def test_a_node_whose_own_facts_are_wrong_is_found(name: str) -> None:
     rng = random.Random(name)

@@ -89,6 +89,7 @@ def test_ten_megabytes_of_garbage_are_answered_soon(unit: str) -> None:
     assert not result.valid and any(NOTHING_FOUND in found.message for found in result.remaining)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "text"), table("unread.json").items(), ids=lambda value: value[:20])
 def test_a_text_in_a_form_that_is_not_read_gets_a_clear_answer(name: str, text: str) -> None:
     for part in (text, text[: len(text) // 2], f"Here is my plan.\n```{name}\n{text}\n```\n"):

@@ -57,11 +57,13 @@ def reference_of(document: Any) -> dict[str, Any]:
     return plan.model_dump(mode="json")
 
 
+@pytest.mark.one_in(3)
 @every_base
 def test_the_reference_of_a_whole_plan_is_that_plan(name: str) -> None:
     assert reference_of(base_plan(name)) == base_plan(name)
 
 
+@pytest.mark.one_in(3)
 @every_base
 def test_a_strategy_alone_says_the_whole_plan(name: str) -> None:
     wanted, found = base_plan(name), reference_of(only_strategy(name))
@@ -70,6 +72,7 @@ def test_a_strategy_alone_says_the_whole_plan(name: str) -> None:
         assert found["nodes"] == wanted["nodes"]
 
 
+@pytest.mark.one_in(3)
 @every_base
 def test_a_graph_alone_says_the_whole_strategy(name: str) -> None:
     document = base_plan(name)
@@ -78,6 +81,7 @@ def test_a_graph_alone_says_the_whole_strategy(name: str) -> None:
     assert reference_of(document)["strategy"] == wanted
 
 
+@pytest.mark.one_in(3)
 @every_base
 def test_stages_without_operators_are_filled(name: str) -> None:
     wanted = base_plan(name)
@@ -85,6 +89,7 @@ def test_stages_without_operators_are_filled(name: str) -> None:
     assert reference_of(document)["strategy"] == wanted["strategy"]
 
 
+@pytest.mark.one_in(3)
 @every_base
 def test_operators_without_collectives_keep_their_degrees_and_devices(name: str) -> None:
     wanted = base_plan(name)
@@ -92,6 +97,7 @@ def test_operators_without_collectives_keep_their_degrees_and_devices(name: str)
     assert reference_of(document)["nodes"] == wanted["nodes"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SEVERAL)
 def test_one_replica_of_several_stands_for_all(name: str) -> None:
     wanted = base_plan(name)
@@ -101,6 +107,7 @@ def test_one_replica_of_several_stands_for_all(name: str) -> None:
     assert reference_of(document)["nodes"] == wanted["nodes"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ALIKE)
 def test_prefill_alone_stands_for_both_phases(name: str) -> None:
     wanted = base_plan(name)
@@ -110,6 +117,7 @@ def test_prefill_alone_stands_for_both_phases(name: str) -> None:
     assert reference_of(document)["nodes"] == wanted["nodes"]
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("row", [row for row in LOCAL if row.name not in UNREAD | ILLEGAL], ids=str)
 def test_one_fault_that_is_mended_in_place_leaves_the_strategy_readable(row: Corruption) -> None:
     found = intent_of(apply(row.example)).strategy

@@ -88,6 +88,7 @@ def test_every_corruption_that_asks_for_a_re_plan_ends_valid_with_its_distance_s
     assert found.built.document["policy"]["memory_utilization"] == view.raw["policy"]["memory_utilization"]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("row", some_of_each_rule(SURE, 1), ids=str)
 def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
     found = replanned(apply(row.example))
@@ -112,6 +113,7 @@ def test_where_no_plan_exists_the_rule_is_named_and_closer_plans_are_valid(row: 
         assert validate(closest.plan).valid
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", TINY)
 def test_small_settings_have_the_legal_strategies_that_their_names_say(name: str) -> None:
     _, legal = _enumerated(name)
@@ -170,6 +172,7 @@ def _with_constraints(name: str, *constraints: dict[str, Any]) -> Replanned | In
     return replanned(document)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("constraint", "after"),
     [

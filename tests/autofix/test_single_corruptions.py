@@ -41,6 +41,7 @@ CHOSEN = [
 OF_EACH_RULE = some_of_each_rule((row for row in LOCAL if not row.rule.startswith("PE")), 1)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("row", CHOSEN, ids=str)
 def test_a_corruption_ends_valid_and_the_patches_lead_there(row: Corruption) -> None:
     document = apply(row.example)
@@ -70,6 +71,7 @@ def _in_other_style(row: Corruption, rng: random.Random) -> tuple[dict[str, Any]
     return None if corrupted is None else (before, corrupted)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("row", OF_EACH_RULE, ids=str)
 def test_a_plan_in_another_style_is_mended_in_its_own(row: Corruption) -> None:
     rng = random.Random(f"{row}")

@@ -81,6 +81,7 @@ def test_a_sound_plan_becomes_whatever_legal_degrees_are_declared(tp: int, pp: i
     assert all((one.pp, one.tp, one.tp_ffn) == (pp, tp, tp) for one in (found.prefill, found.decode))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", base_names())
 def test_a_strategy_that_is_kept_is_not_spoken_of(name: str) -> None:
     document = base_plan(name)

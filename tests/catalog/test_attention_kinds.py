@@ -29,6 +29,7 @@ def test_the_catalogue_has_every_kind() -> None:
     assert {kind for kind, _ in SPECS} == {kind.kind for kind in KINDS}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("spec", SPECS.values(), ids=["-".join(key) for key in SPECS])
 @pytest.mark.parametrize(("new", "context"), [(1, 0), (1, 100_000), (8192, 0), (700, 60_000)])
 def test_no_token_attends_to_more_than_there_is(spec: AttentionSpec, new: int, context: int) -> None:

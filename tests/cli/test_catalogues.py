@@ -86,6 +86,7 @@ def test_every_rule_is_listed_in_text_and_json(capsys: pytest.CaptureFixture[str
     assert all(rule["id"] in text for rule in listed)
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("rule_id", [rule.id for rule in all_rules()])
 def test_a_rule_is_explained_with_what_validation_finds_in_its_bad_example(
     rule_id: str, capsys: pytest.CaptureFixture[str]

@@ -65,6 +65,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     return Gate(tmp_path, capsys, monkeypatch)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("number", "name"), tuple(enumerate(QUICK)), ids=QUICK)
 def test_a_hostile_file_is_answered_or_refused_in_one_line(number: int, name: str, gate: Gate) -> None:
     contents = [one for one in hostile_contents(ENTRANCES[name].is_json) if one not in (*SPECIAL, HONEST)]
@@ -81,6 +82,7 @@ def test_a_text_without_a_proposal_gets_no_certificate(gate: Gate) -> None:
     assert ended.err.count("\n") == 1 and "no certificate is written" in ended.err
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_no_file_is_refused_at_once(name: str, gate: Gate) -> None:
     # What is written may be a device.

@@ -26,6 +26,7 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", BEGINS)
 def test_a_form_by_name_and_by_ending_is_the_same(
     form: str, plan: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]

@@ -20,6 +20,7 @@ SILENT: dict[str, Step] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("proposer", "status"), [("llm", 3), ("auto", 0)])
 @pytest.mark.parametrize("step", SILENT.values(), ids=SILENT.keys())
 def test_a_model_that_never_answered_is_told_of(

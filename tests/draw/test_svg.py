@@ -205,6 +205,7 @@ def test_what_is_no_plan_is_an_empty_picture(document: object) -> None:
     assert "the document has no node to draw" in texts(svg(document))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shape", ["flat", "deep", "circle", "all_joined"])
 def test_a_hostile_graph_is_bounded(shape: str) -> None:
     count = 3000 if shape != "all_joined" else 120

@@ -28,6 +28,7 @@ def hostile() -> dict[str, Any]:
     return plan
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", base_names())
 def test_degrees_phases_and_operators_are_told(form: Form, name: str) -> None:

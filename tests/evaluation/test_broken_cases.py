@@ -32,6 +32,7 @@ def broken(case: Case) -> dict[str, Any]:
     return edited(base_plan(case.proposal.base), case.proposal.edits)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.id)
 def test_a_broken_plan_breaks_the_rules_that_it_names_and_no_other(case: Case) -> None:
     found = validate(broken(case)).violations
@@ -43,6 +44,7 @@ def test_a_broken_plan_breaks_the_rules_that_it_names_and_no_other(case: Case) -
         assert errors == set(case.rules)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.id)
 def test_a_case_says_where_its_edits_ask_another_question(case: Case) -> None:
     assert case.proposal is not None and case.proposal.base is not None
@@ -71,6 +73,7 @@ def test_a_base_plan_that_is_called_right_is_right(base: str) -> None:
     assert validate(base_plan(base)).valid
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", TEXTS, ids=lambda case: case.id)
 def test_a_request_is_read_as_its_case_says(case: Case) -> None:
     assert case.request is not None

@@ -36,6 +36,7 @@ def _phases(name: str) -> list[PhaseLayout]:
     return [replica.phases[0] for replica in layout.replicas]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> None:
     found = exported(name, target)
@@ -44,6 +45,7 @@ def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> 
         assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_the_degrees_make_as_many_ranks_as_the_replica_has_devices(name: str, target: str) -> None:
     found = exported(name, target)
@@ -52,6 +54,7 @@ def test_the_degrees_make_as_many_ranks_as_the_replica_has_devices(name: str, ta
         assert world(found, launch) == len(phase.devices)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_stages_have_the_layers_of_the_plan(name: str, target: str) -> None:
     """An engine is told where it would cut otherwise, and only there."""
@@ -68,6 +71,7 @@ def test_stages_have_the_layers_of_the_plan(name: str, target: str) -> None:
         assert said == (None if default == layers else list(layers))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_every_flag_and_key_is_the_engines_own(name: str, target: str) -> None:
     found = exported(name, target)
@@ -96,6 +100,7 @@ def test_the_engines_own_code_has_accepted_every_command() -> None:
     assert written == accepted
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), REFUSED)
 def test_what_an_engine_cannot_run_is_refused_with_the_nearest_that_it_can(name: str, target: str) -> None:
     found, expected = exported(name, target), CASES["refused"][name][target]

@@ -132,6 +132,7 @@ def test_a_models_name_stays_a_value(form: str) -> None:
     assert _engines(deployment)[0]["env"][0] == {"name": "MODEL", "value": name.replace("$", "$$")}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "_engine"), OF_VLLM)
 def test_llm_d_finds_every_server_on_the_port_of_its_pool(name: str, _engine: str) -> None:
     found, plain = formed(name, "vllm", "llm-d"), formed(name, "vllm", "kubernetes")

@@ -44,6 +44,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else json.dumps(value)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "_engine"), WRITTEN)
 def test_the_replicas_have_all_gpus_of_the_plan_and_the_flags_of_its_commands(name: str, _engine: str) -> None:
     found = formed(name, "vllm", "ray")

@@ -14,6 +14,7 @@ from shardwright.tools.performance.estimate import estimate
 SAMPLED = {"pairs": [[100, 10]] * 20, "longest": [30_000, 700]}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("target", "setting"), [("vllm", "--max-model-len"), ("sglang", "--context-length"), ("trtllm", "max_seq_len")]
 )

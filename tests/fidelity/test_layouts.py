@@ -44,6 +44,7 @@ def plan_of(deployment: Deployment) -> Plan:
     )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("deployment", DEPLOYMENTS.values(), ids=lambda one: f"{one.model} {one.strategy.gpu_count}")
 def test_a_measured_layout_is_a_plan_without_errors(deployment: Deployment) -> None:
     errors = [found for found in validate(plan_of(deployment)).violations if found.severity == "error"]

@@ -26,6 +26,7 @@ _PUBLIC: list[dict[str, Any]] = json.loads(
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", _CASES["read"])
 def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
     case = _CASES["read"][name]
@@ -42,6 +43,7 @@ def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
     assert found.valid and found.estimate is not None
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", _CASES["told"])
 def test_what_no_plan_says_is_told_and_nothing_else(name: str) -> None:
     case: dict[str, Any] = _CASES["told"][name]
@@ -117,6 +119,7 @@ def test_a_command_in_a_brief_says_what_it_says_in_a_request(name: str) -> None:
     assert read_brief([("brief.md", text)]).model_dump(include=fields) == read_request(text).model_dump(include=fields)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("command", "nodes"), _CASES["planned"])
 def test_a_command_is_planned_as_what_is_imported_of_it(command: str, nodes: int) -> None:
     imported = shardwright.import_plan(
@@ -130,6 +133,7 @@ def test_a_command_is_planned_as_what_is_imported_of_it(command: str, nodes: int
     assert content_hash(planned.plan) == content_hash(imported.plan)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("row", _PUBLIC, ids=lambda row: row["source"][:60])
 def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -> None:
     """Commands of public recipes, manifests and issues, in normal form, each with where it stands."""

@@ -18,6 +18,7 @@ def reason_of(found: Imported) -> str:
     return next((one.reason for one in found.assumptions if one.field == "concurrency"), "stated")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("command", "count", "reason"),
     [

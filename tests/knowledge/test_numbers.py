@@ -11,6 +11,7 @@ from .registry import computation_names, computed, number
 NUMBERS = worked_numbers()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "worked", NUMBERS, ids=[f"{one.place}-{one.name}-{'-'.join(one.arguments)}" for one in NUMBERS]
 )

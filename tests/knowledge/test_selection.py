@@ -75,6 +75,7 @@ def test_one_more_condition_only_adds_sections(found: Situation, condition: str)
     assert before <= after
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("rule", RULES)
 def test_a_broken_rule_pulls_in_a_section_that_is_about_it(rule: str) -> None:
     selection = select(Situation(), rules=[rule])

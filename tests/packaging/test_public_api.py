@@ -93,6 +93,7 @@ def test_help_on_plan_names_everything_that_may_be_stated() -> None:
     assert [name for name in get_type_hints(shardwright.Arguments) if name not in words] == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_examples_in_help_run_as_they_stand(name: str) -> None:
     for example in doctest.DocTestFinder(recurse=False).find(FUNCTIONS[name], name, globs={}):

@@ -51,6 +51,7 @@ def _step_ms(latency: LatencyEstimate) -> float:
     return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_requests_over_rate_is_the_time_in_the_system(case: dict[str, Any], layout_of: Any) -> None:
     layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
@@ -70,6 +71,7 @@ def test_one_request_is_served_by_one_replica_alone(layout_of: Any) -> None:
     assert many.dp_scaled_tokens_per_s == pytest.approx(one.dp_scaled_tokens_per_s)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], layout_of: Any) -> None:
     layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))

@@ -74,6 +74,7 @@ def drawn(picture: ET.Element) -> list[ET.Element]:
     return [group for group in picture.iter(f"{_SVG}g") if group.get("class") == "node"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "phase", "fold"), DRAWN)
 def test_nothing_overlaps_and_every_label_is_inside_of_its_node(name: str, phase: Phase, fold: bool) -> None:
     dag = expanded(name, phase, fold)
@@ -96,6 +97,7 @@ def test_nothing_overlaps_and_every_label_is_inside_of_its_node(name: str, phase
         assert all(after - before >= 12 for before, after in pairwise(float(text.attrib["y"]) for text in texts))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "phase", "fold"), [one for one in DRAWN if one[0] != "stages across attention groups"]
 )

@@ -38,6 +38,7 @@ def saved(why: PhaseExplanation, what: str) -> float:
     return next(remedy.saves_pct for remedy in why.remedies if remedy.what == what)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_shares_add_up_and_every_step_names_its_resource(case: dict[str, Any], layout_of: Any) -> None:
     found = estimate_layout(layout_of(case["model"], case["degrees"], **case.get("options", {})))

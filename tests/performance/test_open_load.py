@@ -31,6 +31,7 @@ def layout(model: str, *, apart: bool, rate: float | None = None) -> LoadedLayou
     ).layout()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("apart", [False, True], ids=["together", "apart"])
 @pytest.mark.parametrize("model", MODELS)
 def test_requests_pile_up_just_above_what_is_served_at_most_and_not_below(model: str, *, apart: bool) -> None:

@@ -27,6 +27,7 @@ def timed(document: dict[str, Any], name: str) -> list[int]:
     return [getattr(phase.degrees, name) or 1 for replica in layout.replicas for phase in replica.phases]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", base_names())
 def test_what_rules_read_is_timed_and_repaired_toward(name: str) -> None:
     document = base_plan(name)

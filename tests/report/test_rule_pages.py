@@ -24,6 +24,7 @@ from ..rules.corruptions import damaged_plans
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_both_examples_of_a_rule_are_drawn_and_the_bad_one_is_marked(rule: Rule) -> None:
     facts = rule_facts(rule, with_examples=True)

@@ -43,6 +43,7 @@ def test_the_essentials_are_a_schema_and_refuse_what_is_no_sarif() -> None:
     assert not CHECK.is_valid(log)
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_every_finding_goes_over_and_back(rule: Any) -> None:
     report = validate(apply(rule.bad))

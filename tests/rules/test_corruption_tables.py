@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,7 +24,6 @@ from .corruptions import Corruption, corruptions
 ROWS = corruptions("")
 # Rows whose own rule fires; the others come close to a fault and are none.
 CORRUPT = [row for row in ROWS if row.rule in row.expected]
-every_row = pytest.mark.parametrize("row", ROWS, ids=str)
 every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 MIN_ROWS = 2
 MIN_BASES = 6
@@ -38,8 +38,9 @@ _CONCRETE = re.compile(
 
 @dataclass(frozen=True)
 class Found:
-    """The document of a row, and its findings less the warnings that its untouched base has too."""
+    """A row, its document, and its findings less the warnings that its untouched base has too."""
 
+    row: Corruption
     document: dict[str, Any]
     violations: tuple[Violation, ...]
 
@@ -62,7 +63,18 @@ def read(rule: str, name: str) -> Found:
     row = next(row for row in ROWS if (row.rule, row.name) == (rule, name))
     document = apply(row.example)
     usual = usual_warnings(row.example.base)
-    return Found(document, tuple(found for found in validate(document).violations if found.rule not in usual))
+    return Found(row, document, tuple(found for found in validate(document).violations if found.rule not in usual))
+
+
+def of_rule(rule: Rule) -> list[Found]:
+    """The rows of `rule`."""
+    return [read(row.rule, row.name) for row in ROWS if row.rule == rule.id]
+
+
+def findings(rule: Rule) -> Iterator[tuple[Found, Violation]]:
+    """What is found in the rows of `rule`."""
+    for found in of_rule(rule):
+        yield from ((found, violation) for violation in found.violations)
 
 
 def resolve(document: Any, path: str) -> Any:
@@ -96,16 +108,16 @@ def test_an_untouched_base_plan_has_no_error(name: str) -> None:
     assert report.valid and {violation.rule for violation in report.violations} <= {"GP005"}
 
 
-@every_row
+@pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_corruption_gives_the_findings_that_name_it_and_no_other(row: Corruption) -> None:
     expected = row.expected - usual_warnings(row.example.base)
     assert read(row.rule, row.name).rules == (expected if expected == {"ST001"} else expected - {"ST001"})
 
 
-@pytest.mark.parametrize("row", CORRUPT, ids=str)
-def test_one_fault_is_one_finding(row: Corruption) -> None:
+def test_one_fault_is_one_finding() -> None:
     """Beside its own rule a corruption may break the schema, and may leave devices idle."""
-    assert row.expected - {row.rule, "ST001", "GP005"} <= ALSO.get((row.rule, row.name), frozenset())
+    for row in CORRUPT:
+        assert row.expected - {row.rule, "ST001", "GP005"} <= ALSO.get((row.rule, row.name), frozenset()), str(row)
 
 
 # Corruptions that a second rule says something else about: an engine that refuses one layout for two reasons.
@@ -118,21 +130,20 @@ ALSO: dict[tuple[str, str], frozenset[str]] = {
 }
 
 
-@every_row
-def test_a_finding_points_to_what_is_there(row: Corruption) -> None:
-    found = read(row.rule, row.name)
-    ids = {node.get("id") for node in found.document["nodes"]}
-    ends = {(edge.get("source"), edge.get("target")) for edge in found.document["edges"]}
-    for violation in found.violations:
-        assert is_left_out(violation) or resolve(found.document, violation.path) is not None
-        assert set(violation.nodes) <= ids
-        assert set(violation.edges) <= ends
+@every_rule
+def test_a_finding_points_to_what_is_there(rule: Rule) -> None:
+    for found in of_rule(rule):
+        ids = {node.get("id") for node in found.document["nodes"]}
+        ends = {(edge.get("source"), edge.get("target")) for edge in found.document["edges"]}
+        for violation in found.violations:
+            assert is_left_out(violation) or resolve(found.document, violation.path) is not None
+            assert set(violation.nodes) <= ids
+            assert set(violation.edges) <= ends
 
 
-@every_row
-def test_a_finding_names_the_node_or_the_edge_that_it_points_to(row: Corruption) -> None:
-    found = read(row.rule, row.name)
-    for violation in found.violations:
+@every_rule
+def test_a_finding_names_the_node_or_the_edge_that_it_points_to(rule: Rule) -> None:
+    for found, violation in findings(rule):
         part, _, rest = violation.path.removeprefix("/").partition("/")
         if violation.rule == "ST001" or part not in ("nodes", "edges") or not rest:
             continue
@@ -148,14 +159,14 @@ def is_left_out(violation: Violation) -> bool:
     return violation.value in (None, [], 1) and violation.path.startswith(("/strategy/", "/construction"))
 
 
-@every_row
-def test_a_finding_says_how_to_mend_it_in_one_line_that_names_something(row: Corruption) -> None:
-    for violation in read(row.rule, row.name).violations:
-        rule = find_rule(violation.rule)
+@every_rule
+def test_a_finding_says_how_to_mend_it_in_one_line_that_names_something(rule: Rule) -> None:
+    for found, violation in findings(rule):
+        named = find_rule(violation.rule)
         assert violation.remedy.strip() and "\n" not in violation.remedy
         assert _CONCRETE.search(violation.remedy), violation.remedy
         assert "\n" not in violation.message and violation.message.strip()
-        assert violation.source == rule.source and violation.fix == (row.fix or rule.fix)
+        assert violation.source == named.source and violation.fix == (found.row.fix or named.fix)
 
 
 # What the validator says of any rule.
@@ -183,7 +194,7 @@ def test_the_corruptions_reach_every_message_of_a_rule_and_no_other(rule: Rule) 
     assert reached - OF_ANY_RULE == set(message_ids(rule))
 
 
-@every_row
-def test_a_finding_gives_the_value_or_what_would_pass(row: Corruption) -> None:
-    for violation in read(row.rule, row.name).violations:
+@every_rule
+def test_a_finding_gives_the_value_or_what_would_pass(rule: Rule) -> None:
+    for _, violation in findings(rule):
         assert violation.value is not None or violation.expected is not None, violation.message

@@ -60,6 +60,7 @@ def built(name: str) -> dict[str, Any]:
     return build_plan(request).model_dump(mode="json")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_layout_in_service_is_valid_under_the_relaxations_that_it_names(name: str) -> None:
     report = validate(built(name))
@@ -68,6 +69,7 @@ def test_a_layout_in_service_is_valid_under_the_relaxations_that_it_names(name: 
     assert set(report.relaxations) == set(row["relaxations"])
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "relaxation", "rule"), NEEDED)
 def test_without_a_relaxation_the_rule_that_it_relaxes_fires_alone(name: str, relaxation: str, rule: str) -> None:
     plan = built(name)

@@ -66,76 +66,91 @@ def test_what_some_plans_can_be_written_as(variant: Variant) -> None:
     assert len([base for base in base_names() if is_rewritten(variant, base)]) >= MIN_BASES
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_nodes_edges_and_keys_in_any_order(base: str) -> None:
     check(variants.shuffled, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_ids_of_any_characters(base: str) -> None:
     check(variants.renamed, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_devices_of_a_node_under_one_anothers_names(base: str) -> None:
     check(variants.permuted_devices, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_finer_splits_shown(base: str) -> None:
     check(variant_graphs.with_linear_nodes, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_bytes_on_edges(base: str) -> None:
     check(variants.with_bytes, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_edges_that_do_not_say_what_they_carry(base: str) -> None:
     check(variants.without_carries, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_optional_fields_left_out(base: str) -> None:
     check(variants.without_defaults, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_optional_fields_stated_with_their_default(base: str) -> None:
     check(variants.with_defaults, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_ranks_along_dimensions_that_split_nothing(base: str) -> None:
     check(variants.with_ranks_of_one, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_one_cache_write_for_each_shard(base: str) -> None:
     check(variant_graphs.with_a_cache_write_for_each_shard, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_relaxations_that_the_plan_does_not_need(base: str) -> None:
     check(variants.with_all_relaxations, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_fields_of_the_config_that_nobody_reads(base: str) -> None:
     check(variants.with_unknown_config_fields, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_every_layer_as_a_block_of_its_own(base: str) -> None:
     check(unrolled, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_every_layer_with_operators_of_its_own_in_one_block(base: str) -> None:
     check(variant_graphs.layers_side_by_side, base)
 
 
+@pytest.mark.one_in(5)
 @every_base
 def test_blocks_cut_in_two_in_one_phase(base: str) -> None:
     check(halved_blocks, base)

@@ -99,6 +99,7 @@ def without(document: Document, gone: str) -> Document:
     return {**document, "nodes": nodes, "edges": edges}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [*BROAD, "MoE", "moe-shared-tp4-ep4", "moe-shared-tp2-ep4", "hybrid-tp2-ep2-pp2", "disaggregated-moe"]
 )

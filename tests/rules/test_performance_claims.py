@@ -50,11 +50,13 @@ def changed(value: Any, change: Any) -> Any:
     return change(value) if isinstance(value, float) else value
 
 
+@pytest.mark.one_in(4)
 @every_base
 def test_what_estimate_prints_is_a_claim_without_a_finding(base: str) -> None:
     assert found(evaluated(base)) == set()
 
 
+@pytest.mark.one_in(4)
 @every_base
 @pytest.mark.parametrize("decimals", [2, 3, 6])
 def test_figures_may_be_rounded(base: str, decimals: int) -> None:
@@ -63,6 +65,7 @@ def test_figures_may_be_rounded(base: str, decimals: int) -> None:
     assert found(document) == set()
 
 
+@pytest.mark.one_in(4)
 @every_base
 @pytest.mark.parametrize("factor", [0.96, 1.04])
 def test_figures_match_within_a_twentieth(base: str, factor: float) -> None:
@@ -71,6 +74,7 @@ def test_figures_match_within_a_twentieth(base: str, factor: float) -> None:
     assert found(document) == set()
 
 
+@pytest.mark.one_in(4)
 @every_base
 def test_figures_of_other_magnitude_are_refused(base: str) -> None:
     document = evaluated(base)
@@ -78,6 +82,7 @@ def test_figures_of_other_magnitude_are_refused(base: str) -> None:
     assert found(document) & {"PE002", "PE006", "PE007", "PE008", "PE009"}
 
 
+@pytest.mark.one_in(4)
 @every_base
 def test_what_the_contract_does_not_name_may_be_left_out(base: str) -> None:
     document = evaluated(base)
@@ -191,6 +196,7 @@ def test_a_critical_path_in_names_of_its_own_is_held_against_the_whole() -> None
     assert found(document) == {"PE006"}
 
 
+@pytest.mark.one_in(4)
 @every_base
 def test_a_faulty_graph_makes_no_claim_look_wrong(base: str) -> None:
     """The claim was right of the sound graph; what is wrong is a stage's layers."""

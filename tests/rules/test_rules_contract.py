@@ -30,6 +30,7 @@ def test_every_base_plan_is_valid(name: str) -> None:
     assert [violation.message for violation in report.violations if violation.severity == "error"] == []
 
 
+@pytest.mark.one_in(4)
 @every_rule
 def test_the_good_example_has_no_finding_of_its_rule_and_no_error(rule: Rule) -> None:
     report = validate(apply(rule.good))
@@ -37,6 +38,7 @@ def test_the_good_example_has_no_finding_of_its_rule_and_no_error(rule: Rule) ->
     assert rule.id not in rules_that_fire(report)
 
 
+@pytest.mark.one_in(2)
 @every_rule
 def test_the_bad_example_yields_its_rule_alone(rule: Rule) -> None:
     found = rules_that_fire(validate(apply(rule.bad)))
@@ -46,6 +48,7 @@ def test_the_bad_example_yields_its_rule_alone(rule: Rule) -> None:
     assert found - allowed <= {rule.id}
 
 
+@pytest.mark.one_in(4)
 @every_rule
 def test_the_bad_example_is_reported_with_all_that_a_person_needs(rule: Rule) -> None:
     for violation in validate(apply(rule.bad)).violations:
@@ -59,6 +62,7 @@ def test_the_bad_example_is_reported_with_all_that_a_person_needs(rule: Rule) ->
         assert violation.path == "" or violation.path.startswith("/")
 
 
+@pytest.mark.one_in(4)
 @every_rule
 def test_a_check_changes_neither_the_document_nor_the_view(rule: Rule) -> None:
     for example in (rule.good, rule.bad):

@@ -120,6 +120,7 @@ FAULTS = (
 )  # fmt: skip
 
 
+@pytest.mark.one_in(11)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("base", BASES)
 def test_a_single_fault_is_named_by_one_rule(base: str, fault: Callable[[Document], Iterator[Document]]) -> None:

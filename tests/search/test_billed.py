@@ -25,6 +25,7 @@ def billed(strategy: Strategy, architecture: Architecture, nodes: int, gpus_per_
     return len({device.split(".")[0] for device in layout.devices}) * gpus_per_node
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("model", "cluster", "apart"), LOADS)
 def test_the_cheapest_has_the_least_bill_for_a_token(model: str, cluster: tuple[int, int], apart: bool | None) -> None:
     nodes, per_node = cluster

@@ -101,6 +101,7 @@ def limited(case: Case) -> tuple[SearchRequest, float]:
     return replace(case.request, workload=case.request.workload.model_copy(update=limits)), bound
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("asked", ASKED)
 def test_the_answer_is_the_best_of_all_strategies_that_hold(asked: Case) -> None:
     request, bound = limited(asked)
@@ -111,6 +112,7 @@ def test_the_answer_is_the_best_of_all_strategies_that_hold(asked: Case) -> None
     assert worth(best, objective) <= min(worth(one, objective) for one in holding) * (1 + MOST_LOST)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_is_feasible_holds_the_limit_and_what_is_not_says_by_how_much(asked: Case) -> None:
     request, bound = limited(asked)
@@ -140,6 +142,7 @@ def test_the_screen_leaves_out_nothing_that_holds(asked: Case) -> None:
     assert not [one for one in together if one not in there]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_no_strategy_reaches_is_infeasible_and_only_that_is_called_out_of_reach(asked: Case) -> None:
     request, _ = limited(asked)

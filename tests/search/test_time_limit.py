@@ -25,6 +25,7 @@ def over_after(looks: int) -> Callable[[], bool]:
     return lambda: next(seen) >= looks
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("asked", [REQUEST, APART], ids=["together", "apart"])
 @pytest.mark.parametrize("looks", [0, 1, 3])
 def test_the_answer_when_the_time_is_over_is_the_best_of_what_was_looked_at(asked: SearchRequest, looks: int) -> None:

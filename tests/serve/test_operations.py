@@ -32,6 +32,7 @@ def _steady(value: Any) -> Any:
     return [_steady(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_answer_over_the_wire_is_that_of_the_library(
     name: str, client: httpx2.Client, plan: dict[str, Any]

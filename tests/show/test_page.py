@@ -85,6 +85,7 @@ def test_a_name_is_shown_as_it_is() -> None:
     assert any("alert(1)" in title and "<script>" in title for title in parsed.titles)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", base_names())
 def test_every_box_is_in_one_other_and_every_node_in_its_members_or_like_one(name: str) -> None:
     boxes = data(name).boxes
@@ -160,6 +161,7 @@ def test_one_phase_alone_has_nothing_of_the_other() -> None:
     assert [box.title for box in found.boxes if box.kind == "phase"] == ["Decode"]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", base_names())
 def test_each_label_of_a_picture_has_its_chinese(name: str) -> None:
     """But names of devices and degrees, which are the same in all languages."""

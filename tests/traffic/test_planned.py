@@ -68,6 +68,7 @@ def test_over_a_wire_a_trace_is_its_text_and_never_a_path(tmp_path: Path) -> Non
             search(**small, trace=path)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("words", "unacted"),
     [

@@ -46,6 +46,7 @@ def value_at(intent: Intent, path: str) -> Any:
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES["edits"], ids=lambda case: case["say"])
 def test_a_follow_up_changes_what_it_names(case: dict[str, Any]) -> None:
     before = spoken(*case.get("before", ()))
@@ -59,6 +60,7 @@ def test_a_follow_up_changes_what_it_names(case: dict[str, Any]) -> None:
     assert not edit.unread
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [one for one in CASES["edits"] if "intent" in one], ids=lambda case: case["say"])
 def test_a_follow_up_changes_nothing_else(case: dict[str, Any]) -> None:
     before = spoken(*case.get("before", ()))
@@ -136,6 +138,7 @@ def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
         assert "\n" not in str(error)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "word", ["drop the ", "double ", "no ", "back to ", "不要 ", "why not ", "what if ", "1", "add 8 ", "8 more GPUs "]
 )

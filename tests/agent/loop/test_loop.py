@@ -81,6 +81,7 @@ def test_a_plan_that_is_not_valid_is_seen_by_the_fresh_process() -> None:
     assert refused_afresh([reference_document(), broken]) == [1]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("request_text", [SMALL, OPEN, STATED])
 @pytest.mark.parametrize("wrong", [0, 1, 2])
 def test_a_right_proposal_costs_one_turn_more_than_its_corrections(request_text: str, wrong: int) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -26,6 +26,7 @@ from shardwright.agent.reading.answer import READING_ANSWER
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.strategy_answer import STRATEGY_ANSWER
 
+from ...examples import examples
 from ..toolset.from_schema import from_schema
 from .asking import HELLO, WITH_TOOLS
 from .fault_server import FaultServer, call, refuses, sends
@@ -61,7 +62,7 @@ def ask(of: EndpointClient, request: ModelRequest) -> str:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_what_our_schemas_allow_is_allowed_in_every_dialect(dialect: Dialect, schema: Any, data: st.DataObject) -> None:
     value = data.draw(from_schema(schema))

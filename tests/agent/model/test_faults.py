@@ -72,6 +72,7 @@ PASSING: dict[str, Step] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 def test_a_fault_that_may_pass_is_asked_again_once_it_has_passed(fault: Step) -> None:
     asked = ask(fault, fault, text("hello"))
@@ -134,6 +135,7 @@ SLOW: dict[str, Step] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("is_wrapped", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("fault", SLOW.values(), ids=SLOW.keys())
@@ -285,6 +287,7 @@ HOSTILE_ERRORS: dict[str, Step] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("is_wrapped", [False, True])
 @pytest.mark.parametrize("fault", HOSTILE_ERRORS.values(), ids=HOSTILE_ERRORS.keys())
 def test_any_error_of_a_server_is_one_of_ours(fault: Step, is_wrapped: bool) -> None:

@@ -64,6 +64,7 @@ def leaked(seen: str) -> list[str]:
     return found + [middle for middle in middles if middle in seen]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES.keys())
 def test_a_secret_is_seen_nowhere(echo: Step, stream: bool, caplog: pytest.LogCaptureFixture) -> None:
@@ -142,6 +143,7 @@ def test_a_broken_setting_does_not_show_its_value() -> None:
         assert leaked("".join(traceback.format_exception(caught.value))) == []
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("output_format", ["text", "json"])
 @pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES.keys())
 def test_doctor_shows_no_secret(

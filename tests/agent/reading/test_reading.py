@@ -73,6 +73,7 @@ def test_agreement_is_silent_and_the_values_are_those_of_the_rules() -> None:
     assert not [line for line in said.readings if "by the model" in line]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("one", "why"),
     [
@@ -274,6 +275,7 @@ def test_in_a_chat_a_difference_is_a_question() -> None:
         assert chat.result is None
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", HARD, ids=[case["id"] for case in HARD])
 def test_recorded_readings_of_hard_requests(case: dict[str, Any]) -> None:
     said = read(case["text"], text(json.dumps(case["answer"])))[0]

@@ -13,11 +13,13 @@ from shardwright.tools.rules.registry import find_rule
 from .proposals import Proposal, differences, proposals
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("proposal", proposals(), ids=str)
 def test_a_foreign_proposal_is_read_for_what_it_says(proposal: Proposal) -> None:
     assert differences(read_proposal(proposal.text), proposal.expected) == []
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("proposal", proposals(), ids=str)
 def test_reading_what_was_read_changes_nothing(proposal: Proposal) -> None:
     first = read_proposal(proposal.text).document

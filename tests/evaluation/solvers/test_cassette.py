@@ -83,6 +83,7 @@ RUNS: dict[str, tuple[Step, ...]] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("steps", RUNS.values(), ids=RUNS)
 def test_a_recording_played_offline_comes_to_the_same(steps: tuple[Step, ...], tmp_path: Path) -> None:
     live = recorded(tmp_path, *steps)

@@ -65,6 +65,7 @@ COMPILED = list(
 
 
 # Without numba there is no second core to compare.
+@pytest.mark.thorough
 @pytest.mark.parametrize(("mode", "arrivals", "lengths", "shape"), COMPILED if find_spec("numba") else [])
 def test_compiled_by_numba_the_core_gives_the_same_numbers(
     mode: Any, arrivals: Arrivals, lengths: Lengths, shape: tuple[int, int, int]

@@ -131,6 +131,7 @@ def test_prompts_that_are_held_back_for_one_another_disturb_decode_less_often() 
     assert held.tpot.mean < plain.tpot.mean
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("reserve", ["prompt", "full"])
 @pytest.mark.parametrize(("groups", "wait"), [(1, 0), (4, 0), (4, 20)])

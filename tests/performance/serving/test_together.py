@@ -52,6 +52,7 @@ def found_share(prefixes: SharedPrefixes, arrivals: Arrivals, replicas: int = 4,
     return times.prefix_hit_share
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("batches", [1, 3])
 @pytest.mark.parametrize("reserve", ["prompt", "full"])
