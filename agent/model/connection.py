@@ -6,9 +6,13 @@ headers, keys among them, to a host that nobody named. Errors leave here as `Fau
 
 from __future__ import annotations
 
+import os
+import ssl
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 from urllib.request import getproxies
@@ -32,6 +36,13 @@ _NO_KEY = "no key is configured"
 _PUBLIC_HEADERS = {"accept", "content-type", "user-agent"}
 
 
+@lru_cache(maxsize=1)
+def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """What certificates are held against, as these variables name it; reading the usual ones takes a twentieth second."""
+    library = next(base for base in DefaultHttpxClient.__mro__ if base.__name__ == "Client").__module__
+    return import_module(library.partition(".")[0]).create_ssl_context()
+
+
 class BoundedHttp(DefaultHttpxClient):
     """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come.
 
@@ -40,7 +51,8 @@ class BoundedHttp(DefaultHttpxClient):
     """
 
     def __init__(self, authorization: str | None) -> None:
-        super().__init__(follow_redirects=False)
+        trusted = _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        super().__init__(follow_redirects=False, verify=trusted)
         self._authorization = authorization
 
     def send(self, request: Any, **options: Any) -> Any:

@@ -83,6 +83,7 @@ def test_the_best_of_the_named_kinds_is_planned_and_the_others_are_said() -> Non
     assert any("l4" in one.reason for one in result.report.assumptions if one.field == "hardware.accelerator")
 
 
+@pytest.mark.thorough
 def test_a_budget_bounds_the_nodes_that_are_used() -> None:
     result = plan(
         "Llama-3.1-8B on 4 nodes of 8 H100 at $2.50 per GPU hour, best throughput, at most $40 an hour in all"

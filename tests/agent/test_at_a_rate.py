@@ -21,6 +21,7 @@ def report_of(result: shardwright.PlanResult) -> str:
     return " ".join(render_plan(result, width=100).split())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("words", ["", ", 24 concurrent users", ", 400 requests at once"])
 def test_what_is_printed_keeps_little_s_law(words: str) -> None:
     result = shardwright.plan(AT_A_RATE.format(words))
@@ -55,6 +56,7 @@ def test_an_estimate_and_a_comparison_show_none_either() -> None:
     assert render_comparison(found, width=200)
 
 
+@pytest.mark.thorough
 def test_the_tokens_of_an_answer_without_a_plan_are_those_that_are_served() -> None:
     found = shardwright.plan(AT_A_RATE.format(", TPOT under 1 ms"))
     assert found.infeasible is not None and found.infeasible.closest is not None
@@ -62,6 +64,7 @@ def test_the_tokens_of_an_answer_without_a_plan_are_those_that_are_served() -> N
     assert f"{40 * 128:,} tokens/s served of those that come" in report_of(found)
 
 
+@pytest.mark.thorough
 def test_an_open_number_of_gpus_says_why_fewer_do_not_do() -> None:
     found = shardwright.plan("Llama-3.1-8B on L4, 512 in / 64 out, 8 requests per second, TPOT under 100 ms")
     assert found.plan is not None and found.plan.strategy.gpu_count == 2

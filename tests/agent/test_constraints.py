@@ -72,6 +72,7 @@ def test_what_is_demanded_is_read_or_said_back(row: dict[str, Any]) -> None:
     assert read == wanted(row) or said.unread
 
 
+@pytest.mark.thorough
 def test_three_of_four_such_requests_are_read_as_they_were_meant() -> None:
     right = 0
     for row in ROWS:

@@ -50,6 +50,7 @@ def test_another_strategy_is_planned_where_the_best_without_the_limit_misses_it(
     assert bound.report.limits[0].startswith("end to end (p95) ")
 
 
+@pytest.mark.thorough
 def test_options_fields_arguments_and_a_block_ask_for_the_same(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     options = [f"--{name.replace('_', '-')}={value}" for name, value in ASKED.items()]
@@ -70,6 +71,7 @@ def test_options_fields_arguments_and_a_block_ask_for_the_same(tmp_path: Path) -
     assert all(plan["nodes"] == plans[0]["nodes"] and plan["workload"] == plans[0]["workload"] for plan in plans)
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_held_is_named_with_how_far_it_is_missed() -> None:
     found = shardwright.plan(**ASKED, end_to_end_ms=900.0).infeasible
     assert found is not None and found.rule == "PE010" and found.closest is not None
@@ -78,6 +80,7 @@ def test_what_cannot_be_held_is_named_with_how_far_it_is_missed() -> None:
     assert figure in found.reason
 
 
+@pytest.mark.thorough
 def test_of_several_limits_the_whole_answer_has_what_the_others_leave() -> None:
     limits = {"end_to_end_ms": 900.0, "min_tokens_per_second": 500.0}
     reach = {one.limit: one.best for one in shardwright.search(**ASKED, **limits).within_reach}

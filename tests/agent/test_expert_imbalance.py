@@ -52,6 +52,7 @@ def test_it_is_an_argument_and_a_row_of_a_brief() -> None:
     assert found.best is not None
 
 
+@pytest.mark.thorough
 def test_more_of_it_is_no_faster_and_the_estimate_says_where_it_comes_from() -> None:
     times = {}
     for stated in ("", "expert imbalance 1", "expert imbalance 3"):

@@ -100,6 +100,7 @@ def test_a_brief_may_leave_them_open(name: str, text: str, expected: OpenPrecisi
     assert said.weights is None and said.words["precisions"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("objective", ["latency", "throughput", "cost"])
 def test_the_plan_is_valid_and_the_better_of_the_searches_of_one_format(objective: str) -> None:
     text = f"Llama-3.1-8B on 2 H100, 2k in / 256 out, 8 requests at once, {objective}"
@@ -149,6 +150,7 @@ def test_unnamed_hardware_is_chosen_with_the_format() -> None:
     assert memory[0] < memory[1]
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_met_in_any_format_is_refused_with_the_nearest() -> None:
     answer = search(model="llama-3.1-405b", hardware="1x4:h100-sxm", workload=LOAD, precision=["bf16", "fp8"])
     assert answer.infeasible is not None and "in fp8" in answer.infeasible.reason
@@ -157,6 +159,7 @@ def test_what_cannot_be_met_in_any_format_is_refused_with_the_nearest() -> None:
     assert alone.infeasible is not None and alone.infeasible.needs.gpus == answer.infeasible.needs.gpus
 
 
+@pytest.mark.thorough
 def test_the_limits_within_reach_name_their_format() -> None:
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm", "workload": LOAD}
     answer = search(**asked, ttft_ms_max=1e5, tpot_ms_max=0.5, precision="any")
@@ -176,6 +179,7 @@ def test_what_flips_the_answer_is_asked_in_the_chosen_format() -> None:
     assert [one.change for one in free.sensitivity.flips] == [one.change for one in single.sensitivity.flips]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 def test_a_mix_is_planned_in_the_best_of_the_formats(objective: Any) -> None:
     kinds = [

@@ -24,6 +24,7 @@ def test_the_nearest_plan_of_an_answer_that_nothing_does_shows_none() -> None:
     assert SIGN in report and "It has TTFT" not in report
 
 
+@pytest.mark.thorough
 def test_the_table_of_a_search_shows_none() -> None:
     answer = shardwright.search(TOO_MUCH)
     assert all(one.queue_grows for one in answer.candidates)

@@ -11,6 +11,7 @@ from shardwright.agent.pipeline import plan
 TOO_LARGE = "Serve Llama-3.1-405B on {}, 2k in, 256 out, 16 users, TPOT under 50 ms"
 
 
+@pytest.mark.thorough
 def test_formats_and_cards_that_would_do_are_named_with_their_plan() -> None:
     answer = plan(TOO_LARGE.format("8 H100"))
     assert answer.infeasible is not None
@@ -19,6 +20,7 @@ def test_formats_and_cards_that_would_do_are_named_with_their_plan() -> None:
     assert any(one.startswith("on 8 × h200-sxm: ") for one in ways)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("changed", ["8 H200", "8 H100 in fp8"])
 def test_a_way_that_is_named_has_a_plan(changed: str) -> None:
     assert plan(TOO_LARGE.format(changed)).valid

@@ -48,6 +48,7 @@ def test_a_tighter_limit_allows_fewer_and_the_report_says_whose_number_it_is() -
     assert counts[0] > counts[1] > 1
 
 
+@pytest.mark.thorough
 def test_a_strategy_that_holds_more_requests_than_the_best_one_is_named_first() -> None:
     words = "How many users can 8 H100 serve with Llama-3.1-70B, 2k in / 300 out, TPOT under 50 ms?"
     result = shardwright.plan(words)

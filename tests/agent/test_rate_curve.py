@@ -109,6 +109,7 @@ def test_a_plan_is_for_the_peak_and_has_its_day(capsys: pytest.CaptureFixture[st
     assert "rate_curve" not in json.dumps(shown["plan"])
 
 
+@pytest.mark.thorough
 def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
     asked = {
         "model": "llama-3.2-1b",

@@ -89,6 +89,7 @@ def hasty_switches() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("hasty_switches")
 def test_eight_threads_at_once_say_what_one_does() -> None:
     """The threads come first, so that what is read when it is first needed is read by all of them at once."""

@@ -10,6 +10,7 @@ from shardwright.tools.errors import MissingFieldError
 from shardwright.tools.plan.placement import is_disaggregated, stage_width
 
 
+@pytest.mark.thorough
 def test_replicas_stay_in_a_node_and_the_first_lines_say_what_is_not_known() -> None:
     result = plan("Llama-3.1-8B on 2 nodes of 6 L40S, 8 requests/s, 1000 in 200 out")
     assert result.plan is not None and result.report is not None

@@ -39,6 +39,7 @@ def test_stages_add_what_they_count_alone(author: PhaseStrategy, stage: PhaseStr
     assert other == pytest.approx(one + stages_distance(author, stages), abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_fixes_of_many_elements_are_told_as_few() -> None:
     document, count = base_plan("dense-tp2"), 300
     document["hardware"]["nodes"] = document["strategy"]["dp"] = count + 1

@@ -61,6 +61,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.thorough
 def test_a_new_accelerator_is_named_planned_searched_and_estimated(package: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM],

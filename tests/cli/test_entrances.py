@@ -117,6 +117,7 @@ def test_standard_input_is_read_by_its_own_name() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 def test_a_stream_that_never_ends_is_refused_at_its_bound() -> None:
     with Path("/dev/zero").open("rb") as zeros:
         done = subprocess.run(

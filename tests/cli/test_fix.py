@@ -170,6 +170,7 @@ def verified(certificate: dict[str, Any], folder: Path) -> int:
     return subprocess.run([str(program), "verify", str(path)], capture_output=True, check=False).returncode
 
 
+@pytest.mark.thorough
 def test_a_certificate_is_confirmed_by_a_process_of_its_own(draft: Path, tmp_path: Path) -> None:
     found = certified(draft, tmp_path)
     assert verified(found, tmp_path) == 0

@@ -21,6 +21,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_a_plan_is_for_the_rate_and_the_spread(planned: Path) -> None:
     workload = json.loads(planned.read_text(encoding="utf-8"))["workload"]
     assert workload["request_rate"] == 3.0
@@ -99,6 +100,7 @@ def test_what_prompts_share_is_stated_and_the_lengths_follow(
     assert "prefix caches have" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ def test_the_summary_counts_each_objective_and_all() -> None:
     assert every.median_pct == pytest.approx(scores["throughput"].median_pct / 2)
 
 
+@pytest.mark.thorough
 def test_every_report_shows_it() -> None:
     found = evaluated("opener")
     text = render_summary(found.summary, found.kept, width=100)

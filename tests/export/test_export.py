@@ -112,6 +112,7 @@ def test_what_an_engine_cannot_run_is_refused_with_the_nearest_that_it_can(name:
         assert not export(found.nearest_plan, target).refused
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_plan_that_was_made_for_an_engine_is_not_refused_by_it(engine: str) -> None:
     rows: tuple[tuple[str, str, dict[str, Any]], ...] = (

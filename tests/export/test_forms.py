@@ -84,6 +84,7 @@ def test_ranks_that_go_over_nodes_against_slurms_order_are_refused() -> None:
         batch_script(_written(_server(0, "both", ("n1.g0", "n0.g0")), arguments=words))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("hardware", "words", "form", "why"),
     [

@@ -105,6 +105,7 @@ def test_an_unknown_rule_is_refused() -> None:
         select(Situation(), rules=["XX999"])
 
 
+@pytest.mark.thorough
 def test_another_process_selects_the_same() -> None:
     code = (
         "import hashlib; from shardwright.knowledge.selection import select; "

@@ -121,6 +121,7 @@ def test_several_clients_are_answered_at_once(address: str) -> None:
     assert found[0] == found[2] != found[1] == found[3]
 
 
+@pytest.mark.one_in(2)
 def test_work_ends_when_who_asked_gives_it_up(web: Talk) -> None:
     async def give_up() -> None:
         begun = anyio.Event()

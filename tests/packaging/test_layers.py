@@ -33,6 +33,7 @@ def circle(folder: Path) -> list[str]:
     return []
 
 
+@pytest.mark.thorough
 def test_no_file_is_imported_by_what_it_imports() -> None:
     assert circle(ROOT) == []
 

@@ -87,6 +87,7 @@ def test_the_action_s_inputs_reach_its_script_as_variables_alone() -> None:
     assert used == set(ACTION["inputs"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("patterns", "status", "says"),
     [("good.json", 0, "1 of 1 plans"), ("*.json", 1, "GP001"), ("none/**/*.json", 0, "no plan matches")],
@@ -114,6 +115,7 @@ def test_the_action_s_check_is_a_gate(patterns: str, status: int, says: str, pla
     assert ((tmp_path / "output").read_text() == f"sarif={tmp_path / 'out.sarif'}\n") == is_written
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("names", "status"), [(("good.json",), 0), (("broken one.json", "good.json"), 1)])
 def test_the_hook_for_other_repositories_checks_every_file_that_it_is_given(
     names: tuple[str, ...], status: int, plans: Path

@@ -309,6 +309,7 @@ def test_host_time_is_counted_once_a_step(layout_of: Any) -> None:
     assert step.ms == pytest.approx(host_seconds(layout_of("Llama-3.1-8B").setting, TokenLoad(1, 1, 0)) * 1e3)
 
 
+@pytest.mark.thorough
 def test_comparing_many_layouts_of_one_setting_is_quick(layout_of: Any) -> None:
     layouts = [layout_of("Llama-3.1-70B", {"tp": tp, "tp_ffn": tp}, nodes=2) for tp in (1, 2, 4, 8)]
     shared = [layout.with_setting(layouts[0].setting) for layout in layouts]

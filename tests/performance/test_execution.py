@@ -183,6 +183,7 @@ def test_a_dag_beyond_the_limit_is_refused_and_folding_is_named(layout_of: Any) 
     assert len(expand_plan(layout, "decode", fold=True).nodes) < execution.MAX_NODES
 
 
+@pytest.mark.thorough
 def test_a_prompt_of_a_thousand_chunks_is_folded_to_its_first_its_last_and_those_between(layout_of: Any) -> None:
     layout = layout_of(
         "Llama-3.1-70B", {"tp": 2, "tp_ffn": 2, "pp": 4}, nodes=64, dp=64, input_tokens=8192, output_tokens=16,

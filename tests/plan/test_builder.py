@@ -137,6 +137,7 @@ def test_an_inventory_that_is_too_small_is_named() -> None:
         tiny_plan(MODELS["dense"], PhaseStrategy(pp=4, tp=4, tp_ffn=4), nodes=1)
 
 
+@pytest.mark.thorough
 def test_a_plan_that_no_document_holds_is_refused_while_it_is_built() -> None:
     prefill, decode = PhaseStrategy(replicas=700), PhaseStrategy(replicas=700)
     with pytest.raises(InputError, match="more than 400,000 edges, the most that a document holds"):

@@ -110,6 +110,7 @@ def test_ranges_beyond_all_reason_are_reported_in_reasonable_time() -> None:
     assert fired(document, "ME001") != []
 
 
+@pytest.mark.thorough
 def test_a_long_row_of_experts_is_looked_at_in_reasonable_time() -> None:
     size = 20_000
     nodes: list[dict[str, Any]] = [{"id": "moe", "type": "MoENode", "parent": None}]

@@ -314,6 +314,7 @@ print(report.errors)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
 def test_ranges_of_experts_are_not_held_written_out() -> None:
     done = subprocess.run(

@@ -139,6 +139,7 @@ def test_a_group_across_the_nodes_of_one_scale_up_domain_is_no_warning() -> None
     assert fired(apply(Example(example.base, (*example.edits, *rack))), "TP007") == []
 
 
+@pytest.mark.thorough
 def test_a_nest_of_shards_is_looked_at_in_reasonable_time() -> None:
     depth = 20_000
     nodes: list[dict[str, Any]] = [{"id": "0", "type": "ShardNode", "parent": None, "rank": {"tp": 0}}]

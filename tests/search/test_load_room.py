@@ -28,6 +28,7 @@ def feasible_at(request: SearchRequest, strategy: Any, concurrency: int, times: 
     return candidate_at(more, base_setting(more), strategy, more.workload.concurrency).feasible
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("model", "hardware", "load"), ROOMS, ids=[model for model, _, _ in ROOMS])
 def test_the_most_load_holds_the_limits_and_half_as_much_again_does_not(
     model: str, hardware: tuple[int, int, str], load: dict[str, Any]

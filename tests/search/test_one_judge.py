@@ -7,6 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pytest
+
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.defaults import engine_relaxations
 from shardwright.tools.engines.names import JUDGED
@@ -99,6 +101,7 @@ def findings(
     return {(one.rule, one.severity) for one in report.violations if one.rule in OF_DEGREES}
 
 
+@pytest.mark.thorough
 @examples(150)
 @given(data=st.data(), asked=requests(), phase=st.sampled_from(PHASES))
 def test_the_space_holds_what_no_rule_on_degrees_forbids(

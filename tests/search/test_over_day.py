@@ -78,6 +78,7 @@ def test_hours_and_cost_are_those_of_the_steps() -> None:
     assert {"TP2"} < {one.layout for one in found.layouts}
 
 
+@pytest.mark.thorough
 def test_more_reserve_or_headroom_never_takes_fewer_replicas() -> None:
     for more in (day(2), day(1, 0.5)):
         pairs = zip(day().steps, more.steps, strict=True)

@@ -44,6 +44,7 @@ def test_the_best_is_that_of_the_best_precision(objective: str) -> None:
     assert all(one.precision in OPEN for one in found.candidates)
 
 
+@pytest.mark.thorough
 def test_no_point_of_the_joint_front_is_beaten_by_one_of_any_precision() -> None:
     found = search(replace(asked(), precisions=OPEN))
     front = [found.candidates[place] for place in found.pareto]
@@ -70,6 +71,7 @@ def test_what_looks_at_one_setting_refuses_open_formats() -> None:
     assert all(fits_somehow(one, base_setting(one)) for one in request.each_precision())
 
 
+@pytest.mark.thorough
 def test_the_cheapest_part_of_a_node_is_that_of_the_cheapest_format() -> None:
     request = asked(objective="cost")
     each = [fewest_gpus(one, 8) for one in replace(request, precisions=OPEN).each_precision()]

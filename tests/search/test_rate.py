@@ -30,6 +30,7 @@ def with_rate(request: SearchRequest, times: float) -> SearchRequest:
     return replace(request, workload=request.workload.model_copy(update={"request_rate": rate * times}))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("model", "hardware", "load"), LOADS)
 def test_as_many_are_in_flight_as_come_while_one_is_answered(
     model: str, hardware: tuple[int, int, str], load: dict[str, Any]
@@ -60,6 +61,7 @@ def test_a_number_that_is_stated_beside_a_rate_changes_no_choice_and_no_figure(s
     assert beside.concurrency == max(stated, own.concurrency)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("model", "hardware", "load"), LOADS)
 def test_what_has_no_reserve_of_the_rate_is_behind_all_that_have_one(
     model: str, hardware: tuple[int, int, str], load: dict[str, Any]

@@ -51,6 +51,7 @@ CASES = (
 )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("asked", CASES, ids=lambda asked: asked.name)
 def test_no_strategy_that_was_not_simulated_is_better(asked: Question) -> None:
     request, setting = asked.search, base_setting(asked.search)

@@ -21,6 +21,7 @@ def _turn(client: httpx2.Client, name: str, text: str, **given: Any) -> dict[str
     return client.post(f"/api/v1/sessions/{name}/turns", json={"text": text, **given}).json()
 
 
+@pytest.mark.thorough
 def test_a_field_that_is_set_holds_and_is_shown_also_where_it_leads_to_no_plan(
     client: httpx2.Client, name: str
 ) -> None:
@@ -45,6 +46,7 @@ def test_every_limit_on_a_latency_is_left_open_where_its_field_is_emptied(
     assert limit.field not in load and load.get(limit.statistic, "mean") == "mean"
 
 
+@pytest.mark.thorough
 def test_a_set_field_takes_the_place_of_all_that_words_said_of_it(client: httpx2.Client, name: str) -> None:
     asked = _turn(client, name, REQUEST)["asked"]
     hardware = {**asked["hardware"], "nodes": 2, "gpus_per_node": 1}

@@ -123,6 +123,7 @@ def test_a_gpu_says_its_layers_heads_and_experts() -> None:
     assert held[1] != held[0] and "layers" in held[1][0] and "experts 4–7" in held[1][0] and "head" in held[1][0]
 
 
+@pytest.mark.thorough
 def test_broken_examples_have_a_page_with_its_finding_at_a_box() -> None:
     # Every third, for each is estimated and unrolled.
     for rule in all_rules()[::3]:

@@ -32,6 +32,7 @@ def test_no_content_reaches_a_report() -> None:
     assert shown.lstrip().startswith("Trace (log with token counts): 40 requests in 39 s (1/s)")
 
 
+@pytest.mark.thorough
 def test_plans_searches_and_estimates_are_of_the_trace() -> None:
     trace = trace_of_text("\n".join(azure_lines(2000)))
     small: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm"}

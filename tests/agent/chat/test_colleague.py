@@ -229,6 +229,7 @@ def test_a_model_that_asks_back_is_not_overruled_by_a_plan() -> None:
         assert chat.plan is None
 
 
+@pytest.mark.thorough
 def test_a_what_if_beside_a_plan_of_the_model_is_planned_by_it_too_or_says_so() -> None:
     proposal = calls(("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 4}, "decode": {"tp": 4}}}))
     first = [replan(REQUEST), proposal, says("Done.")]

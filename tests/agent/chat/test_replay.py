@@ -39,6 +39,7 @@ def recorded(path: Path, mode: str = "auto") -> ChatTranscript:
     return read_recording(path, ChatTranscript)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", ["auto", "text"])
 def test_a_chat_plays_again_to_the_same_end(tmp_path: Path, mode: str) -> None:
     whole = recorded(tmp_path / "chat.json", mode)

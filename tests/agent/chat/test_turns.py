@@ -49,6 +49,7 @@ def test_a_follow_up_says_what_changed_in_request_layout_and_figures(chat: Chat)
     assert answer.result.plan == chat.plan
 
 
+@pytest.mark.thorough
 def test_every_plan_that_becomes_current_is_valid(chat: Chat) -> None:
     for text in ("4 GPUs", "use fp8", "并发 16", "throughput instead", "TTFT under 200 ms", "换成 H200"):
         chat.say(text)
@@ -192,6 +193,7 @@ def test_control_characters_of_a_person_never_reach_the_screen(chat: Chat) -> No
     assert not {"\x1b", "\x07"} & set("".join(shown))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("request_", "has"),
     [

@@ -83,6 +83,7 @@ def test_on_a_full_desk_proposals_are_refused_in_words_and_kept_ones_can_still_b
     assert again.handle == kept.handle
 
 
+@pytest.mark.thorough
 def test_the_best_plan_is_the_best_by_the_objective_whatever_came_first() -> None:
     found = desk(OPEN)
     assert found.best is None

@@ -68,6 +68,7 @@ def test_a_request_never_holds_a_call_without_its_one_answer(steps: list[Step], 
         assert open_calls == []
 
 
+@pytest.mark.thorough
 def test_fresh_processes_call_every_plan_of_a_hostile_model_valid() -> None:
     requests = (SMALL, OPEN, STATED)
     runs = [hostile_run(seed, question(requests[seed % len(requests)])) for seed in range(6)]
@@ -75,6 +76,7 @@ def test_fresh_processes_call_every_plan_of_a_hostile_model_valid() -> None:
     assert refused_afresh([one.plan for one in runs]) == []
 
 
+@pytest.mark.thorough
 def test_a_plan_that_is_not_valid_is_seen_by_the_fresh_process() -> None:
     broken = reference_document()
     broken["edges"] = broken["edges"][1:]

@@ -38,6 +38,7 @@ def test_every_fault_of_a_strategy_is_named_by_its_field(name: str) -> None:
         assert "nodes" not in json.dumps(told["findings"])
 
 
+@pytest.mark.thorough
 def test_what_would_pass_is_legal() -> None:
     strategy = {"dp": 1, "prefill": {"tp": 6}, "decode": {"tp": 6}}
     found = judge_document(desk(REQUESTS["dense"]), {"strategy": strategy}).strategy_faults

@@ -64,6 +64,7 @@ def test_any_run_replays_to_the_same_end(steps: list[Step], options: Options) ->
     assert found.recorded == found.replayed
 
 
+@pytest.mark.thorough
 def test_a_recording_that_was_cut_off_is_read_up_to_where_it_goes(tmp_path: Path) -> None:
     whole = recorded(TWO_TURNS)
     for length in range(0, len(whole.steps), 2):

@@ -123,6 +123,7 @@ PLACES: dict[str, Callable[[str], Step]] = {
 }
 
 
+@pytest.mark.thorough
 @example("template", [])
 @example("copy", [])
 @example("node", ["JSON, each letter"])

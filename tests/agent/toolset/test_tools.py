@@ -84,6 +84,7 @@ def test_what_no_strategy_keeps_is_infeasible_with_what_refused_it() -> None:
     assert answer.trouble == "infeasible" and told(answer)["rejected"]
 
 
+@pytest.mark.thorough
 def test_phases_apart_are_searched_where_that_is_open_and_never_against_the_request() -> None:
     found = told(asked(bench(OPEN), "search_strategies", apart=True, keep=["prefill replicas = 1"]))
     assert found["rows"] and all(row["plan"].startswith("1 prefill of ") for row in rows_of(found))
@@ -110,6 +111,7 @@ def test_what_would_be_gained_by_allowing_more_is_told_kept_and_not_to_be_submit
         refused(asked(at, "search_strategies", allow=[line]))
 
 
+@pytest.mark.thorough
 def test_an_open_load_is_searched_open() -> None:
     at = bench(OPEN)
     row = rows_of(told(asked(at, "search_strategies", count=1)))[0]

@@ -291,6 +291,7 @@ def test_what_shares_nothing_in_time_is_refused() -> None:
         simulate_replicas(ENGINE, replace(ROOMY, kv_tokens=6000), ClosedLoop(1, 5), sharing(CHATS), 1)
 
 
+@pytest.mark.thorough
 def test_ten_thousand_requests_on_eight_replicas_take_a_second_or_so() -> None:
     aware = CHATS.model_copy(update={"routing": "prefix_aware"})
     begun = process_time()
