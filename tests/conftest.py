@@ -20,8 +20,8 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A plain run draws a tenth of the examples, the thorough step a quarter, in CI the same each time; a night draws all, and
-# others than the night before.
+# A plain run draws a tenth of the examples, the thorough step a quarter, in CI the same each time; a night draws all,
+# and others than the night before.
 settings.register_profile("push", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("push"), max_examples=25)
 settings.register_profile("nightly", settings.get_profile("push"), max_examples=100, derandomize=False)

@@ -38,7 +38,7 @@ _PUBLIC_HEADERS = {"accept", "content-type", "user-agent"}
 
 @lru_cache(maxsize=1)
 def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """What certificates are held against, as these variables name it; reading the usual ones takes a twentieth second."""
+    """What certificates are held against, where these variables name it; to read the usual ones takes long."""
     library = next(base for base in DefaultHttpxClient.__mro__ if base.__name__ == "Client").__module__
     return import_module(library.partition(".")[0]).create_ssl_context()
 

@@ -10,12 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import shardwright
+from shardwright.agent.pipeline import stated_intent
 from shardwright.agent.plan_of_words import plan_of_words
+from shardwright.agent.proposer import hardware_block, search_request
+from shardwright.agent.stated_arguments import said_of_arguments
+from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export, Launch
 from shardwright.tools.performance.layout import layout_from_view
-from shardwright.tools.plan.document import Plan
+from shardwright.tools.plan.builder import BuildRequest, build_plan
+from shardwright.tools.plan.document import ModelBlock, PhaseStrategy, Plan, Strategy
 from shardwright.tools.plan.reader import read_document
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "cases" / "exports.json").read_text(encoding="utf-8"))
@@ -43,11 +47,31 @@ def plan_named(name: str) -> Plan:
     """The plan of a row."""
     row = CASES["plans"][name]
     stated = {name: row[name] for name in ("precision", "serving") if name in row}
-    base = shardwright.plan(
-        model=row["model"], hardware=row["hardware"], input_tokens=1024, output_tokens=128, concurrency=8, **stated
+    return laid_out(row["words"], model=row["model"], hardware=row["hardware"], **stated)
+
+
+def laid_out(words: str, *, model: str, hardware: str, **stated: Any) -> Plan:
+    """The strategy of `words` for a small load, as stated: nothing is searched for."""
+    load = {"input_tokens": 1024, "output_tokens": 128, "concurrency": 8}
+    intent = stated_intent(
+        None, said_of_arguments(model, hardware, None, {**load, **stated}), stated={**load, **stated}
     )
-    assert base.plan is not None
-    return plan_of_words(row["words"], base.plan)
+    assert intent.hardware is not None and intent.hardware.nodes is not None
+    architecture = read_architecture(intent.model.config)
+    asked = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
+    one = Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(), decode=PhaseStrategy())
+    base = build_plan(
+        BuildRequest(
+            model=ModelBlock(name=intent.model.name, config=intent.model.config),
+            hardware=asked.hardware,
+            workload=asked.workload,
+            precision=asked.precision,
+            strategy=one,
+            policy=asked.policy,
+            serving=asked.serving,
+        )
+    )
+    return plan_of_words(words, base)
 
 
 @cache

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-import shardwright
-from shardwright.agent.plan_of_words import plan_of_words
 from shardwright.tools.engines.names import ENGINES
 from shardwright.tools.export.dynamo import graph
 from shardwright.tools.export.export import export
@@ -17,6 +15,8 @@ from shardwright.tools.export.result import Launch, Role
 from shardwright.tools.export.server import Server
 from shardwright.tools.export.slurm import batch_script
 from shardwright.tools.export.target import CannotExportError, Written
+
+from .plans import laid_out
 
 _NO_FILES: tuple[()] = ()
 
@@ -84,7 +84,6 @@ def test_ranks_that_go_over_nodes_against_slurms_order_are_refused() -> None:
         batch_script(_written(_server(0, "both", ("n1.g0", "n0.g0")), arguments=words))
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("hardware", "words", "form", "why"),
     [
@@ -97,7 +96,8 @@ def test_groups_of_attention_that_would_be_placed_otherwise_are_refused(
     hardware: str, words: str, form: str, why: str
 ) -> None:
     model = "DeepSeek-R1" if hardware.startswith("4") else "Qwen3-235B-A22B"
-    base = shardwright.plan(model=model, hardware=hardware, input_tokens=1024, output_tokens=128, concurrency=8)
-    assert base.plan is not None
-    named = {**plan_of_words(words, base.plan).model_dump(mode="json"), "serving": {"engine": "vllm"}}
+    named = {
+        **laid_out(words, model=model, hardware=hardware).model_dump(mode="json"),
+        "serving": {"engine": "vllm"},
+    }
     assert not export(named, "vllm").refused and why in export(named, form).refused[0]

@@ -79,26 +79,27 @@ def test_the_pods_run_the_commands_of_the_script(name: str, engine: str, tmp_pat
     assert sorted(_said(found, tmp_path)) == sorted(expected)
 
 
-def test_each_service_reaches_the_pods_that_answer() -> None:
-    for name, engine in WITHOUT_MPIRUN:
-        found = formed(name, engine, "kubernetes")
-        services = {one["metadata"]["name"]: one["spec"] for one in objects_of(found) if one["kind"] == "Service"}
-        for kind, workload in _workloads(found):
-            # A LeaderWorkerSet makes a Service of its own name, through which its pods find their leader.
-            service = services.pop(f"{workload['name']}-http")
-            selector, leader = service["selector"], _engines(workload)[0]
-            assert service["ports"][0]["targetPort"] == leader["ports"][0]["containerPort"]
-            assert str(leader["ports"][0]["containerPort"]) in leader["args"][0]
-            if kind == "Deployment":
-                assert _pods(workload)[0]["metadata"]["labels"] == selector
-                continue
-            leads = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
-            if kind == "DisaggregatedSet":
-                names = {"disaggregatedset.x-k8s.io/name": "servers", **leads}
-                assert selector == {**names, "disaggregatedset.x-k8s.io/role": workload["name"]}
-            else:
-                assert selector == {"leaderworkerset.sigs.k8s.io/name": workload["name"], **leads}
-        assert not services
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
+def test_each_service_reaches_the_pods_that_answer(name: str, engine: str) -> None:
+    found = formed(name, engine, "kubernetes")
+    services = {one["metadata"]["name"]: one["spec"] for one in objects_of(found) if one["kind"] == "Service"}
+    for kind, workload in _workloads(found):
+        # A LeaderWorkerSet makes a Service of its own name, through which its pods find their leader.
+        service = services.pop(f"{workload['name']}-http")
+        selector, leader = service["selector"], _engines(workload)[0]
+        assert service["ports"][0]["targetPort"] == leader["ports"][0]["containerPort"]
+        assert str(leader["ports"][0]["containerPort"]) in leader["args"][0]
+        if kind == "Deployment":
+            assert _pods(workload)[0]["metadata"]["labels"] == selector
+            continue
+        leads = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
+        if kind == "DisaggregatedSet":
+            names = {"disaggregatedset.x-k8s.io/name": "servers", **leads}
+            assert selector == {**names, "disaggregatedset.x-k8s.io/role": workload["name"]}
+        else:
+            assert selector == {"leaderworkerset.sigs.k8s.io/name": workload["name"], **leads}
+    assert not services
 
 
 def test_servers_of_two_phases_are_roles_of_one_set_which_stop_before_new_ones_start() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import pytest
 
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.defaults import engine_relaxations
