@@ -57,16 +57,16 @@ def asked(words: str) -> SearchRequest:
 
 def one(words: str, start: float) -> dict[str, float]:
     """Seconds and counts of one question; `start` is when the process began."""
-    from shardwright.tools.search.search import search
+    from shardwright.tools.search.search import search_anew
 
     request = asked(words)
-    result = search(request)
+    result = search_anew(request)
     cold = time.perf_counter() - start
     warm: list[float] = []
     busy: list[float] = []
     for _ in range(WARM_RUNS):
         begun, worked = time.perf_counter(), time.process_time()
-        search(request)
+        search_anew(request)
         warm.append(time.perf_counter() - begun)
         busy.append(time.process_time() - worked)
     legal = result.evaluated + sum(result.pruned.values())
@@ -78,12 +78,12 @@ def one(words: str, start: float) -> dict[str, float]:
 
 def profiled(words: str) -> None:
     """Print where a warm search spends its time."""
-    from shardwright.tools.search.search import search
+    from shardwright.tools.search.search import search_anew
 
     request = asked(words)
-    search(request)
+    search_anew(request)
     profile = cProfile.Profile()
-    profile.runcall(search, request)
+    profile.runcall(search_anew, request)
     pstats.Stats(profile).sort_stats("tottime").print_stats(20)
 
 

@@ -157,6 +157,12 @@ def leaves_out(what: str) -> bool:
     return limit is not None and limit.leaves_out(what)
 
 
+def time_is_over() -> bool:
+    """Whether the search under way was given a time, and it is over."""
+    limit = _BEST_SO_FAR.get()
+    return limit is not None and limit.is_over()
+
+
 def if_time(what: str, work: Callable[[], T]) -> T | None:
     """What `work` comes to, which nothing else needs; `None` where the time is over before it: `what` is left out.
 

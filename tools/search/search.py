@@ -23,6 +23,7 @@ from ..plan.describe import family
 from ..plan.document import Strategy, WorkloadBlock
 from ..rules.memory.insufficient_memory import beyond_positions
 from .candidate import Candidate, SearchRequest, SearchResult
+from .known import KnownAnswers
 from .loads import STEP_SHARE
 from .ranking import worth
 from .screen import LISTED, Screen
@@ -39,6 +40,7 @@ _MOST_SCREENED = 2000
 _MOST_FAMILIES, _FRONTS, _MOST_POINTS = 12, 2, 8
 # A family of phases apart whose best costs so many times the best by the screen is not simulated.
 _FAR = 3.0
+_KNOWN = KnownAnswers()
 
 
 def base_setting(request: SearchRequest) -> Setting:
@@ -50,7 +52,7 @@ def base_setting(request: SearchRequest) -> Setting:
 
 
 def search(request: SearchRequest, setting: Setting | None = None) -> SearchResult:
-    """Evaluate the whole space of `request` and rank it.
+    """Evaluate the whole space of `request` and rank it; the last answers are kept for who asks again.
 
     `setting` carries what was timed from one search to the next where only the number of nodes differs. Where number
     formats were left open each of them is searched.
@@ -61,6 +63,11 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
     too_long = beyond_positions(request.workload, request.architecture.max_position_embeddings)
     if too_long is not None:
         raise InputError(too_long[1])
+    return _KNOWN.get(request) or _KNOWN.keep(request, search_anew(request, setting))
+
+
+def search_anew(request: SearchRequest, setting: Setting | None = None) -> SearchResult:
+    """As `search`, whatever was asked before."""
     if request.precisions:
         return _over_precisions(request)
     setting = base_setting(request) if setting is None else setting
