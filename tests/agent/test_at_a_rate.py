@@ -21,7 +21,7 @@ def report_of(result: shardwright.PlanResult) -> str:
     return " ".join(render_plan(result, width=100).split())
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", ["", ", 24 concurrent users", ", 400 requests at once"])
 def test_what_is_printed_keeps_little_s_law(words: str) -> None:
     result = shardwright.plan(AT_A_RATE.format(words))

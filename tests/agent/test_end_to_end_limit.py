@@ -90,6 +90,7 @@ def test_of_several_limits_the_whole_answer_has_what_the_others_leave() -> None:
     assert alone is not None and best.end_to_end_ms == pytest.approx(alone.end_to_end_ms, rel=0.01)
 
 
+@pytest.mark.thorough
 def test_reports_name_it_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     options = [f"--{name.replace('_', '-')}={value}" for name, value in ASKED.items()]
     assert run(["search", *options, "--end-to-end-ms=5500", "--tpot-ms=50"]) == 0

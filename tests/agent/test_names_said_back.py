@@ -44,6 +44,7 @@ def test_a_models_own_name_is_no_assumption(name: str) -> None:
     assert not [one for one in found.report.assumptions if one.field == "model" and one.value is not None]
 
 
+@pytest.mark.thorough
 def test_a_slip_that_a_key_word_mends_is_told_with_the_name() -> None:
     found = shardwright.plan("Serve Mixtrl 8x7B on 8 H100")
     assert found.report is not None

@@ -120,6 +120,7 @@ def test_small_settings_have_the_legal_strategies_that_their_names_say(name: str
     assert (not legal) == ("none" in name or "too many" in name)
 
 
+@pytest.mark.thorough
 @examples(60)
 @given(st.sampled_from(sorted(TINY)), any_strategies())
 def test_any_strategy_on_two_gpus_becomes_the_nearest_of_all_that_are_legal(name: str, author: Strategy) -> None:

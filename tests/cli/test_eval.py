@@ -119,6 +119,7 @@ def test_a_rung_below_its_bar_is_status_1_and_named(tmp_path: Path, capsys: pyte
     assert evaluated(str(path), "--fail-under", "solved=50") == 0
 
 
+@pytest.mark.thorough
 def test_a_baseline_that_was_better_is_status_1_and_what_was_lost_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,6 +161,7 @@ def test_an_estimate_says_what_memory_of_the_host_is_worth(engine: str, layout_o
     assert any(gets in note for note in found.notes)
 
 
+@pytest.mark.thorough
 def test_where_phases_are_apart_the_pass_of_a_prompt_waits_for_its_blocks(layout_of: LayoutOf) -> None:
     cold = loaded(
         apart(layout_of, request_rate=3.0), prefixes={"turns": 5, "routing": "sticky"}, arrivals={"think_time_s": 600.0}
@@ -180,6 +181,7 @@ def test_a_host_link_that_nobody_knows_is_named_and_one_that_is_said_counts(layo
     assert planned_run(offloading(unknown, **OFFLOAD, host_bw_gb_s=50.0)).times.host_hit_share > 0.1
 
 
+@pytest.mark.thorough
 def test_memory_of_the_host_that_changes_nothing_is_said_not_to_be_acted_on(layout_of: LayoutOf) -> None:
     alike = plain(layout_of, concurrency=16)
     given, nim = loaded(alike, prefix_cache_hit_rate=0.4), long_chats(layout_of, serving={"engine": "nim"})

@@ -54,6 +54,7 @@ def test_of_a_limit_out_of_reach_no_cluster_is_searched() -> None:
     assert next(looks[0.1]) == 0 < next(looks[4.5])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("asked", [CASES["dense"], CASES["experts"]], ids=["dense", "experts"])
 def test_rates_beyond_all_arithmetic_are_out_of_reach_and_those_that_are_served_are_not(asked: SearchRequest) -> None:
     setting = base_setting(asked)

@@ -20,9 +20,9 @@ def test_who_asks_again_gets_the_same_without_a_search() -> None:
     steps: list[str] = []
     with watched(steps.append):
         assert search(replace(ASKED)) == first
-        assert steps == []
+        assert steps == ["taking the layouts that were found before"]
         assert search_anew(ASKED) == first
-    assert steps
+    assert len(steps) > 2
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def test_an_open_placement_is_as_good_as_the_better_of_both(asked: SearchRequest
     )
 
 
+@pytest.mark.thorough
 def test_which_of_both_it_is_depends_on_the_load() -> None:
     """Else the promise above would be kept by one of them alone."""
     found = {is_disaggregated(best.strategy) for asked in ASKED.values() if (best := search(asked).best) is not None}

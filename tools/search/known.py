@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..checkpoint import checkpoint, left_out, time_is_over
+from ..checkpoint import checkpoint, doing, left_out, time_is_over
 from .candidate import SearchRequest, SearchResult
 
 # Answers that are kept, and their candidates together: some 2 kB each.
@@ -24,6 +24,7 @@ class KnownAnswers:
         if found is None or time_is_over():
             return None
         checkpoint()
+        doing("taking the layouts that were found before")
         self._first(request, found)
         return found.model_copy(update={"left_out": left_out()})
 

@@ -66,6 +66,7 @@ def spoken() -> tuple[tuple[str, str, str], ...]:
         return tuple((said, (answer := chat.say(said)).kind, answer.text) for said, _, _ in DIALOGUE)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", range(len(DIALOGUE)), ids=[said for said, _, _ in DIALOGUE])
 def test_every_answer_begins_in_chinese(place: int) -> None:
     said, kind, text = spoken()[place]

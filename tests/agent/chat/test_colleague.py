@@ -141,6 +141,7 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
     assert chat.plan.precision.weights == "bf16"
 
 
+@pytest.mark.thorough
 def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path) -> None:
     refused = (
         "TTFT under 250 ms",
@@ -169,6 +170,7 @@ def test_what_a_call_says_follows_from_what_was_said_or_is_named(case: dict[str,
     assert heard.unsaid(case["call"]) == case.get("refused")
 
 
+@pytest.mark.thorough
 def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None:
     for reply, limit in (("yes please", 300.0), ("hold it there", 300.0), ("no, not that", None)):
         steps = [

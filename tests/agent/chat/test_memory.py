@@ -48,6 +48,7 @@ def test_the_oldest_answers_of_tools_are_shortened_first_and_words_and_decisions
     assert f'turn 1: "{REQUEST}": a request ->' in told
 
 
+@pytest.mark.thorough
 def test_then_the_oldest_turns_are_left_out_and_decisions_stay() -> None:
     told = asked_last(30, 4_000)
     assert "earlier turns are not given" in told

@@ -59,6 +59,7 @@ def test_a_chat_that_began_with_options_plays_again(tmp_path: Path) -> None:
     assert replay_chat(read_recording(path, ChatTranscript)).same
 
 
+@pytest.mark.thorough
 def test_what_differs_is_said_by_turn(tmp_path: Path) -> None:
     whole = recorded(tmp_path / "chat.json").model_dump(mode="json")
 
@@ -74,6 +75,7 @@ def test_what_differs_is_said_by_turn(tmp_path: Path) -> None:
     assert any("cut off" in one for one in replay_chat(cut).differences)
 
 
+@pytest.mark.thorough
 def test_the_command_replays_a_chat_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "chat.json"
     recorded(path)

@@ -26,7 +26,7 @@ def chat() -> Iterator[Chat]:
         yield one
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", CASES["kinds"], ids=lambda case: case["say"])
 def test_a_text_is_answered_as_what_it_is(chat: Chat, case: dict[str, Any]) -> None:
     before = chat.plan

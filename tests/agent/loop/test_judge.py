@@ -150,6 +150,7 @@ def test_an_illegal_strategy_is_replanned_and_not_accepted_by_itself() -> None:
     assert not judgement.is_acceptable
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("repairs", [True, False])
 def test_what_the_assumed_engine_cannot_start_is_no_plan_though_the_format_allows_it(repairs: bool) -> None:
     # vLLM loads the weights of attention once: sequence ranks in prefill need other ones than tensor ranks in decode.

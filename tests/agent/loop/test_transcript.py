@@ -85,6 +85,7 @@ def test_half_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -138,6 +139,7 @@ def test_a_plan_that_is_not_the_recorded_one_is_seen() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "step",
     [

@@ -233,6 +233,7 @@ def test_the_reading_is_part_of_the_budget_and_of_the_record(tmp_path: Path) -> 
     assert "the reading: the request is understood otherwise today" in found_again.differences
 
 
+@pytest.mark.thorough
 def test_a_request_without_a_plan_is_recorded_with_its_reading(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     model = ScriptedModel([says(answer(fact("gpus", 1, "one RTX 4090")))])

@@ -40,6 +40,7 @@ def of(name: str, solver: Solver, dataset: Dataset = SMALL) -> AblationReport:
     return ablate(dataset, solver, name, one_by_one)
 
 
+@pytest.mark.thorough
 def test_more_feedback_is_worth_more_to_who_learns() -> None:
     hurried = replace(UNHURRIED, limits=UNHURRIED.limits.model_copy(update={"corrections": 1}))
     report = of("feedback", Student(hurried), SMALL.only("words"))

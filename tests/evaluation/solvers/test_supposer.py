@@ -68,6 +68,7 @@ def test_what_nothing_suggests_is_dropped_and_told(name: str) -> None:
         assert any(str(fact["value"]) in line for line in lines), fact
 
 
+@pytest.mark.thorough
 def test_a_plan_says_what_was_supposed_of_the_request() -> None:
     result = Agent(reader_of(VAGUE[CHAT].request or ""), options=UNHURRIED).run(VAGUE[CHAT].request or "")
     assert result.plan is not None and result.report is not None and result.intent is not None

@@ -168,6 +168,7 @@ def test_more_users_never_lower_the_throughput_where_nothing_is_short(mode: Mode
         assert more.output_tokens_per_s >= fewer.output_tokens_per_s
 
 
+@pytest.mark.thorough
 def test_one_prompt_at_a_time_queues_as_m_d_1() -> None:
     policy = replace(ROOMY, mode="whole", token_budget=1000)
     service = cost(ENGINE, [], [(0, 1000)], 1)
