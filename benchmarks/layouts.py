@@ -49,7 +49,7 @@ from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.loads import shared_batches
 from shardwright.tools.search.phase_replicas import PhaseScreen
 from shardwright.tools.search.ranking import worth
-from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.search import base_setting, search_anew
 from shardwright.tools.search.simulated import candidate_at
 from shardwright.tools.search.sizing import facts_of
 from shardwright.tools.search.strategy_rows import TIE_SHARE
@@ -198,7 +198,7 @@ def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
 
 
 def _found(case: Case, request: SearchRequest, setting: Setting) -> Found:
-    result, workload = search(request, setting), request.workload
+    result, workload = search_anew(request, setting), request.workload
     feasible = [one for one in result.candidates if one.feasible]
     front = (result.candidates[place].strategy for place in result.pareto)
     same = [one for one in feasible if case.is_same(one.strategy)]

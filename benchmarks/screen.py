@@ -26,7 +26,7 @@ from shardwright.tools.plan.placement import own_cut
 from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.screen import Screen
-from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.search import base_setting, search_anew
 from shardwright.tools.search.simulated import candidate_at
 
 
@@ -51,7 +51,7 @@ def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[
     if len(space) > most:
         return None
     setting, objective = base_setting(request), request.workload.objective
-    result = search(request, setting)
+    result = search_anew(request, setting)
     every: list[Candidate] = []
     for strategy in space:
         try:
