@@ -32,6 +32,7 @@ def test_what_is_printed_keeps_little_s_law(words: str) -> None:
     assert "requests at once (" not in report_of(result)
 
 
+@pytest.mark.thorough
 def test_a_number_beside_a_rate_is_said_first_to_be_room_in_memory_alone() -> None:
     first = render_plan(shardwright.plan(AT_A_RATE.format(", 24 concurrent users")), width=2000).split("\n\n")[0]
     assert "24 requests at once were stated beside a rate" in first

@@ -117,7 +117,7 @@ def test_prefill_alone_stands_for_both_phases(name: str) -> None:
     assert reference_of(document)["nodes"] == wanted["nodes"]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("row", [row for row in LOCAL if row.name not in UNREAD | ILLEGAL], ids=str)
 def test_one_fault_that_is_mended_in_place_leaves_the_strategy_readable(row: Corruption) -> None:
     found = intent_of(apply(row.example)).strategy

@@ -35,6 +35,7 @@ def test_a_search_is_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2.5 requests/s at random" in shown and "out p50 100" in shown
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("options", "load"),
     [
@@ -82,6 +83,7 @@ def test_what_is_no_load_is_refused_in_a_line(
         assert out == "" and says in err and err.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_what_prompts_share_is_stated_and_the_lengths_follow(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,7 +78,7 @@ def test_each_gpu_of_the_plan_is_one_services_in_the_order_of_its_ranks(name: st
         assert service.get("profiles") == ([launch.node] if len(nodes) > 1 else None)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
 def test_the_services_run_the_commands_of_the_script(name: str, engine: str) -> None:
     found = formed(name, engine, "docker-compose")

@@ -36,7 +36,7 @@ def _phases(name: str) -> list[PhaseLayout]:
     return [replica.phases[0] for replica in layout.replicas]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> None:
     found = exported(name, target)
@@ -45,7 +45,7 @@ def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> 
         assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_the_degrees_make_as_many_ranks_as_the_replica_has_devices(name: str, target: str) -> None:
     found = exported(name, target)

@@ -79,7 +79,7 @@ def test_the_pods_run_the_commands_of_the_script(name: str, engine: str, tmp_pat
     assert sorted(_said(found, tmp_path)) == sorted(expected)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
 def test_each_service_reaches_the_pods_that_answer(name: str, engine: str) -> None:
     found = formed(name, engine, "kubernetes")

@@ -70,6 +70,7 @@ def test_how_many_requests_run_at_once_and_whose_number_that_is_are_told(stated:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("gpus", "routing", "target", "dealt"),
     [

@@ -26,7 +26,7 @@ _PUBLIC: list[dict[str, Any]] = json.loads(
 )
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", _CASES["read"])
 def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
     case = _CASES["read"][name]
@@ -43,7 +43,7 @@ def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
     assert found.valid and found.estimate is not None
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", _CASES["told"])
 def test_what_no_plan_says_is_told_and_nothing_else(name: str) -> None:
     case: dict[str, Any] = _CASES["told"][name]
@@ -133,7 +133,7 @@ def test_a_command_is_planned_as_what_is_imported_of_it(command: str, nodes: int
     assert content_hash(planned.plan) == content_hash(imported.plan)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("row", _PUBLIC, ids=lambda row: row["source"][:60])
 def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -> None:
     """Commands of public recipes, manifests and issues, in normal form, each with where it stands."""

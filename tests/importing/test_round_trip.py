@@ -38,7 +38,7 @@ def test_what_was_exported_is_imported_as_the_same_plan(name: str, target: str) 
     assert not back.not_understood and not back.unplanned and not back.refused
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_memory_of_the_host_goes_there_and_back_with_its_link(engine: str, is_apart: bool) -> None:

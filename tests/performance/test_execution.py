@@ -70,7 +70,7 @@ def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(expanded: Ex
     assert whole == pytest.approx(sum(step.ms for step in path) - beside_ms, rel=1e-9)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 def test_folded_and_unfolded_do_the_same_work(expanded: Expanded) -> None:
     def work(dag: ExecutionDAG) -> tuple[float, float]:
         flops = moved = 0.0

@@ -106,6 +106,7 @@ def test_labels_are_read_where_the_page_is_as_wide_as_the_picture(name: str, pha
     assert _LETTERS * min(1.0, _PAGE / width) >= _LEAST_LETTERS
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "phase", "fold"), DRAWN)
 def test_every_edge_is_a_line_of_its_kind_that_goes_down(name: str, phase: Phase, fold: bool) -> None:
     dag = expanded(name, phase, fold)

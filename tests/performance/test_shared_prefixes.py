@@ -145,7 +145,7 @@ def test_memory_of_the_host_holds_as_many_tokens_as_its_bytes_and_brings_them_ba
         assert memory.s_per_token == pytest.approx(token_bytes / bytes_per_s)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
 def test_an_estimate_says_what_memory_of_the_host_is_worth(engine: str, layout_of: LayoutOf) -> None:
     cold = long_chats(layout_of, serving={"engine": engine})

@@ -120,6 +120,7 @@ def test_every_rule_file_holds_its_rules() -> None:
             assert (name in found) == ("RULE = Rule(" in text or "\nRULES = " in text), name
 
 
+@pytest.mark.thorough
 def test_a_report_is_json() -> None:
     for rule in all_rules():
         report = validate(apply(rule.bad))

@@ -186,6 +186,7 @@ def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None
             assert chat.plan.workload.ttft_ms_max == limit, reply
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("offer", ["Shall I raise the limit?", "I could raise the limit instead; tell me."])
 def test_where_the_model_offers_something_and_then_fails_no_pattern_answers_for_it(offer: str) -> None:
     steps = [*replanned(REQUEST, "Done."), supposed("half the GPUs"), PLANNED, says(offer)]

@@ -72,6 +72,7 @@ def test_a_proposer_who_learns_does_better_by_correcting() -> None:
     assert repair.accepted > fresh.accepted
 
 
+@pytest.mark.thorough
 def test_fresh_samples_stop_at_the_tokens_that_corrections_took() -> None:
     epoch = 2
     normal = scored(Student(), epoch=epoch)

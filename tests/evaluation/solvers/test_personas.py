@@ -167,6 +167,7 @@ def test_no_feedback_breaks_a_persona(feedback: list[str]) -> None:
         assert len(proposals(solver, feedback)) == len(feedback) + 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("solver", [Careless(), Student()], ids=lambda one: one.name)
 @pytest.mark.parametrize("mode", ["text", "schema"])
 def test_without_tools_a_persona_answers_in_text_and_reads_what_it_is_told(solver: Any, mode: str) -> None:
