@@ -13,6 +13,7 @@ from ..bounds import Bounds
 from ..plan.latency_limits import LATENCY_FIELDS
 from .alternatives import CORRECTED
 from .errors import RequestError
+from .evidence import THIN, grade, holds
 from .said import Said, Understood
 from .standing import standing_of
 
@@ -75,7 +76,12 @@ class Claims:
         Raises:
             RequestError: the figure is impossible, or other words stated another value.
         """
-        value = self._checked(name, value, words)
+        if (reason := self._impossible(name, value, words)) is not None:
+            if grade(name, value, words) is THIN:
+                self.leave_unread(f"{words!r} is no {label(name)}, and was not understood")
+                return
+            raise self.refusal(reason)
+        value = _typed(name, value)
         if name in self.values and name in _ROUNDED and abs(self.values[name] - value) <= _ROUNDING * value:
             if self.values[name] != value:
                 self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
@@ -83,7 +89,7 @@ class Claims:
         if name in self.values and self.values[name] != value:
             if self._takes_place(name, value, words) or self._gives_way(name, value, words):
                 return
-            if self._stands_before(name, value, words):
+            if self._stands_before(name, value, words) or self._is_plainer(name, value, words):
                 return
             raise self.refusal(
                 f"{label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
@@ -117,6 +123,17 @@ class Claims:
         if now < before:
             self.values[name], self.words[name] = value, words
         self.reading(f"{meant!r} is planned for, not {aside!r}, which is said of something else")
+        return True
+
+    def _is_plainer(self, name: str, value: Any, words: str) -> bool:
+        """Whether one of the two statements says much more plainly what it is of; the other is then left unread."""
+        before, now = grade(name, self.values[name], self.words[name]), grade(name, value, words)
+        if before == now:
+            return False
+        plain, other = (self.words[name], words) if before > now else (words, self.words[name])
+        if now > before:
+            self.values[name], self.words[name] = value, words
+        self.leave_unread(f"{other!r} was not read as the {label(name)}, which {plain!r} says more plainly")
         return True
 
     def _gives_way(self, name: str, value: Any, words: str) -> bool:
@@ -174,7 +191,9 @@ class Claims:
 
     def checked_degree(self, value: float, words: str) -> int:
         """A parallel degree, checked like any other figure."""
-        return self._checked("degree", value, words)
+        if (reason := self._impossible("degree", value, words)) is not None:
+            raise self.refusal(reason)
+        return int(value)
 
     def said(self) -> Said:
         """All claims as one frozen value, after the checks that need more than one field."""
@@ -189,20 +208,20 @@ class Claims:
             readings=tuple(self.readings),
         )
 
-    def _checked(self, name: str, value: Any, words: str) -> Any:
+    def _impossible(self, name: str, value: Any, words: str) -> str | None:
+        """Why a field cannot have the value; `None` where it can."""
         if name in _RANGES:
-            return tuple(self._checked(_RANGES[name], end, words) for end in value)
+            ends = (self._impossible(_RANGES[name], end, words) for end in value)
+            return next((reason for reason in ends if reason is not None), None)
         figure = _FIGURES.get(name)
-        if figure is None:
-            return value
+        if figure is None or (figure.bounds.hold(value) and not (figure.whole and value != int(value))):
+            return None
         least, most = figure.bounds
-        if not figure.bounds.hold(value) or (figure.whole and value != int(value)):
-            kind = "a whole number" if figure.whole else "a number"
-            raise self.refusal(
-                f"impossible {figure.label}: {words!r} says {_plain(value)}; "
-                f"it must be {kind} from {_plain(least)} to {_plain(most)}"
-            )
-        return int(value) if figure.whole else float(value)
+        kind = "a whole number" if figure.whole else "a number"
+        return (
+            f"impossible {figure.label}: {words!r} says {_plain(value)}; "
+            f"it must be {kind} from {_plain(least)} to {_plain(most)}"
+        )
 
     def _check_range(self, ranged: str, single: str) -> None:
         if ranged not in self.values or single not in self.values:
@@ -218,6 +237,10 @@ class Claims:
         nodes, per_node, gpus = (self.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
         if gpus is None or nodes is None:
             return
+        if nodes == 1 and per_node is not None and gpus < per_node and not holds(self.words["gpus_per_node"], per_node):
+            self.reading(f"{self.words['gpus_per_node']!r} has {per_node} GPUs, of which {gpus} are planned for")
+            self.drop("gpus_per_node")
+            per_node = None
         if per_node is not None and nodes * per_node != gpus:
             raise self.refusal(
                 f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "
@@ -228,6 +251,14 @@ class Claims:
                 f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
                 f"over {nodes} nodes ({self.words['nodes']!r})"
             )
+
+
+def _typed(name: str, value: Any) -> Any:
+    """The value of a field as the type that the field has."""
+    if name in _RANGES:
+        return tuple(_typed(_RANGES[name], end) for end in value)
+    figure = _FIGURES.get(name)
+    return value if figure is None else int(value) if figure.whole else float(value)
 
 
 def _bare(value: Any) -> Any:

@@ -184,7 +184,7 @@ WHEN = re.compile(rf"(?<![a-z])(?:{_WHEN})(?![a-z])|{_WHEN_CHINESE}", re.IGNOREC
 """When something comes."""
 OF_TIME = re.compile(
     rf"(?<![a-z])(?:{_WHEN}|hours?|times?|periods?|outside|during|ordinary|regular|usual|rest|other|else|when|then|but|and|so|over|"
-    rf"across|down|drops?|falls?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_WHEN_CHINESE}|时段?|个?请求",
+    rf"across|down|drops?|falls?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_WHEN_CHINESE}|时段?|个?请求|[能会要可][以能]?[到达上]",
     re.IGNORECASE,
 )
 """Words of when something comes, and those of no weight beside them."""

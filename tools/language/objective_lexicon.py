@@ -80,7 +80,7 @@ _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
 _OWN: dict[tuple[str, str], str] = {
     ("best", "latency"): (
         r"as\s(?:fast|quick(?:ly)?|responsive|snappy|interactive)\sas\s(?:possible|it\sgets|(?:you|we)\scan)|"
-        r"(?:fast|quick|speedi|snappi)est(?:\s(?:possible|response|replies|answers?|way))?|(?:finish(?:es|ed)?|respond(?:s|ed)?|answer(?:ed|s)?|done|completed?|appears?|returned|arrives?)\s(?:asap(?![a-z])|as\ssoon\sas\spossible)|"
+        r"(?:fast|quick|speedi|snappi)est(?:\s(?:possible|response|replies|answers?|way))?|(?:finish(?:es|ed)?|respond(?:s|ed)?|answer(?:ed|s)?|done|completed?|appears?|returned|arrives?|comes?|there)\s(?:asap(?![a-z])|as\ssoon\sas\spossible|soonest|earliest|quickest|fastest)|"
         r"尽(?:快|可能快)|越快越好|最快|快就是王道"
     ),
     ("best", "throughput"): (
@@ -168,8 +168,8 @@ def _tier_first(english: str, chinese: str) -> str:
     tongue = (
         rf"{any_tongue}\s?(?:是|要|应|需|放在?)?\s?(?:我们的?)?(?:优先|第一(?!个)|首(?:要|位)|为主|为先|为王|至上|最重要|最关键|最关心|才?是(?:关键|重点|核心|王道)|说了算|(?:的)?优先级最高)"
         rf"|以\s?(?:低|高|最低|最高)?\s?{any_tongue}\s?(?:为|作为)(?:主|先|目标|重|准|首要)"
-        rf"|(?:优先(?:考虑|保证|优化)?|侧重|看重|只要|只看|只求|(?:只|最|更|主要|重点|比较)(?:关心|在乎|在意|看重|关注|考虑|看|追求|优化|care)|(?:优化)?目标(?:是|为|:)?|偏重|偏向|优化指标(?:是|为|:)?)"
-        rf"\s?(?:的|是)?\s?(?:最?低|最?高|降低|提高|最大化?|最小化?)?\s?{any_tongue}"
+        rf"|(?:优先(?:考虑|保证|优化)?|侧重|看重|只要|只看|只求|(?:只|最|更|主要|重点|比较)(?:关心|在乎|在意|看重|关注|考虑|看|追求|优化|care)|(?:优化)?目标(?:是|为|:)?|偏重|偏向|优化指标(?:是|为|:)?|(?:要|想要|图)的?是)"
+        rf"\s?(?:的|是)?\s?(?:最?低|最?高|降低|提高|最大化?|最小化?)?\s?(?:整体|总体?|整个集群的?)?\s?(?:token)?\s?{any_tongue}"
     )
     return rf"(?<![a-z])(?:{after}|{before})(?![a-z])|{tongue}"
 

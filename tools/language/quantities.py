@@ -121,6 +121,14 @@ _IN_SOME_TIME = re.compile(
     rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
     re.IGNORECASE,
 )
+# "15 lakh", "1.2 crore".
+_INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
+_INDIAN_SCALE = re.compile(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])", re.IGNORECASE)
+# "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
+_ABOUT_CHINESE = re.compile(
+    r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])"
+)
+_SOME_CHINESE = re.compile(r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个人路条字次台张万千亿,;。\n]|\s?(?:token|用户|并发|请求))", re.IGNORECASE)
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
@@ -225,6 +233,8 @@ def normalise(text: str) -> str:
     text = _SHARE_OF_REQUESTS.sub(
         lambda match: f" p{match['digits'] or (95 if match['of20'] else 99 if match['of100'] else 90)} ", text
     )
+    text = _INDIAN_SCALE.sub(_in_digits, text)
+    text = _SOME_CHINESE.sub("", _ABOUT_CHINESE.sub(_as_range, text))
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = _LENGTH_OF.sub(" ", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
@@ -234,6 +244,15 @@ def normalise(text: str) -> str:
     text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+
+
+def _in_digits(match: re.Match[str]) -> str:
+    return f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"
+
+
+def _as_range(match: re.Match[str]) -> str:
+    low, high = (chinese_value(match[end] + match["scale"]) or 0 for end in "ab")
+    return f"{low}到{high}" if low < high else match.group()
 
 
 def _in_one_unit(match: re.Match[str]) -> str:

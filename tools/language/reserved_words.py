@@ -263,11 +263,17 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         if not count or not before or OTHER in match.group():
             continue
         is_gpu = unit in ("张", "块") or (match["n"] and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE))
-        of_node = before[-1]["node"] and not (count > 1 and lex.ONE_NODE.fullmatch(before[-1].group()))
+        of_node = before[-1]["node"] and not _is_one_node(page, before[-1])
         is_node = match["node"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]
         page.take(*match.span())
         yield ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)
+
+
+def _is_one_node(page: Page, one: re.Match[str]) -> bool:
+    """Whether hardware is named as a single node, of which "one of them" is no part: it is of what the node holds."""
+    counted = re.search(r"[\d-]\s?$", page.text[max(0, one.start() - 3) : one.start()]) is not None
+    return not counted and lex.ONE_NODE.fullmatch(one.group()) is not None
 
 
 def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
@@ -314,7 +320,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
         return None
     count = 1 if part["o"] else read_whole(next(filter(None, part.groups())))
     found = lex.HARDWARE.finditer(page.text, 0, start + part.end())
-    before = [one for one in found if not (one["node"] and (count or 0) > 1 and lex.ONE_NODE.fullmatch(one.group()))]
+    before = [one for one in found if not (one["node"] and _is_one_node(page, one))]
     if not count or not before:
         return None
     words = page.clause_text(start + part.start(), start + part.end())[:500]

@@ -15,13 +15,13 @@ Unit = Literal[
 _END = r"(?![A-Za-z])"
 _SECOND = r"(?:s|secs?|seconds?|秒)(?![a-z])"
 _PER_SECOND = (
-    rf"\s?(?:/\s?{_SECOND}|ps(?![a-z])|(?:per|a|each|every)[\s\-](?:s|sec|second)(?![a-z])|每秒钟?)"
+    rf"\s?(?:/\s?{_SECOND}|ps(?![a-z])|(?:per|by|a|each|every)[\s\-](?:s|sec|second)(?![a-z])|每秒钟?)"
 )  # fmt: skip
-_PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a|each|every)[\s\-](?:min|minute)(?![a-z])|每分钟)"
-_PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|an|each|every)[\s\-](?:hr|hour)(?![a-z])|每小时)"
-_PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
-_PER_WEEK = r"\s?(?:/\s?(?:week|周)(?![a-z])|(?:per|a|each|every)[\s\-]week(?![a-z])|每周)"
-_PER_MONTH = r"\s?(?:/\s?(?:month|月)(?![a-z])|(?:per|a|each|every)[\s\-]month(?![a-z])|每个?月)"
+_PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|by|a|each|every)[\s\-](?:min|minute)(?![a-z])|每分钟)"
+_PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|by|an|each|every)[\s\-](?:hr|hour)(?![a-z])|每小时)"
+_PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|by|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
+_PER_WEEK = r"\s?(?:/\s?(?:week|周)(?![a-z])|(?:per|by|a|each|every)[\s\-]week(?![a-z])|每周)"
+_PER_MONTH = r"\s?(?:/\s?(?:month|月)(?![a-z])|(?:per|by|a|each|every)[\s\-]month(?![a-z])|每个?月)"
 _PER_TIME = rf"{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY}|{_PER_WEEK}|{_PER_MONTH}"
 _TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
 _USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
@@ -122,7 +122,7 @@ WORDS: tuple[tuple[frozenset[Unit], re.Pattern[str]], ...] = (
     ),
     (
         frozenset({"requests/s", "requests/s/user"}),
-        re.compile("/|per|a|every|each|ps|pm|每|天", re.IGNORECASE),
+        re.compile("/|per|by|a|every|each|ps|pm|每|天", re.IGNORECASE),
     ),
 )
 _NEAR = 60

@@ -1,0 +1,46 @@
+"""How plainly words state a field: of two statements that differ, or of one that cannot be, the plainer counts.
+
+Three grades. A statement names what its figure is of, right beside it; or only the reader's table of words links the
+two, over a distance or without the thing that is counted; or the figure is hardly one of the field at all ("draft 4" as
+a length). Between equals nothing is decided here: they are asked back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .matching import gap_cost
+from .quantities import find_quantities
+
+PLAIN, LINKED, THIN = 3, 2, 1
+"""The grades, the most telling first."""
+_FAR = 2.7  # three words of meaning between a figure and the word that it is read for
+_LEAST_LENGTH = 16  # tokens; a smaller bare number beside the word for a text is a version, a step or a list's number
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?", re.IGNORECASE)
+_UNIT = re.compile(r"\d\s?k(?![a-z])|tok|词元|字|words?", re.IGNORECASE)
+_LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
+# What a count is of, or in: its own words name one of them, or it counts something else ("one every other week").
+_THINGS: dict[str, re.Pattern[str]] = {
+    "gpus_per_node": re.compile(
+        r"gpu|card|accelerator|chip|node|server|machine|box|host|[张块颗卡台机]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d",
+        re.IGNORECASE,
+    ),
+}
+
+
+def grade(name: str, value: Any, words: str) -> int:
+    """How plainly `words` state `value` for the field `name`."""
+    if name in _LENGTHS:
+        if _UNIT.search(words):
+            return PLAIN
+        if isinstance(value, int | float) and value < _LEAST_LENGTH:
+            return THIN
+        return LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else PLAIN
+    things = _THINGS.get(name)
+    return PLAIN if things is None or things.search(words) else THIN
+
+
+def holds(words: str, number: int) -> bool:
+    """Whether words state a number themselves, and do not only name a thing that has so many."""
+    return any(one.value == number for one in find_quantities(words)) or re.search(rf"(?<![\w.]){number}", words) is not None
