@@ -32,8 +32,9 @@ TIMES = Gated(
     rf"(?P<after>{_FACTOR})\s?(?:x|×|times|fold)(?:\s?{_MEAN})?(?![a-z])|"
     rf"(?<![\d.\w])(?P<before>{_FACTOR})\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
     rf"(?<![\d.\w])(?P<that>{_FACTOR})\s?(?:x|×|times)\s(?:that|this|it|as\s(?:many|much))(?=\s(?:when|at|in|during|on|after|for)(?![a-z])|\s?(?:[,.;)\n]|$))|"
+    r"(?:忙时|高峰|峰值)(?:系数|因子|倍率)\s?(?:为|是|取|按|[:=])?\s?(?P<cn2>\d{1,2}(?:\.\d{1,3})?)(?!\s?[%\d])|(?<![a-z])peak[\s_](?:to|over)[\s_](?:average|mean|avg)(?:[\s_](?:ratio|factor))?\s?[:=]?\s?(?P<ratio>\d{1,2}(?:\.\d{1,3})?)(?![\d%])|"
     r"(?:峰值|高峰)(?:大?约|大概|差不多|是|为|达到?|有){0,3}(?:全天)?(?:的)?(?:平均值?|均值|平时)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?|[两三四五六七八九十])\s?倍",
-    needs="peak|x|×|times|峰",
+    needs="peak|x|×|times|峰|忙时",
 )
 """How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"

@@ -72,7 +72,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
         rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?(?:num[_\s\-]?seqs|running[_\s\-]?requests)|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
         r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
-        r"(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|(?:同时|一起)(?:在线|处理|服务|[使]?用|提问)?|一次(?:同时)?处理|(?<=[个路])\s?(?:agent|请求|任务|会话|用户|线程)\s?并行",
+        r"等(?:着|待)?(?:回[答复]|答[复案]|结果|生成)|(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|(?:同时|一起)(?:在线|处理|服务|[使]?用|提问)?|一次(?:同时)?处理|(?<=[个路])\s?(?:agent|请求|任务|会话|用户|线程)\s?并行",
     ),
     "context": (
         r"(?<![a-z])(?:max[\s_\-])?(?:context|ctx)(?:[\s_\-](?:lengths?|len|windows?|sizes?|tokens))?s?(?![a-z])",
@@ -85,7 +85,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
-        rf"{_AFTER_NUMBER}(?:entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
+        rf"{_AFTER_NUMBER}(?:(?:in\s)?entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
         rf"{_AFTER_NUMBER}[进入](?![行程口])",
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参(?:长度)?|文档(?:长度)?",
     ),
@@ -95,9 +95,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
-        rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|exit)(?![a-z])",
+        rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|(?:in\s)?exit)(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
-        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
+        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|(?<!等)(?:回复|回答)(?:长度)?|(?<!等)答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
     ),
     "throughput": (

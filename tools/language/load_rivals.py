@@ -13,7 +13,14 @@ from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
 from .mix_words import with_mix
 from .page import Page
-from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
+from .people_words import (
+    multiplied,
+    of_all_groups,
+    of_all_people,
+    rate_of_one,
+    with_shares_of_people,
+    without_populations,
+)
 
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 
@@ -26,7 +33,9 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, list(statements))))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
-    kept = without_populations(page, claims, with_shares_of_people(page, claims, kept))
+    each = rate_of_one(page, kept)
+    kept = with_shares_of_people(page, claims, kept, is_rate_of_one=each is not None)
+    kept = of_all_people(page, claims, without_populations(page, claims, kept), each)
     for role in LOADS:
         _keep_one(page, claims, kept, role, _wanted)
     kept = _lengths_of_contexts(claims, kept)

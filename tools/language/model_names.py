@@ -79,6 +79,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     mentions = _with_sizes(mentions)
     named = NamedModel()
     chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
+    chosen = [_resized(page, claims, one) for one in chosen]
     names = [Named(one.start, one.end, one.entry.name) for one in chosen if one.entry is not None]
     settled = settle(page.original, names)
     if settled.kind != "one":
@@ -128,6 +129,40 @@ def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.Mode
     [(name, size)] = found.items()
     words = f"{mention.words} {page.take(*size.span(), mark=MODEL)}"
     return models.find_model(name), words
+
+
+_SIZE_IN_NAME = re.compile(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+_MOST_CORRECTED = 90  # characters between a name and the size that takes the place of its own
+
+
+def _resized(page: Page, claims: Claims, mention: model_mentions.Mention) -> model_mentions.Mention:
+    """A model with the size that is put in place of its own behind it: "the 72B - sorry, they moved us to the 32B"."""
+    size = _SIZE.search(page.text, mention.end, mention.end + _MOST_CORRECTED) if mention.entry is not None else None
+    if size is None or not CORRECTED.search(page.original, mention.end, size.start()):
+        return mention
+    name, changed = _SIZE_IN_NAME.subn(size.group(), mention.words)
+    with suppress(InputError):
+        entry = models.find_model(name)
+        if changed and entry != mention.entry:
+            claims.reading(f"{size.group()!r} takes the place of the size in {mention.words!r}")
+            page.take(*size.span(), mark=MODEL)
+            return replace(mention, entry=entry, words=name)
+    return mention
+
+
+def leave_sizes_unread(page: Page, claims: Claims) -> None:
+    """List sizes of models that are named beside the one that is planned, and are not its own."""
+    name = claims.values.get("model")
+    if name is None or claims.describes_model:
+        return
+    with suppress(InputError):
+        entry = models.find_model(name)
+        own = [one * 1e-9 for one in (entry.total_params, entry.active_params, entry.published_params) if one]
+        for size in page.search(_SIZE):
+            billions = float(re.findall(r"[\d.]+", size.group())[0])
+            is_said = size.group().lower() in f"{name} {claims.words.get('model', '')}".lower()
+            if not is_said and not any(abs(one - billions) <= max(1.0, 0.1 * one) for one in own):
+                claims.leave_unread(f"{size.group()!r} in {page.clause_text(*size.span())[:80]!r} was not understood")
 
 
 def _with_sizes(mentions: list[model_mentions.Mention]) -> list[model_mentions.Mention]:

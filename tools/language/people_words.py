@@ -129,16 +129,52 @@ def is_state(page: Page, word: re.Match[str]) -> bool:
     return is_said is not None and not find_quantities(page.text[word.end() : right])
 
 
-def with_shares_of_people(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+_OF_ONE = re.compile(
+    r"(?<![a-z])(?:someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
+    r"per\s(?:head|person|agent|user|seat))(?![a-z])|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
+    re.IGNORECASE,
+)
+_NO_PEOPLE = re.compile(
+    r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列", re.IGNORECASE
+)
+
+
+def rate_of_one(page: Page, statements: Sequence[Statement]) -> Statement | None:
+    """The one rate that is said of each of the people that are counted: "each of them asks twice a minute"."""
+    rates = [one for one in statements if one.role == "rate"]
+    own = [Statement("rate", one, one.words) for one in find_quantities(page.text) if one.unit == "requests/s/user"]
+    said = [*(one for one in rates if _OF_ONE.search(page.clause_text(one.quantity.start, one.quantity.end))), *own]
+    return said[0] if len(said) == 1 == len(rates) + len(own) and said[0].quantity.upper is None else None
+
+
+def of_all_people(page: Page, claims: Claims, statements: list[Statement], each: Statement | None) -> list[Statement]:
+    """The rate of one as that of all people that are counted, in place of both."""
+    people = [one for one in statements if one.role == "concurrency" and not _NO_PEOPLE.search(one.quantity.words)]
+    others = [one for one in statements if one.role == "concurrency" and one not in people]
+    if each is None or len({one.quantity.value for one in people}) != 1 or others or people[0].quantity.upper:
+        return statements
+    whole = _times(each, people[0].quantity.value)
+    claims.reading(f"{each.words!r} of each of {people[0].words!r} read as {whole.quantity.value:.4g} requests/s")
+    for one in (*people, each):
+        page.take(one.quantity.start, one.quantity.end)
+    words = f"{people[0].words}, {each.words}"
+    return [*(one for one in statements if one is not each and one not in people), replace(whole, words=words)]
+
+
+def with_shares_of_people(
+    page: Page, claims: Claims, statements: list[Statement], *, is_rate_of_one: bool = False
+) -> list[Statement]:
     """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000".
 
-    Of a share that only use it within an hour or a day nobody can tell how many are served at once.
+    So is any share of them where it is known how much each of them sends. Else, of a share that only use it within an hour or a day nobody can tell how many are served at once.
     """
     people = [one for one in statements if one.role == "concurrency"]
     shares = [one for one in find_quantities(page.text) if one.unit == "share" and _OF_PEOPLE.match(page.text, one.end)]
     words = [page.clause_text(one.start, one.end) for one in shares]
     together = [
-        one for one, said in zip(shares, words, strict=True) if lex.TOGETHER.search(said) or lex.ACTIVE.search(said)
+        one
+        for one, said in zip(shares, words, strict=True)
+        if is_rate_of_one or lex.TOGETHER.search(said) or lex.ACTIVE.search(said)
     ]
     over = [one for one, said in zip(shares, words, strict=True) if one not in together and lex.OVER_TIME.search(said)]
     share = next(iter(together or over), None)
@@ -176,6 +212,8 @@ def without_populations(page: Page, claims: Claims, statements: list[Statement])
     together = [one for one in counts if is_part(page, one.quantity)] or [
         one for one in counts if _is_together(page, one)
     ]
+    # "1,000 are online together, but 80 are really waiting for an answer".
+    together = [one for one in together if lex.ACTIVE.search(one.words)] or together
     kept = list(statements)
     for other in (one for one in counts if one not in together):
         start, end = other.quantity.start, other.quantity.end

@@ -76,7 +76,7 @@ _EACH_SECOND_BEFORE = re.compile(
     r"(?P<user>每个?(?:用户|请求|人|路))?(?:每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}"
     r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$"
 )
-_PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
+_PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小字词])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
@@ -117,7 +117,7 @@ _KEYED_WORK = re.compile(
 # "600 calls per 5 minutes", "one document every two seconds".
 _FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
 _IN_SOME_TIME = re.compile(
-    rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW})\s({_THINGS}|call|prompt|chat|message|ticket|job|question)\s"
+    rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary)\s"
     rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
     re.IGNORECASE,
 )

@@ -50,6 +50,13 @@ _BETWEEN_HOURS = re.compile(
     r"(?P<tail>(?=\s?(?:[,.;:!?()\n]|$|(?:o'clock|hours|every|each|on|only|in\sthe|local|daily|utc|gmt|ces?t|and|but)(?![a-z])|之间|[均基都这])))?",
     re.IGNORECASE,
 )
+# "The busiest hour carries 12% of the day", "最忙的一小时占全天的12%".
+_BUSY_SHARE = re.compile(
+    r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
+    r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z' ]{0,16}|it|them|that|these|those|all)(?![a-z])|"
+    r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
+    re.IGNORECASE,
+)
 # Behind a number: it is a factor, or a length ("3000 in on a normal day").
 _OF_ELSE = re.compile(
     r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
@@ -139,7 +146,7 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
         found = [_within_hours(page, claims, found[0])]
     for other in [other for one in rates for other in _beside(page, rates, one)]:
         found.append(Statement("rate", other, _taken(page, other)))
-    peaks = [one for one in page.search(TIMES) if one["that"] or PEAK.search(one.group()) or "峰" in one.group()]
+    peaks = [one for one in page.search(TIMES) if one["that"] or PEAK.search(one.group()) or one["cn2"] or "峰" in one.group()]
     factors = {factor_of(match) for match in peaks}
     if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
@@ -236,6 +243,11 @@ def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
     rate = one.quantity
     if abs(rate.factor * _DAY_S - 1) > 1e-9 or rate.upper is not None:
         return one
+    if (busy := _BUSY_SHARE.search(page.text, rate.end)) is not None:
+        value = rate.decimal_value * float(busy["a"] or busy["b"]) / 100 * 24
+        words = f"{one.words}, {page.take(*busy.span())}"
+        claims.reading(f"{words!r} read as {value:.4g} requests/s, which are planned for")
+        return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=words)
     windows = [
         (match, hours)
         for match in (*_HOURS.finditer(page.text, rate.end), *_BETWEEN_HOURS.finditer(page.text, rate.end))

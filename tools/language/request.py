@@ -28,7 +28,7 @@ from .errors import RequestError
 from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words
-from .limit_words import read_limits
+from .limit_words import read_limits, settle_speed
 from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
@@ -63,6 +63,8 @@ _COUNTED_PART = re.compile(
     r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
     re.IGNORECASE,
 )
+# What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
+_PART = re.compile(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])")
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
@@ -195,6 +197,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_limits(page, claims)
     read_load(page, claims)
     settle_rates(claims)
+    settle_speed(claims)
     settle_most_load(claims)
     settle_repeated(claims)
     _resolve_shares(claims)
@@ -266,7 +269,11 @@ def _resolve_shares(claims: Claims) -> None:
 
 def _refuse_unknown_part(page: Page, claims: Claims) -> None:
     """A counted word like "8 Z100" is an accelerator that nobody knows, not a number without meaning."""
-    for match in page.search(_COUNTED_PART):
+    parts = list(page.search(_COUNTED_PART))
+    if not parts and (counted := next((claims.words[name] for name in ("gpus", "gpus_per_node") if claims.has(name)), "")):
+        left, right = page.clause(start := max(0, page.original.find(counted)), start + len(counted))
+        parts = list(_PART.finditer(page.text, left, right))
+    for match in parts:
         try:
             known = find_accelerator(match["name"]).id
         except InputError as error:

@@ -9,6 +9,7 @@ import re
 
 from .claims import Claims
 from .constraint_words import LEFT_TO_US
+from .model_names import leave_sizes_unread
 from .objective_words import wants
 from .page import MODEL, OTHER, TAKEN, Page
 from .quantities import find_quantities
@@ -38,8 +39,8 @@ _ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 _DEMAND = re.compile(
     r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
     r"(?:has|have|needs?)\sto(?!\s(?:know|see|understand)(?![a-z]))|required?|exactly|precisely|at\smost|at\sleast|"
-    r"no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
-    r"必须|只能|不得|不能|不要|禁止|不许|至少|至多|最多|恰好|不超过",
+    r"(?:not|n't)\s(?:across|over(?!\s\d)|between|beyond|outside|anything|anywhere)|nothing(?!\s(?:else|special|fancy|more))|(?:except|unless|until|instead\sof)(?=\s)|avoid|stays?(?=\s(?:in|on|inside|within)\s)|no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
+    r"必须|只能|不得|不能|不[做跨走搞想许准]|别(?![的人处家])|除非|除了|不要|禁止|不许|至少|至多|最多|恰好|不超过",
     re.IGNORECASE,
 )
 # What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
@@ -61,6 +62,12 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
+# What changes a figure by a factor, or asks for an extreme: nothing of it may go by in silence.
+_CHANGES = re.compile(
+    r"(?<![a-z])(?:trebl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)(?![\s\-](?:check|precision|click))|halv(?:e[sd]?|ing)|"
+    r"twice|thrice|soonest|quickest)(?![a-z])|翻[一二两三四五六七八九十\d]*[倍番]|加倍|减半",
+    re.IGNORECASE,
+)
 _ONLY = re.compile(r"only", re.IGNORECASE)
 # A clause that demands nothing, whatever words of demands it has.
 _REMARK = re.compile(
@@ -124,6 +131,9 @@ def list_unread(page: Page, claims: Claims) -> None:
         if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+    for match in page.search(_CHANGES):
+        claims.leave_unread(f"{match.group()!r} in {page.clause_text(*match.span())[:80]!r} was not understood")
+    leave_sizes_unread(page, claims)
     _list_unread_subjects(page, claims)
     for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
         left, right = page.clause(*match.span())
