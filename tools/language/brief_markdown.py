@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What says of a row of a table that it counts for nothing.
 _GONE = re.compile(
     r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
-    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired)(?![a-z])"
+    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired|not\s(?:to\sbe\s|being\s)?(?:counted|planned|included|used)|cold\s(?:dr|stand-?by|spare))(?![a-z])"
     r"|退役|下线|淘汰|仅供参考|不可用|不参与",
     re.IGNORECASE,
 )
@@ -33,6 +33,17 @@ _GENERIC_HEADER = re.compile(
     r"|requirements?|targets?|limits?|goals?|numbers?|degrees?|sizes?|counts?|data|notes?|comments?|"
     r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
 )
+# Rows of a table by when they hold, of which the busiest is planned for, and the column that says which it is.
+_TIME_HEADER = re.compile(
+    r"(?:hours?|times?(?: of (?:the )?day)?|periods?|(?:time )?slots?|(?:time )?windows?|shifts?|weekdays?|days?|months?|seasons?"
+    r"|时段|时间段?|小时|月份|日期|班次)"
+)
+_LOAD_HEADER = re.compile(r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*")
+_IN_THAT_TIME = re.compile(
+    r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)", re.IGNORECASE
+)
+_COUNT_CELL = re.compile(r"\d{1,4}")
+_FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 # A column of what held before.
@@ -202,10 +213,11 @@ class _Reader:
             body = rows[1:]
         single_column = len(words) == 1
         former = _former_columns(header, words)
+        busiest = _busiest(words, body)
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
-            elif cells and any(_GONE.search(cell) for cell in cells[1:]):
+            elif busiest not in (None, line) or cells and any(_GONE.search(cell) for cell in cells[1:]):
                 self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
             elif cells:
                 self._row(header, words, cells, line, former)
@@ -226,10 +238,26 @@ class _Reader:
                 joined.append(cell)
             elif _PHASE.fullmatch(words[i]) and label:
                 self._say((*path, header[i], label), cell, line)
+            elif (of_time := _IN_THAT_TIME.fullmatch(header[i])) is not None:
+                joined.append(f"{cell} {of_time['what']} per {of_time['time']}")
             else:
-                joined.append(f"{header[i]} {cell}")
+                joined.append(f"{header[i]}{':' * bool(_COUNT_CELL.fullmatch(cell))} {cell}")
         if joined:
             self._say(own_path, ", ".join(joined), line)
+
+
+def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int | None:
+    """The line of the row with the most load, where rows tell of one thing at different times; else `None`."""
+    column = next((i for i, word in enumerate(words) if i and _LOAD_HEADER.fullmatch(word)), None)
+    if column is None or len(body) < 2 or not _TIME_HEADER.fullmatch(words[0]):
+        return None
+    loads: dict[int, float] = {}
+    for line, cells in body:
+        figure = _FIGURE.search(cells[column]) if column < len(cells) else None
+        if figure is None:
+            return None
+        loads[line] = float(figure.group().replace(",", ""))
+    return max(loads, key=lambda line: loads[line])
 
 
 def _former_columns(header: Sequence[str], words: Sequence[str]) -> set[int]:

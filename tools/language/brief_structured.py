@@ -41,6 +41,10 @@ _CHOICE_LIST = re.compile(
     r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
     r"(?:types?|kinds?|models?|options?|choices?))|精度|量化|卡型|显卡型号"
 )
+# A list of what one of is to be had, each with its cards and how many nodes of them.
+_OFFERS = re.compile(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
+_NODES_OF_OFFER = re.compile(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
+_GPUS_OF_NODE = re.compile(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
 _GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
@@ -166,7 +170,7 @@ class _Walker:
         names_machine = any(_MACHINE_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         names_card = any(_GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int)]
-        unit = next((f" {v}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
+        unit = next((f" {_unit(v)}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
         beside = ", ".join(f"p{value[k]}" if isinstance(value[k], int) else str(value[k]) for k in qualifiers)
         for key, item in _with_own_qualifiers(value).items():
             is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
@@ -193,6 +197,8 @@ class _Walker:
             self._counted(keys, items, at, _NODES)
         elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
+        elif len(items) > 1 and _OFFERS.fullmatch(own) and self._offers(keys, items, at):
+            return
         elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
@@ -201,6 +207,25 @@ class _Walker:
         else:
             for i, item in enumerate(items):
                 self._walk(keys, item, (*at, i))
+
+    def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
+        """A list of kinds of hardware of which one is to be had, as the choice that it is; whether it is one."""
+        found: list[str] = []
+        others: dict[str, list[str]] = {}
+        for item in items:
+            plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
+            card = next((v for k, v in plain.items() if _GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
+            nodes, each = (next((v for k, v in plain.items() if one.fullmatch(k)), None) for one in (_NODES_OF_OFFER, _GPUS_OF_NODE))
+            if card is None or not all(isinstance(n, int) for n in (nodes, each)):
+                return False
+            found.append(f"{nodes} nodes with {each}x {card}")
+            for key, value in plain.items():
+                if value not in (card, nodes, each) and not re.fullmatch(_IDENTITY, key):
+                    others.setdefault(key, []).append(f"{value} ({card})")
+        self._add(keys, " or ".join(found), at)
+        for key, values in others.items():
+            self._add((*keys, key), ", ".join(values), at)
+        return True
 
     def _counted(self, keys: tuple[str, ...], items: list[Any], at: Path, counting: _Counting) -> None:
         """A list of servers or of cards: how many, and what is said of each."""
@@ -236,6 +261,11 @@ def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _unit(written: str) -> str:
+    """A unit as words have it: "requests_per_minute"."""
+    return written.replace("_", " ")
+
+
 def _range_text(value: Mapping[str, Any]) -> str | None:
     """`{"min": 512, "max": 8192, "typical": 4096}` as words; `None` where it is not such an object."""
     found: dict[str, Any] = {}
@@ -243,7 +273,7 @@ def _range_text(value: Mapping[str, Any]) -> str | None:
     for key, item in value.items():
         words = key_words(key)
         if words in _UNIT_KEYS and isinstance(item, str):
-            unit = f" {item}"
+            unit = f" {_unit(item)}"
         elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in found:
             found[kind] = item
         else:
@@ -261,7 +291,7 @@ def _labelled(value: Mapping[str, Any]) -> tuple[str, str] | None:
         return None
     label_key = next((k for k in _LABEL_KEYS if k in plain), None)
     figure_key = next((k for k in _FIGURE_KEYS if k in plain), None)
-    unit = next((str(plain[k]) for k in _UNIT_KEYS if k in plain), "")
+    unit = next((_unit(str(plain[k])) for k in _UNIT_KEYS if k in plain), "")
     if figure_key is None or (label_key is None and not unit) or len(plain) > 6:
         return None
     used = {label_key, figure_key, *_UNIT_KEYS}

@@ -141,7 +141,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     if not counts and (sizes.box or not claims.has("gpus_per_node")):
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
-        counts = [count for count in counts if count.field != "nodes" or count.number != 1]
+        counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
     counts = agreed(claims, without_the_busy(claims, counts, available))
     former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
     claims.drop(COUNT_TAKEN_BACK)

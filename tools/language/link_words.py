@@ -16,9 +16,9 @@ from .quantities import Quantity, find_quantities
 
 _LINKS = Gated(
     r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
-    r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡|网口)"
+    r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:them|both(?:\sof\sthem)?|the\stwo)|(?:the|our|that|this)\s(?:up)?links?|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡|网口|以太网)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
-    needs="nv|xgmi|fabric|hccs|ualink|intra|inside|within|between|gpu|scale|机内|节点内|卡间|片间|infini|ib|roce|ethernet|nic|inter|across|network|rdma|efa|hdr|ndr|connectx|机间|节点间|跨机|网|memory|hbm|pcie|显存带宽",
+    needs="nv|xgmi|fabric|hccs|ualink|intra|inside|within|between|gpu|scale|机内|节点内|卡间|片间|infini|ib|roce|ethernet|nic|inter|across|network|rdma|efa|hdr|ndr|connectx|link|机间|节点间|跨机|网|memory|hbm|pcie|显存带宽",
 )
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
 _LANES = re.compile(
@@ -32,11 +32,12 @@ _PER_GPU = re.compile(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNOR
 _PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
 # "8x400G", "8 x 400", "4x NDR400": ports of a node and the Gbit/s of each, beside a word for a network.
 _PORTED = re.compile(
-    r"(?<![\d.])(?P<ports>\d{1,2})\s?[x*]\s?(?P<name>[ehnx]dr[\s\-]?)?(?P<gbit>25|40|50|100|200|400|800|1600)\s?"
-    r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?![A-Za-z0-9]|\.\d)",
+    r"(?<![\d.])(?P<ports>\d{1,2})\s?[x*个]\s?(?P<name>[ehnx]dr[\s\-]?)?(?P<gbit>25|40|50|100|200|400|800|1600)\s?"
+    r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?P<port>\s?的?(?:网口|口|网卡))?(?![A-Za-z0-9]|\.\d)",
     re.IGNORECASE,
 )
 _MOST_TO_NETWORK = 16  # characters between ports and the word that says what they are of
+_SENTENCE_END = re.compile(r"[;。\n]|\.\s")
 _ONE_WAY = re.compile(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
 _BOTH_WAYS = re.compile(
     r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
@@ -67,6 +68,8 @@ def read_links(page: Page, claims: Claims) -> None:
             and _PER_NODE.match(page.text[quantity.end :].lstrip())
         ):
             kind = "inter"  # "3.2 Tbit/s per node"
+        if kind is None and quantity.spelled.lower() == "gbe":
+            kind = "inter"
         if kind not in ("intra", "inter") or (bare_g and (kind != "inter" or quantity.spelled.lower() == "gb")):
             continue
         _claim_link(page, claims, quantity, kind, (left, right))
@@ -75,11 +78,11 @@ def read_links(page: Page, claims: Claims) -> None:
 def _claim_ports(page: Page, claims: Claims) -> None:
     """Read the ports of a node: numbers like those of cards, beside a word for a network, or named by their speed."""
     for match in page.search(_PORTED):
-        left, right = page.clause(*match.span())
-        ahead = page.text[max(left, match.start() - _MOST_TO_NETWORK) : match.start()]
+        _, right = page.clause(*match.span())
+        ahead = _SENTENCE_END.split(page.text[max(0, match.start() - _MOST_TO_NETWORK) : match.start()])[-1]
         behind = page.text[match.end() : min(right, match.end() + _MOST_TO_NETWORK)]
         found = [one for words in (ahead, behind) for one in _LINKS.finditer(words)]
-        if match["name"] is None and not any(one.lastgroup == "inter" for one in found):
+        if match["name"] is None and match["port"] is None and not any(one.lastgroup == "inter" for one in found):
             continue
         gbit = int(match["gbit"]) * int(match["ports"])
         is_of_card = _PER_GPU.search(page.clause_text(*match.span())) is not None

@@ -288,7 +288,7 @@ ONE_AT_A_TIME = re.compile(
 )
 # "Rolling upgrades, one out at a time": no load.
 ONE_OUT = re.compile(
-    r"(?<![a-z])one\s(?:replicas?|servers?|machines?|node|box|instances?|copy|gpu|card|out|down|off)\s(?:(?:out|down|off)\s)?at\sa\stime(?![a-z])",
+    r"(?<![a-z])one\s(?:replicas?|servers?|machines?|node|box|instances?|copy|gpu|card|out|down|off)\s(?:(?:(?:may|might|can|could|will|is|be|goes|go|taken|drained|restarted|upgraded|out|down|off)\s){0,4})at\sa\stime(?![a-z])",
     re.IGNORECASE,
 )
 CALENDAR = re.compile(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from . import load_lexicon as lex
 from .choices import chosen, take_choice
 from .claims import Claims
+from .evidence import THIN, grade
 from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
 from .mix_words import with_mix
@@ -30,7 +31,8 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
 
     Where one was agreed on it counts before both, and where words say to plan for the usual load, that does.
     """
-    kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, list(statements))))
+    kept = _telling(page, claims, statements)
+    kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, kept)))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
     each = rate_of_one(page, kept)
@@ -41,6 +43,19 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     kept = _lengths_of_contexts(claims, kept)
     for role in ("input", "output"):
         kept = _spread(page, claims, role, kept)
+    return kept
+
+
+def _telling(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements without figures that hardly are lengths, beside others that are: "draft 4" beside "answer 290"."""
+    kept = list(statements)
+    for role in ("input", "output"):
+        grades = {one: grade(f"{role}_tokens", one.quantity.value, one.words) for one in kept if one.role == role}
+        best = max(grades.values(), default=THIN)
+        for one in [one for one, found in grades.items() if found is THIN and best is not THIN]:
+            kept.remove(one)
+            page.take(one.quantity.start, one.quantity.end)
+            claims.leave_unread(f"{one.words!r} was not read as the {role} length, which other words say more plainly")
     return kept
 
 

@@ -93,6 +93,7 @@ _TOKENS_IN_TIME = Gated(
     rf"{_AMOUNT.format('i')}(?:{_TOKENS})?\s{_IN}(?:{_TOKENS})?\s?(?:and|plus|,|\+|/|&)\s?{_AMOUNT.format('o')}(?:{_TOKENS})?\s{_OUT}"
     rf"(?:{_TOKENS})?{_PER.format(1)}(?:\s?\((?P<days>\d{{1,3}})(?:\s(?:working|business))?\sdays\))?|"
     rf"{_AMOUNT.format('i2')}(?:{_TOKENS}\s{_IN}|\s{_IN}{_TOKENS}){_PER.format(2)}|"
+    rf"(?<![a-z]){_IN}\stokens?\s(?:per|a|/)\s?(?P<time4>hour|day|week|month|year)\s?[:=]\s?{_AMOUNT.format('i4')}\s{{1,4}}{_OUT}\stokens?\s(?:per|a|/)\s?(?P=time4)\s?[:=]\s?{_AMOUNT.format('o4')}|"
     rf"每个?(?P<time3>[天日周月年])[^\d。;]{{0,8}}输入(?:大?约)?{_AMOUNT.format('i3')}(?:{_TOKENS})?[,和\s]{{0,3}}输出(?:大?约)?{_AMOUNT.format('o3')}(?:{_TOKENS})?",
     needs="per|a|each|every|/|每",
 )
@@ -105,9 +106,9 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
     """Take amounts of tokens over a time off the page; what rate they are is settled once lengths are known."""
     for match in page.search(_TOKENS_IN_TIME):
         groups = match.groupdict()
-        time = next(str(groups[name]) for name in ("time1", "time2", "time3") if groups[name])
+        time = next(str(groups[name]) for name in ("time1", "time2", "time3", "time4") if groups[name])
         seconds = int(groups["days"]) * _DAY_S if groups["days"] else _SECONDS_OF[time.lower()]
-        sides = [next((groups[n] for n in names if groups[n]), None) for names in (("i", "i2", "i3"), ("o", "o3"))]
+        sides = [next((groups[n] for n in names if groups[n]), None) for names in (("i", "i2", "i3", "i4"), ("o", "o3", "o4"))]
         amounts = tuple(None if side is None else _amount(side) / seconds for side in sides)
         claims.claim(_AMOUNTS, amounts, page.take(*match.span()))
 

@@ -45,7 +45,7 @@ _REPLICAS = Gated(
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
-_OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE)
+_OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE)
 _KEPT_OF_EACH = "{!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
 # Memory that is there to plan with; what has to be left free is read before.
 _USABLE = re.compile(

@@ -44,7 +44,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         rf"sp{_SIZE}|(?:sequence|context)[\s_\-]?(?:\(context\)\s)?parallel(?:ism)?{_SIZE}|(?:序列|上下文)并行(?:度|数|大小)?",
     ),
     "dp": (
-        rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?:model\s)?replicas?|copies(?:\sof\sthe\smodel)?",
+        rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?<!per\s)(?<!each\s)(?<!every\s)(?:model\s)?replicas?(?!\s(?:may|might|can|could)\s)|copies(?:\sof\sthe\smodel)?",
         r"数据并行(?:度|数|大小)?|副本数?",
     ),
 }
