@@ -42,6 +42,9 @@ _LOAD_HEADER = re.compile(r".*(?:requests?|calls|queries|qps|rps|arrivals|volume
 _IN_THAT_TIME = re.compile(
     r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)", re.IGNORECASE
 )
+# A column of what there is to plan with, of all that another column counts: "nodes 2 … available to us 1 node".
+_AVAILABLE = re.compile(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用")
+_OURS = re.compile(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$", re.IGNORECASE)
 _COUNT_CELL = re.compile(r"\d{1,4}")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
@@ -230,8 +233,10 @@ class _Reader:
             own_path = (*path, f"{header[0]} {label}")
         unit = next((c for w, c in zip(words, cells, strict=False) if _UNIT_HEADER.fullmatch(w)), "")
         joined: list[str] = []
+        ours = next((_OURS.match(c) for w, c in zip(words, cells, strict=False) if _AVAILABLE.fullmatch(w)), None)
         for i in range(1, min(len(words), len(cells))):
-            if _UNIT_HEADER.fullmatch(words[i]) or i in former or not cells[i].strip(" -–—"):
+            is_all = ours is not None and re.fullmatch(rf"{ours['what']}s?", words[i]) is not None
+            if is_all or _UNIT_HEADER.fullmatch(words[i]) or i in former or not cells[i].strip(" -–—"):
                 continue
             cell = f"{cells[i]} {unit}".strip() if not joined else cells[i]
             if _GENERIC_HEADER.fullmatch(words[i]) or former:

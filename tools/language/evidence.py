@@ -18,7 +18,9 @@ PLAIN, LINKED, THIN = 3, 2, 1
 _FAR = 2.7  # three words of meaning between a figure and the word that it is read for
 _LEAST_LENGTH = 16  # tokens; a smaller bare number beside the word for a text is a version, a step or a list's number
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?", re.IGNORECASE)
-_UNIT = re.compile(r"\d\s?k(?![a-z])|tok|词元|字|words?", re.IGNORECASE)
+_UNIT = re.compile(
+    r"\d\s?k(?![a-z])|tok|词元|字|words?|(?<![a-z])(?:in|out|(?:in|out)puts?|[io]sl)(?![a-z])|输[入出]", re.IGNORECASE
+)
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 # What a count is of, or in: its own words name one of them, or it counts something else ("one every other week").
 _THINGS: dict[str, re.Pattern[str]] = {

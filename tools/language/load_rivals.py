@@ -50,13 +50,18 @@ def _telling(page: Page, claims: Claims, statements: list[Statement]) -> list[St
     """The statements without figures that hardly are lengths, beside others that are: "draft 4" beside "answer 290"."""
     kept = list(statements)
     for role in ("input", "output"):
-        grades = {one: grade(f"{role}_tokens", one.quantity.value, one.words) for one in kept if one.role == role}
+        grades = {one: grade(f"{role}_tokens", one.quantity.value, one.words) for one in kept if _has_word(one, role)}
         best = max(grades.values(), default=THIN)
         for one in [one for one, found in grades.items() if found is THIN and best is not THIN]:
             kept.remove(one)
             page.take(one.quantity.start, one.quantity.end)
             claims.leave_unread(f"{one.words!r} was not read as the {role} length, which other words say more plainly")
     return kept
+
+
+def _has_word(one: Statement, role: str) -> bool:
+    """Whether a statement has its role of a word beside the figure, and not of a pair: "700/12"."""
+    return one.role == role and one.words != one.quantity.words
 
 
 def _lengths_of_contexts(claims: Claims, statements: list[Statement]) -> list[Statement]:

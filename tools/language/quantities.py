@@ -228,6 +228,7 @@ def normalise(text: str) -> str:
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
     text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
+    text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(
         lambda match: f" p{match['digits'] or (95 if match['of20'] else 99 if match['of100'] else 90)} ", text
@@ -275,7 +276,7 @@ def with_paired_statistics(text: str) -> str:
 def with_keyed_amounts(text: str) -> str:
     """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
     text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(r"\2 \3 per \1", text))
-    return _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
+    return _KEYED_RATE.sub(lambda match: match.expand(r"\4 \1 per \2\3") if match[3] else match.group(), text)
 
 
 def read_number(words: str) -> float | None:

@@ -39,7 +39,7 @@ _ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 _DEMAND = re.compile(
     r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
     r"(?:has|have|needs?)\sto(?!\s(?:know|see|understand)(?![a-z]))|required?|exactly|precisely|at\smost|at\sleast|"
-    r"(?:not|n't)\s(?:across|over(?!\s\d)|between|beyond|outside|anything|anywhere)|nothing(?!\s(?:else|special|fancy|more))|(?:except|unless|until|instead\sof)(?=\s)|avoid|stays?(?=\s(?:in|on|inside|within)\s)|no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
+    r"(?:not|n't)\s(?:across|over(?!\s\d)|between|beyond|outside|anything|anywhere)|nothing(?=\s(?:may|must|should|can|is\sto|crosses|spans|leaves|goes|across|over|beyond)(?![a-z]))|(?:except|unless|until|instead\sof)(?=\s)|avoid|stays?(?=\s(?:in|on|inside|within)\s)|no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
     r"必须|只能|不得|不能|不[做跨走搞想许准]|别(?![的人处家])|除非|除了|不要|禁止|不许|至少|至多|最多|恰好|不超过",
     re.IGNORECASE,
 )
@@ -63,9 +63,10 @@ _ASKS = re.compile(
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 # What changes a figure by a factor, or asks for an extreme: nothing of it may go by in silence.
+# What changes a figure by a factor may not go by in silence.
 _CHANGES = re.compile(
     r"(?<![a-z])(?:trebl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)(?![\s\-](?:check|precision|click))|halv(?:e[sd]?|ing)|"
-    r"twice|thrice|soonest|quickest)(?![a-z])|翻[一二两三四五六七八九十\d]*[倍番]|加倍|减半",
+    r"(?:twice|thrice)(?=\s(?:the|as|that|this|our|it)(?![a-z])))(?![a-z])|翻[一二两三四五六七八九十\d]*[倍番]|加倍|减半",
     re.IGNORECASE,
 )
 _ONLY = re.compile(r"only", re.IGNORECASE)
