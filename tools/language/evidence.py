@@ -22,6 +22,7 @@ _UNIT = re.compile(
     r"\d\s?k(?![a-z])|tok|词元|字|words?|(?<![a-z])(?:in|out|(?:in|out)puts?|[io]sl)(?![a-z])|输[入出]", re.IGNORECASE
 )
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
+_SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # What a count is of, or in: its own words name one of them, or it counts something else ("one every other week").
 _THINGS: dict[str, re.Pattern[str]] = {
     "gpus_per_node": re.compile(
@@ -39,6 +40,8 @@ def grade(name: str, value: Any, words: str) -> int:
         if isinstance(value, int | float) and value < _LEAST_LENGTH:
             return THIN
         return LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else PLAIN
+    if name == "concurrency" and _SENTENCE_BREAK.search(words):
+        return THIN  # "2 going. Not everyone at once"
     things = _THINGS.get(name)
     return PLAIN if things is None or things.search(words) else THIN
 

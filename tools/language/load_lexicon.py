@@ -71,7 +71,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "concurrency": (
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
         rf"(?<![a-z])(?:{_TOGETHER}|max[_\s\-]?(?:num[_\s\-]?seqs|running[_\s\-]?requests)|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|"
-        r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?![\s\-](?:jobs?|processing|inference|runs?|work|mode|windows?|pipelines?)(?![a-z]))(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"等(?:着|待)?(?:回[答复]|答[复案]|结果|生成)|(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|(?:同时|一起)(?:在线|处理|服务|[使]?用|提问)?|一次(?:同时)?处理|(?<=[个路])\s?(?:agent|请求|任务|会话|用户|线程)\s?并行",
     ),
     "context": (
@@ -86,7 +86,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
         rf"{_AFTER_NUMBER}(?:(?:in\s)?entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
-        rf"{_AFTER_NUMBER}[进入](?![行程口])",
+        rf"{_AFTER_NUMBER}[进入](?![行程口])|进来(?=\s?(?:大?约|大概)?\d)",
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参(?:长度)?|文档(?:长度)?",
     ),
     "output": (
@@ -96,7 +96,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|(?:in\s)?exit)(?![a-z])",
-        rf"{_AFTER_NUMBER}出(?![现错字口])",
+        rf"{_AFTER_NUMBER}出(?![现错字口])|出去(?=\s?(?:大?约|大概)?\d)",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|(?<!等)(?:回复|回答)(?:长度)?|(?<!等)答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
     ),
@@ -192,7 +192,7 @@ AGREED = re.compile(
     r"(?<![a-z])(?:(?:settl(?:ed|ing)|agreed|decided|landed|compromis(?:ed|ing)|ended\sup|signed\soff|converged)\s(?:up)?(?:on|at|with|for)\s"
     r"(?:(?:an?|the|about|some|figure|number|value|of|planning|sizing|peak)\s){0,4}|"
     r"(?:agreed|final|binding|planning|sizing|design|contractual)\s(?:figure|number|value|target|load)\s?(?:is|was|:|of)\s?)$"
-    r"|(?:商定|说定|敲定|最后定|最终定|定)(?:为|在|了|成|的是)?\s?$",
+    r"|(?:so\sthat(?:'s|\smakes|\sis)|makes\sit|comes\sto)\s(?:(?:about|around)\s)?$|(?:那就是|也就是|就是说|等于说?|合起来是)\s?$|(?:商定|说定|敲定|最后定|最终定|定)(?:为|在|了|成|的是)?\s?$",
     re.IGNORECASE,
 )
 """Before a number of the load: it was agreed on, whatever others are named."""
@@ -215,7 +215,7 @@ VAGUE = re.compile(
 )
 WORK = re.compile(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
-    r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
+    r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
     re.IGNORECASE,
 )
 CALLS = re.compile(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from . import load_lexicon as lex
 from .choices import chosen, take_choice
-from .claims import Claims
+from .claims import Claims, label
 from .evidence import THIN, grade
 from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
@@ -47,21 +47,23 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
 
 
 def _telling(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """The statements without figures that hardly are lengths, beside others that are: "draft 4" beside "answer 290"."""
+    """The statements without figures that hardly are of their role, beside others that are: "draft 4", "answer 290".
+
+    Those of a pair ("700/12") or of a unit ("120 people") have no word beside them that could be meant otherwise.
+    """
     kept = list(statements)
-    for role in ("input", "output"):
-        grades = {one: grade(f"{role}_tokens", one.quantity.value, one.words) for one in kept if _has_word(one, role)}
-        best = max(grades.values(), default=THIN)
-        for one in [one for one, found in grades.items() if found is THIN and best is not THIN]:
+    for role, name in (("input", "input_tokens"), ("output", "output_tokens"), ("concurrency", "concurrency")):
+        rivals = [one for one in kept if one.role == role]
+        thin = [one for one in rivals if one.words != one.quantity.words and _is_thin(name, one)]
+        for one in thin if len(thin) < len(rivals) else ():
             kept.remove(one)
             page.take(one.quantity.start, one.quantity.end)
-            claims.leave_unread(f"{one.words!r} was not read as the {role} length, which other words say more plainly")
+            claims.leave_unread(f"{one.words!r} was not read as the {label(name)}, which other words say more plainly")
     return kept
 
 
-def _has_word(one: Statement, role: str) -> bool:
-    """Whether a statement has its role of a word beside the figure, and not of a pair: "700/12"."""
-    return one.role == role and one.words != one.quantity.words
+def _is_thin(name: str, one: Statement) -> bool:
+    return grade(name, one.quantity.value, one.words) is THIN
 
 
 def _lengths_of_contexts(claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -39,7 +39,7 @@ _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
 _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
-    "concurrency": (lex.PEAK,)
+    "concurrency": (lex.PEAK,), "rate": (lex.PEAK,)
 }
 _FAR = 4.0  # more between two figures than that the second is one more of the first
 _NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
@@ -260,6 +260,8 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if quantity.unit not in ("count", "tokens") or not marks:
         return []
     last = statements[-1]
+    if last.role == "rate" and last.quantity.unit != "count":
+        return []  # of a rate with a unit of its own others are read beside it
     end = last.quantity.end
     if last.role in LOADS:  # "25 concurrent, peaks of 70"
         end = max(end, page.original.find(last.words, max(0, last.quantity.start - len(last.words))) + len(last.words))

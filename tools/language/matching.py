@@ -57,7 +57,7 @@ _BEHIND = 2.0  # what it costs to pair a word that stands right behind one value
 _LEFT_OUT = 6.0  # what it costs to leave a value without a role: pairs that cost more are not made
 _FILLER = re.compile(
     r"\b(?:of|is|are|be|being|at|most|least|under|below|less|than|within|up|to|no|not|more|over|above|exceeds?|exceeding|"
-    r"about|around|approx(?:imately)?|roughly|circa|maybe|perhaps|probably|some|say|the|an?|with|for|each|per|every|must|should|shall|will|would|"
+    r"about|around|approx(?:imately)?|roughly|circa|maybe|perhaps|probably|some|say|the|an?|with|for|each|per|every|must|should|shall|will|would|call(?=\sit)|"
     r"can|may|stays?|staying|keep|kept|keeping|target|targets|limit|limits|limited|max|maximum|min|minimum|lengths?|sizes?|"
     r"long|short|average|avg|mean|median|typical|typically|usually|tokens?|toks?|latency|time|budget|we|have|has|having|"
     r"need|needs|want|wants|expect|expected|i|it|that|s|on|in|all|by|or|sla|slo|set|equal|equals|only|just|number|count|"

@@ -96,7 +96,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     for mention in chosen:
         if mention.error is None:
             continue
-        if not known and (entry := _with_size(page, mention)) is not None:
+        if not known and (entry := _with_size(page, mention) or _with_word(page, mention)) is not None:
             _claim_model(claims, *entry)
             return NamedModel(entry[1], mention.weights)
         is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
@@ -163,6 +163,22 @@ def leave_sizes_unread(page: Page, claims: Claims) -> None:
             is_said = size.group().lower() in f"{name} {claims.words.get('model', '')}".lower()
             if not is_said and not page.is_negated(*size.span()) and not any(abs(one - billions) <= max(1.0, 0.1 * one) for one in own):
                 claims.leave_unread(f"{size.group()!r} in {page.clause_text(*size.span())[:80]!r} was not understood")
+
+
+_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{4,12}(?![A-Za-z])")
+_MOST_BEHIND = 90  # characters behind a family in which a word may tell which of it is meant
+
+
+def _with_word(page: Page, mention: model_mentions.Mention) -> tuple[models.ModelEntry, str] | None:
+    """The one model that a family may be, by a word of its name behind it: "llama 4, not scout, maverick"."""
+    found: dict[str, tuple[models.ModelEntry, str]] = {}
+    for word in _WORD.finditer(page.text, mention.end, mention.end + _MOST_BEHIND):
+        if word.group().lower() not in (mention.error or "").lower() or page.is_negated(*word.span()):
+            continue
+        with suppress(InputError):
+            entry = models.find_model(f"{mention.words} {word.group()}")
+            found[entry.name] = (entry, f"{mention.words.strip()} {word.group()}")
+    return found.popitem()[1] if len(found) == 1 else None
 
 
 def _with_sizes(mentions: list[model_mentions.Mention]) -> list[model_mentions.Mention]:

@@ -98,7 +98,7 @@ def composed_value(words: str) -> float | None:
     """
     plain = re.sub(r"\sand\s|\s", "", words.lower())
     parts = _COMPOSED_PART.findall(plain)
-    if len(parts) < 2 or "".join("".join(part) for part in parts) != plain:
+    if len(parts) < 2 or not parts[0][2] or "".join("".join(part) for part in parts) != plain:
         return None
     total, unit = 0.0, 0.0
     for zero, digits, suffix in parts:

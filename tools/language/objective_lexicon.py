@@ -73,7 +73,7 @@ _TO = (
 )
 # A figure right behind: a limit ("target latency of 2 s"), not an objective.
 _NO_FIGURE = (
-    r"(?!(?:[\s:=<>≤≥~()]|of|under|below|within|at|is|least|most|around|about|p\d\d|max|to|be|must|should|stay|no|more|"
+    r"(?!(?:[\s:=<>≤≥~()]|of|in|under|below|within|at|is|least|most|around|about|p\d\d|max|to|be|must|should|stay|no|more|"
     r"than){0,12}\d[\d.,]{0,8}k?\s?(?:ms|s|sec|seconds?|tok|tokens?|t/s|tps|毫秒|秒)(?![a-z]))"
 )
 _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
@@ -198,7 +198,7 @@ def _tier_bare(english: str, chinese: str) -> str:
 # The words of which every wish for one of the subjects holds one.
 _CUES = {
     "latency": (
-        r"lat|respon|delay|turn|react|tt?ft|tpot|first|speed|tok|fast|quick|snapp|interactiv|soon|asap|real|instant|rapid|prompt|"
+        r"lat|respon|delay|turn|react|tt?ft|tpot|first|speed|tok|fast|quick|snapp|interactiv|soon|earl|asap|real|instant|rapid|prompt|"
         r"延迟|时延|响应|首|速度|快|实时|交互|流畅|秒回|反应|回复|回答"
     ),
     "throughput": (

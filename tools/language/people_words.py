@@ -131,7 +131,7 @@ def is_state(page: Page, word: re.Match[str]) -> bool:
 
 _OF_ONE = re.compile(
     r"(?<![a-z])(?:someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
-    r"per\s(?:head|person|agent|user|seat))(?![a-z])|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
+    r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
     re.IGNORECASE,
 )
 _NO_PEOPLE = re.compile(
@@ -143,8 +143,16 @@ def rate_of_one(page: Page, statements: Sequence[Statement]) -> Statement | None
     """The one rate that is said of each of the people that are counted: "each of them asks twice a minute"."""
     rates = [one for one in statements if one.role == "rate"]
     own = [Statement("rate", one, one.words) for one in find_quantities(page.text) if one.unit == "requests/s/user"]
-    said = [*(one for one in rates if _OF_ONE.search(page.clause_text(one.quantity.start, one.quantity.end))), *own]
+    said = [*(one for one in rates if _OF_ONE.search(_up_to(page, one))), *own]
     return said[0] if len(said) == 1 == len(rates) + len(own) and said[0].quantity.upper is None else None
+
+
+def _up_to(page: Page, one: Statement) -> str:
+    """The clause of a rate, with what its sentence says before it where that begins with when it holds."""
+    left, right = page.clause(one.quantity.start, one.quantity.end)
+    begins = max((end.end() for end in _SENTENCE_END.finditer(page.original, 0, left)), default=0)
+    before = page.original[begins:left].strip()
+    return f"{before if before.lower().startswith('while ') else ''} {page.original[left:right]}"
 
 
 def of_all_people(page: Page, claims: Claims, statements: list[Statement], each: Statement | None) -> list[Statement]:

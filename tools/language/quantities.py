@@ -105,7 +105,7 @@ _BUSY_KEY = re.compile(
 _KEYED_RATE = re.compile(
     rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_]user)?)"
     r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
-    r"(\d[\d,.]*k?)(?![\w%]|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
+    r"(\d[\d,.]*k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
     re.IGNORECASE,
 )
 # "documents: 48000": as many of them.
@@ -129,6 +129,9 @@ _ABOUT_CHINESE = re.compile(
     r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])"
 )
 _SOME_CHINESE = re.compile(r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个人路条字次台张万千亿,;。\n]|\s?(?:token|用户|并发|请求))", re.IGNORECASE)
+# "智谱那个4.6", "千问3-32B": a maker's name before a release is its family's.
+_MAKERS = {"智谱": "GLM-", "千问": "Qwen"}
+_MAKER = re.compile(r"(?:智谱(?:清言|AI)?|(?:通义)?千问)(?:的|家|那个|最新的?|新出的?|开源的?){0,2}\s?(?:GLM|Qwen)?[\s\-]?(?=\d\.?\d?)", re.IGNORECASE)
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
@@ -156,11 +159,14 @@ _PART_OF_TIME = re.compile(
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = re.compile(
     r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
-    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
-    r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>19\s(?:out\sof|in|of)\s(?:every\s)?20)|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100))"
-    r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))",
+    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items|tokens)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
+    r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>(?:19|nineteen)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:20|twenty))|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100)|"
+    r"(?P<n100>9[05]|ninety[\s\-]five|ninety)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:100|(?:a|one)\shundred))"
+    r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))|"
+    r"一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
     re.IGNORECASE,
 )
+_EXCEPT = {"一": 99, "五": 95, "十": 90}
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
 _PAIRED_STATISTICS = re.compile(
     r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
@@ -228,10 +234,11 @@ def normalise(text: str) -> str:
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
     text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
+    text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(
-        lambda match: f" p{match['digits'] or (95 if match['of20'] else 99 if match['of100'] else 90)} ", text
+        lambda match: f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or (95 if match['of20'] or 'five' in (match['n100'] or '') or match['n100'] == '95' else 99 if match['of100'] else 90)} ", text
     )
     text = _INDIAN_SCALE.sub(_in_digits, text)
     text = _SOME_CHINESE.sub("", _ABOUT_CHINESE.sub(_as_range, text))
@@ -258,7 +265,7 @@ def _as_range(match: re.Match[str]) -> str:
 def _in_one_unit(match: re.Match[str]) -> str:
     count, span = ((read_number(words.lower().replace(",", "")) or 1) for words in (match[1], match[3]))
     each = count / span
-    return f"{each:.6g} {match[2]} per {match[4]}"
+    return f"{each:.12g} {match[2]} per {match[4]}"
 
 
 def _spelled_time(match: re.Match[str]) -> str:

@@ -57,6 +57,10 @@ _BUSY_SHARE = re.compile(
     r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
     re.IGNORECASE,
 )
+# "Start Friday 20:00, through by Monday 06:00".
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY_NAME = r"(?P<d{n}>mon|tue|wed|thu|fri|sat|sun)[a-z]{{0,6}},?\s(?:at\s|morning\s(?:at\s)?|evening\s(?:at\s)?|night\s(?:at\s)?)?(?P<c{n}>[01]?\d|2[0-4])(?::(?P<min{n}>[0-5]\d))?(?:\s?(?P<m{n}>[ap])\.?m)?"
+_WEEKEND = re.compile(rf"(?<![a-z]){_DAY_NAME.format(n=1)}[^.;\n\d]{{1,60}}?{_DAY_NAME.format(n=2)}(?![\d:])", re.IGNORECASE)
 # Behind a number: it is a factor, or a length ("3000 in on a normal day").
 _OF_ELSE = re.compile(
     r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
@@ -123,7 +127,7 @@ def read_batches(page: Page, claims: Claims) -> None:
             continue
         windows = [
             (match, hours)
-            for match in (*_HOURS.finditer(page.text), *_BETWEEN_HOURS.finditer(page.text))
+            for match in (*_HOURS.finditer(page.text), *_BETWEEN_HOURS.finditer(page.text), *_WEEKEND.finditer(page.text))
             if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND and (hours := _hours(match)) is not None
         ]
         if len({hours for _, hours in windows}) != 1:
@@ -245,7 +249,7 @@ def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
     if abs(rate.factor * _DAY_S - 1) > 1e-9 or rate.upper is not None:
         return one
     if (busy := _BUSY_SHARE.search(page.text, rate.end)) is not None:
-        value = rate.decimal_value * float(busy["a"] or busy["b"]) / 100 * 24
+        value = round(rate.decimal_value * float(busy["a"] or busy["b"]) * 24 / 100, 9)
         words = f"{one.words}, {page.take(*busy.span())}"
         claims.reading(f"{words!r} read as {value:.4g} requests/s, which are planned for")
         return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=words)
@@ -289,6 +293,15 @@ def _speaks_of(gap: str) -> bool:
 def _hours(match: re.Match[str]) -> float | None:
     """The hours of a window; `None` where the words are no window of a day."""
     groups: dict[str, Any] = match.groupdict()
+    if "d1" in groups:
+        begins, ends = (
+            24 * _DAYS.index(groups[f"d{n}"].lower())
+            + int(groups[f"c{n}"])
+            + 12 * ((groups[f"m{n}"] or "").lower() == "p" and int(groups[f"c{n}"]) < 12)
+            + int(groups[f"min{n}"] or 0) / 60
+            for n in (1, 2)
+        )
+        return (ends - begins) % 168 or 168.0
     if "h" in groups:
         hours = read_number((groups["h"] or groups["h2"] or groups["h3"]).lower())
         return hours if hours and hours > 1 and (hours <= 24 or groups["h3"]) else None

@@ -18,7 +18,7 @@ _REPLICA = (
 _NODES = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|sites?|chassis|instances?|vms?|data\s?cent(?:er|re)s?)"
 _SPAN = (
     r"(?:span(?:s|ning)?|cross(?:es|ing)?|straddl(?:e|es|ing)|leav(?:e|es|ing)|stretch(?:es|ing)?\s(?:over|across)|"
-    r"spread(?:s|ing)?\s(?:over|across)|(?:go(?:es)?|runs?|reach(?:es)?|extends?)?\s?(?:across|over|beyond|between))"
+    r"spread(?:s|ing)?\s(?:over|across)|(?:go(?:es|ing)?|run(?:s|ning)?|reach(?:es|ing)?|extend(?:s|ing)?)?\s?(?:across|over|beyond|between))"
 )
 _MAY = r"(?:(?:may|can|could|must|should|shall|will|is\sto|are\sto|has\sto|have\sto|allowed\sto|be|is|are)\s){0,3}"
 _WHICH = (
@@ -34,7 +34,7 @@ KEPT_WHOLE = Gated(
     rf"(?<![a-z])(?:each|every|all|any|an?|one|the|our)\s(?:entire\s|whole\s)?{_REPLICA}\s(?:must|should|shall|has\sto|have\sto|needs?\sto|is\sto|are\sto|will)\s(?:(?:completely|entirely|fully|always|all|be|kept|stay|remain|live|sit|fit|run)\s){{0,4}}{_INSIDE}\s"
     rf"(?:(?:a|one|the|its|their|single|same|own|each|exactly)\s){{1,3}}{_NODES}(?![a-z])|"
     rf"(?<![a-z]){_NODES}\s(?:can't|cannot|can\snot|must\snot|may\snot|don't|do\snot|aren't\sallowed\sto|are\snot\sallowed\sto)\s(?:talk|speak|communicate)\s(?:to|with)\s(?:each\sother|one\sanother)|"
-    rf"(?<![a-z])(?:nothing|no\s(?:group|model|parallelism|traffic)|(?:not|n't)\s(?:want|like|have|allow|accept|let|use)\s(?:any(?:thing|\s{_REPLICA}|\sgroup)|a\s{_REPLICA}))\s{_MAY}{_SPAN}\s(?:them|both(?:\sof\sthem)?|{_WHICH}{_NODES})(?![a-z])|"
+    rf"(?:(?<![a-z])(?:nothing|no\s(?:group|model|parallelism|traffic))|(?:(?<![a-z])not|n't)\s(?:want|like|have|allow|accept|let|use)\s(?:any(?:thing|\s{_REPLICA}|\sgroup)|a\s{_REPLICA}))\s{_MAY}{_SPAN}\s(?:them|both(?:\sof\sthem)?|{_WHICH}{_NODES})(?![a-z])|"
     rf"(?<![a-z])(?:no|without\s(?:any|a))\s(?:configurations?|layouts?|setups?|plans?|splits?)\s(?:where|in\swhich|that|which|with)\s(?:(?:one|a|any|single)\s){{0,2}}(?:requests?|{_REPLICA}|models?)?\s?{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
     r"每[台个](?:机器|节点|服务器)?(?:各自|都|单独)?独立(?:部署|跑|服务|运行)|(?:模型|单个?模型|部署|推理)?不(?:做|搞|走|考虑|接受)跨\s?(?:机|节点|服务器|台)(?:器)?(?:部署|切分|通信|并行)?|"
     r"(?:单个?|每个?|任何一?个?|同一个?)?(?:副本|实例|模型实例)(?:都)?(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?(?:跨|超出)(?:越|过)?(?:节点|机器|服务器|主机|机房|机)|"

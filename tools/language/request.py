@@ -23,6 +23,7 @@ from .constraint_words import (
     settle_constraints,
 )
 from .curve_words import read_rate_curve
+from .dialogue import with_answers
 from .dictation import undictated
 from .errors import RequestError
 from .gated import Gated
@@ -121,7 +122,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         merged = merge_said([before, _without_former(before, now, newer)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
-    written_down, dictated = undictated(normalise(shown))
+    written_down, dictated = undictated(with_answers(normalise(shown)))
     mended, slips = corrected(written_down)
     mended, taken_back = with_corrected_figures(mended)
     mended, observed = without_observed(mended)

@@ -257,14 +257,14 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
 def _taken_by_others(page: Page) -> Iterator[Constraint]:
     """What somebody else uses of hardware that was counted before, or that is counted there."""
     for match in page.search(lex.OTHERS_TAKE):
-        group = next(name for name in ("n", "k", "r") if match[name])
+        group = next(name for name in ("n", "k", "r", "s") if match[name])
         count, unit = read_whole(match[group]), match["unit"] or match["unit2"]
         before = [*lex.HARDWARE.finditer(page.text, 0, match.start(group))]
         if not count or not before or OTHER in match.group():
             continue
-        is_gpu = unit in ("张", "块") or (match["n"] and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE))
+        is_gpu = unit in ("张", "块") or ((match["n"] or match["s"]) and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE))
         of_node = before[-1]["node"] and not _is_one_node(page, before[-1])
-        is_node = match["node"] or unit == "台" or (of_node and not is_gpu)
+        is_node = match["node"] or match["node3"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]
         page.take(*match.span())
         yield ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)

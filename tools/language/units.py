@@ -22,7 +22,10 @@ _PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|by|an|each|every)[\
 _PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|by|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
 _PER_WEEK = r"\s?(?:/\s?(?:week|周)(?![a-z])|(?:per|by|a|each|every)[\s\-]week(?![a-z])|每周)"
 _PER_MONTH = r"\s?(?:/\s?(?:month|月)(?![a-z])|(?:per|by|a|each|every)[\s\-]month(?![a-z])|每个?月)"
-_PER_TIME = rf"{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY}|{_PER_WEEK}|{_PER_MONTH}"
+_TIMES = (
+    (_PER_SECOND, 1.0), (_PER_MINUTE, 1 / 60), (_PER_HOUR, 1 / 3600), (_PER_DAY, 1 / 86_400), (_PER_WEEK, 1 / 604_800),
+    (_PER_MONTH, 1 / 2_592_000),
+)  # fmt: skip
 _TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
 _USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
 _PER_USER = (
@@ -86,7 +89,10 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (r"g(?![A-Za-z0-9])", "bytes", 1e9),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
-    (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
+    *(
+        (rf"{_REQUEST}?(?:{_PER_USER}(?:{time})|(?:{time}){_PER_USER})", "requests/s/user", factor)
+        for time, factor in _TIMES
+    ),
     (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|\s?[qr]/s{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
     (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),

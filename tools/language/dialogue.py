@@ -1,0 +1,51 @@
+"""Chats in which people ask and answer: an answer that chooses, and one that gives the figure that was asked for.
+
+"marc: bf16 or fp8" / "dana: fp8, bf16 is too big" says fp8; "小周:首token?" / "王总:别超过3秒" says "首token: 别超过3秒".
+It reads nothing: it only puts together what two lines say.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .limit_lexicon import ROLE as LATENCY
+from .load_lexicon import LENGTHS
+from .load_lexicon import ROLE as LOAD
+
+_WHO = r"(?:\[[^\]\n]{1,24}\]\s?)?[^\W\d][^\n:,.;?!\[\]]{0,20}(?:\s\d{1,2}:\d\d)?:\s?"
+_LINE = re.compile(rf"(?:^|\n){_WHO}")
+_LEAST_LINES = 3
+_CHOICE = re.compile(
+    rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{_WHO})(?P<answer>[^\n]+)"
+)
+_SIZE = re.compile(r"\d{2,3}g", re.IGNORECASE)
+# A short question for one figure, and the line that answers it.
+_QUESTION = re.compile(rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)")
+
+
+def with_answers(text: str) -> str:
+    """A normalised text, where it is a chat, with its choices made and its questions beside their answers."""
+    if len(_LINE.findall(text)) < _LEAST_LINES:
+        return text
+    return _QUESTION.sub(_answered, _CHOICE.sub(_chosen, text))
+
+
+def _chosen(match: re.Match[str]) -> str:
+    options = [match["a"], match["b"]]
+    first = re.match(r"(?:the\s)?([A-Za-z\d.\-]*[A-Za-z\d])", match["answer"])
+    meant = [one for one in options if first and one.lower().startswith(first[1].lower())]
+    if len(meant) != 1:
+        return match.group()
+    other = options[1 - options.index(meant[0])]
+    clauses = re.split(r"(?<=[,;.])\s?", match["answer"])
+    kept = "".join(one for one in clauses if other.lower() not in one.lower())
+    said = f"卡是{meant[0]}的" if _SIZE.fullmatch(meant[0]) else meant[0]
+    return f"{said}\n{match['who']}{kept}"
+
+
+def _answered(match: re.Match[str]) -> str:
+    what = match["what"].strip()
+    role = LATENCY.of(what).search(what) or LOAD.of(what).search(what)
+    if role is None or role.lastgroup in LENGTHS:
+        return match.group()
+    return f"\n{match['asks']}{what}: {match['answer']}"
