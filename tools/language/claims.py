@@ -13,7 +13,7 @@ from ..bounds import Bounds
 from ..plan.latency_limits import LATENCY_FIELDS
 from .alternatives import CORRECTED
 from .errors import RequestError
-from .evidence import THIN, grade, holds
+from .evidence import PLAIN, THIN, grade, holds
 from .said import Said, Understood
 from .standing import standing_of
 
@@ -124,6 +124,9 @@ class Claims:
             self.values[name], self.words[name] = value, words
         self.reading(f"{meant!r} is planned for, not {aside!r}, which is said of something else")
         return True
+
+    def _is_plain(self, name: str) -> bool:
+        return grade(name, self.values[name], self.words[name]) is PLAIN
 
     def _is_plainer(self, name: str, value: Any, words: str) -> bool:
         """Whether one of the two statements says much more plainly what it is of; the other is then left unread."""
@@ -239,6 +242,10 @@ class Claims:
             return
         if nodes == 1 and per_node is not None and gpus < per_node and not holds(self.words["gpus_per_node"], per_node):
             self.reading(f"{self.words['gpus_per_node']!r} has {per_node} GPUs, of which {gpus} are planned for")
+            self.drop("gpus_per_node")
+            per_node = None
+        elif per_node is not None and nodes * per_node != gpus and gpus % nodes == 0 and not self._is_plain("gpus_per_node"):
+            self.leave_unread(f"{self.words['gpus_per_node']!r} was not read as the GPUs per node")
             self.drop("gpus_per_node")
             per_node = None
         if per_node is not None and nodes * per_node != gpus:

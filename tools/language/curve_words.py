@@ -28,13 +28,13 @@ _DAY = Gated(
 _MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
 _FACTOR = r"(?:\d{1,3}(?:\.\d{1,3})?|two|three|four|five|six|seven|eight|ten|twelve|twenty)"
 TIMES = Gated(
-    r"(?<![a-z])(?:(?:a\s)?peaks?(?:\s(?:is|are|at|of|to|load|rate|traffic|hours?|runs?|goes|reach(?:es)?|hits?|comes?|climbs?))*|peaking\sat)\s?:?\s?(?:about\s|some\s)?"
+    r"(?<![a-z])(?:(?:a\s)?peaks?(?:\s(?:is|are|at|of|to|load|rate|traffic|hours?|runs?|goes|reach(?:es)?|hits?|comes?|climbs?))*|peaking\sat|burst(?:s|ing)?(?:\sup)?\s(?:to|of))\s?:?\s?(?:about\s|some\s)?"
     rf"(?P<after>{_FACTOR})\s?(?:x|×|times|fold)(?:\s?{_MEAN})?(?![a-z])|"
     rf"(?<![\d.\w])(?P<before>{_FACTOR})\s?(?:x|×|times)\s{_MEAN}(?:\s(?:at|in)\s(?:the\s)?peak)?(?![a-z])|"
     rf"(?<![\d.\w])(?P<that>{_FACTOR})\s?(?:x|×|times)\s(?:that|this|it|as\s(?:many|much))(?=\s(?:when|at|in|during|on|after|for)(?![a-z])|\s?(?:[,.;)\n]|$))|"
     r"(?:忙时|高峰|峰值)(?:系数|因子|倍率)\s?(?:为|是|取|按|[:=])?\s?(?P<cn2>\d{1,2}(?:\.\d{1,3})?)(?!\s?[%\d])|(?<![a-z])peak[\s_](?:to|over)[\s_](?:average|mean|avg)(?:[\s_](?:ratio|factor))?\s?[:=]?\s?(?P<ratio>\d{1,2}(?:\.\d{1,3})?)(?![\d%])|"
     r"(?:峰值|高峰)(?:大?约|大概|差不多|是|为|达到?|有){0,3}(?:全天)?(?:的)?(?:平均值?|均值|平时)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?|[两三四五六七八九十])\s?倍",
-    needs="peak|x|×|times|峰|忙时",
+    needs="peak|burst|x|×|times|峰|忙时",
 )
 """How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"

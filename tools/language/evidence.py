@@ -26,10 +26,10 @@ _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # What a count is of, or in: its own words name one of them, or it counts something else ("one every other week").
 _THINGS: dict[str, re.Pattern[str]] = {
     "gpus_per_node": re.compile(
-        r"gpu|card|accelerator|chip|node|server|machine|box|host|[张块颗卡台机]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d",
-        re.IGNORECASE,
+        r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x", re.IGNORECASE
     ),
 }
+_NODE = re.compile(r"node|server|machine|box|host|[台机]", re.IGNORECASE)
 
 
 def grade(name: str, value: Any, words: str) -> int:
@@ -43,7 +43,9 @@ def grade(name: str, value: Any, words: str) -> int:
     if name == "concurrency" and _SENTENCE_BREAK.search(words):
         return THIN  # "2 going. Not everyone at once"
     things = _THINGS.get(name)
-    return PLAIN if things is None or things.search(words) else THIN
+    if things is None or things.search(words):
+        return PLAIN
+    return LINKED if _NODE.search(words) else THIN
 
 
 def holds(words: str, number: int) -> bool:

@@ -124,6 +124,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     for match in tokens.matches(lex.PER_NODE):
         if tokens.text_after(match).startswith("个"):
             continue  # "每机一个副本"
+        if sizes.box is not None and tokens.number(match, "p", "p2") != sizes.box and "g" not in match.group():
+            continue  # "10 requests/s in all, so 5 per box"
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     counts += _read_sized(tokens, claims)
     for match in tokens.matches(lex.PART_OF_RACK):

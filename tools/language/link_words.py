@@ -44,6 +44,7 @@ _BOTH_WAYS = re.compile(
 )
 _VENDOR = re.compile(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink", re.IGNORECASE)
 _SAME = 0.03
+_MOST_OF_A_CARD = 200.0  # GB/s of a network one way: what is more is that of a whole node
 
 
 def read_links(page: Page, claims: Claims) -> None:
@@ -97,9 +98,10 @@ def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, claus
     clause_words = page.original[clause[0] : max(end, clause[1])].strip()
     value, note = (_intra if kind == "intra" else _inter)(claims, quantity, clause_words)
     ports = _PORTS.search(page.text[: quantity.start][-8:])
+    of_node = kind == "inter" and value > _MOST_OF_A_CARD and not _PER_GPU.search(clause_words)
     words = page.take(quantity.start - (len(ports.group()) if ports else 0), quantity.end)
     field = f"{kind}_node_bw_gb_s"
-    if kind == "inter" and _PER_NODE.search(clause_words) and not _PER_GPU.search(clause_words):
+    if of_node or kind == "inter" and _PER_NODE.search(clause_words) and not _PER_GPU.search(clause_words):
         claims.claim(f"{field}_per_node", value * (int(ports[1]) if ports else 1), f"{words} per node")
         return
     claims.claim(field, value, words)

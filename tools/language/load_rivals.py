@@ -14,14 +14,8 @@ from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
 from .mix_words import with_mix
 from .page import Page
-from .people_words import (
-    multiplied,
-    of_all_groups,
-    of_all_people,
-    rate_of_one,
-    with_shares_of_people,
-    without_populations,
-)
+from .load_shares import load_of_one, of_all_hardware, of_all_people
+from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 
@@ -31,12 +25,13 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
 
     Where one was agreed on it counts before both, and where words say to plan for the usual load, that does.
     """
-    kept = _telling(page, claims, statements)
+    each = load_of_one(page, statements)
+    kept = of_all_hardware(page, claims, [one for one in statements if one is not each])
+    kept = _telling(page, claims, kept)
     kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, kept)))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
-    each = rate_of_one(page, kept)
-    kept = with_shares_of_people(page, claims, kept, is_rate_of_one=each is not None)
+    kept = with_shares_of_people(page, claims, kept, is_of_each=each is not None)
     kept = of_all_people(page, claims, without_populations(page, claims, kept), each)
     for role in LOADS:
         _keep_one(page, claims, kept, role, _wanted)

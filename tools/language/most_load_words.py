@@ -23,7 +23,7 @@ _ABLE = (
 _NO_NUMBER = r"(?![\s:=≤<]{0,3}(?:(?:is|are|of|at|under|about|up\sto)\s)?\d)"
 _QUESTION = Gated(
     rf"(?<![a-z])how\s(?:many\s(?:{_TOGETHER}\s)?{_WHO}(?:\s{_TOGETHER})?(?:\sper\ssecond)?|(?:much|high\sa)\s"
-    rf"(?:traffic|load|concurrency))(?=\s(?:[a-z]+\s){{0,2}}{_ABLE}(?![a-z]))|"
+    rf"(?:traffic|load|concurrency))(?=\s(?:[a-z]+\s){{0,2}}{_ABLE}(?![a-z])|\s[^.?!\n]{{1,40}}?\s(?:can|could|will|would|may)\s(?:i|we|it|you|they)(?![a-z]))|"
     rf"(?<![a-z])(?:(?:max(?:imum|imal)?|highest|largest|greatest|biggest)\s(?:possible\s)?(?:(?:number|count)\sof\s)?|"
     rf"the\smost\s(?={_TOGETHER}|{_WHO}\s{_TOGETHER}))(?:{_TOGETHER}\s)?(?:{_WHO}(?:\s{_TOGETHER})?|concurrency|load)"
     rf"(?![a-z]){_NO_NUMBER}|"

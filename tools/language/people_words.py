@@ -31,6 +31,7 @@ _OF_STATE = re.compile(r"generating|producing|writing|emitting|receiving", re.IG
 _STATE_BEFORE = re.compile(
     r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$", re.IGNORECASE
 )
+_ONLINE = re.compile(r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$", re.IGNORECASE)
 _BESIDE, _MOST_APART = 40, 120  # characters
 _BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
 
@@ -65,12 +66,12 @@ def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> li
             kept.append(one)
             continue
         page.take(*group.span())
-        kept.append(_times(one, count))
+        kept.append(times(one, count))
         claims.reading(f"{one.words!r} of each of {group.group().strip()!r} read as {kept[-1].quantity.value:g} in all")
     return kept
 
 
-def _times(one: Statement, factor: float) -> Statement:
+def times(one: Statement, factor: float) -> Statement:
     """A load so many times as large."""
     quantity = one.quantity
     return replace(
@@ -96,7 +97,7 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
     if said is None or not before:
         return statements
     last, factor = before[-1], _FACTORS.get((said["word"] or said["peak"] or "double").lower().removesuffix("s"), 2.0)
-    larger = _times(last, factor)
+    larger = times(last, factor)
     claims.reading(f"{last.words!r}, {page.take(*said.span())!r} read as {larger.quantity.value:g}")
     return [larger if one is last else one for one in statements]
 
@@ -129,60 +130,20 @@ def is_state(page: Page, word: re.Match[str]) -> bool:
     return is_said is not None and not find_quantities(page.text[word.end() : right])
 
 
-_OF_ONE = re.compile(
-    r"(?<![a-z])(?:someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
-    r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
-    re.IGNORECASE,
-)
-_NO_PEOPLE = re.compile(
-    r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列", re.IGNORECASE
-)
-
-
-def rate_of_one(page: Page, statements: Sequence[Statement]) -> Statement | None:
-    """The one rate that is said of each of the people that are counted: "each of them asks twice a minute"."""
-    rates = [one for one in statements if one.role == "rate"]
-    own = [Statement("rate", one, one.words) for one in find_quantities(page.text) if one.unit == "requests/s/user"]
-    said = [*(one for one in rates if _OF_ONE.search(_up_to(page, one))), *own]
-    return said[0] if len(said) == 1 == len(rates) + len(own) and said[0].quantity.upper is None else None
-
-
-def _up_to(page: Page, one: Statement) -> str:
-    """The clause of a rate, with what its sentence says before it where that begins with when it holds."""
-    left, right = page.clause(one.quantity.start, one.quantity.end)
-    begins = max((end.end() for end in _SENTENCE_END.finditer(page.original, 0, left)), default=0)
-    before = page.original[begins:left].strip()
-    return f"{before if before.lower().startswith('while ') else ''} {page.original[left:right]}"
-
-
-def of_all_people(page: Page, claims: Claims, statements: list[Statement], each: Statement | None) -> list[Statement]:
-    """The rate of one as that of all people that are counted, in place of both."""
-    people = [one for one in statements if one.role == "concurrency" and not _NO_PEOPLE.search(one.quantity.words)]
-    others = [one for one in statements if one.role == "concurrency" and one not in people]
-    if each is None or len({one.quantity.value for one in people}) != 1 or others or people[0].quantity.upper:
-        return statements
-    whole = _times(each, people[0].quantity.value)
-    claims.reading(f"{each.words!r} of each of {people[0].words!r} read as {whole.quantity.value:.4g} requests/s")
-    for one in (*people, each):
-        page.take(one.quantity.start, one.quantity.end)
-    words = f"{people[0].words}, {each.words}"
-    return [*(one for one in statements if one is not each and one not in people), replace(whole, words=words)]
-
-
 def with_shares_of_people(
-    page: Page, claims: Claims, statements: list[Statement], *, is_rate_of_one: bool = False
+    page: Page, claims: Claims, statements: list[Statement], *, is_of_each: bool = False
 ) -> list[Statement]:
     """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000".
 
     So is any share of them where it is known how much each of them sends. Else, of a share that only use it within an hour or a day nobody can tell how many are served at once.
     """
     people = [one for one in statements if one.role == "concurrency"]
-    shares = [one for one in find_quantities(page.text) if one.unit == "share" and _OF_PEOPLE.match(page.text, one.end)]
+    shares = [one for one in find_quantities(page.text) if one.unit == "share" and _is_of_people(page, one)]
     words = [page.clause_text(one.start, one.end) for one in shares]
     together = [
         one
         for one, said in zip(shares, words, strict=True)
-        if is_rate_of_one or lex.TOGETHER.search(said) or lex.ACTIVE.search(said)
+        if is_of_each or lex.TOGETHER.search(said) or lex.ACTIVE.search(said)
     ]
     over = [one for one, said in zip(shares, words, strict=True) if one not in together and lex.OVER_TIME.search(said)]
     share = next(iter(together or over), None)
@@ -206,6 +167,13 @@ def with_shares_of_people(
     part = replace(whole.quantity, value=count, decimal_value=count)
     said = page.clause_text(share.start, share.end)
     return [replace(one, quantity=part, words=said) if one is whole else one for one in statements]
+
+
+def _is_of_people(page: Page, share: Quantity) -> bool:
+    """Whether a share is one of people: they are named behind it, or its clause says that so many are online."""
+    left, _ = page.clause(share.start, share.end)
+    is_online = _ONLINE.search(page.original, left, share.start) is not None
+    return _OF_PEOPLE.match(page.text, share.end) is not None or is_online
 
 
 def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:

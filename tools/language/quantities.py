@@ -132,6 +132,13 @@ _SOME_CHINESE = re.compile(r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个�
 # "智谱那个4.6", "千问3-32B": a maker's name before a release is its family's.
 _MAKERS = {"智谱": "GLM-", "千问": "Qwen"}
 _MAKER = re.compile(r"(?:智谱(?:清言|AI)?|(?:通义)?千问)(?:的|家|那个|最新的?|新出的?|开源的?){0,2}\s?(?:GLM|Qwen)?[\s\-]?(?=\d\.?\d?)", re.IGNORECASE)
+# "万兆互联": a network by its speed; "平均2分钟触发一次": how often.
+_NETWORK = {"百": "0.1", "千": "1", "万": "10", "十万": "100"}
+_NAMED_SPEED = re.compile(r"(?P<n>十万|[百千万])兆(?:以太网?|网络?|互联|光纤|光口|网口|交换机)?(?!字节|b)", re.IGNORECASE)
+_EVERY_SO_OFTEN = re.compile(
+    r"每?(?P<n>\d{1,4}(?:\.\d)?|[一两二三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?:就|会|才|左右|大概|要)?(?:触发|发起|调用|请求|提问|问|查|刷新?|用|来|点|发)?(?P<how>一|1)次"
+)
+_SOME_TEN = re.compile(r"(?<![一二两三四五六七八九十百千万亿\d])十[来多几](?=个)")
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
@@ -234,6 +241,8 @@ def normalise(text: str) -> str:
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
     text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
+    text = _NAMED_SPEED.sub(lambda match: f"{_NETWORK[match['n']]}G以太网", text)
+    text = _EVERY_SO_OFTEN.sub(_so_often, text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
@@ -241,7 +250,7 @@ def normalise(text: str) -> str:
         lambda match: f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or (95 if match['of20'] or 'five' in (match['n100'] or '') or match['n100'] == '95' else 99 if match['of100'] else 90)} ", text
     )
     text = _INDIAN_SCALE.sub(_in_digits, text)
-    text = _SOME_CHINESE.sub("", _ABOUT_CHINESE.sub(_as_range, text))
+    text = _SOME_CHINESE.sub("", _SOME_TEN.sub("10", _ABOUT_CHINESE.sub(_as_range, text)))
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = _LENGTH_OF.sub(" ", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
@@ -251,6 +260,10 @@ def normalise(text: str) -> str:
     text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+
+
+def _so_often(match: re.Match[str]) -> str:
+    return f"每{match['unit']}{1 / (read_number(match['n']) or 1.0):.12g}次"
 
 
 def _in_digits(match: re.Match[str]) -> str:

@@ -22,6 +22,7 @@ from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
 _LEAST_OF_BATCH = 1_000_000  # tokens
+_LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
 _NOUN = 16  # characters behind an amount that say what it is of
 _OUTPUT = re.compile(r"output|generat|completion|输出|生成", re.IGNORECASE)
 _NOTHING = 0.9  # less than what one word of meaning costs
@@ -122,7 +123,7 @@ def read_batches(page: Page, claims: Claims) -> None:
     for amount in find_quantities(page.text):
         said = page.original[amount.start : amount.end + _NOUN]
         is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(said)
-        is_work = counts_work(page, amount) or (amount.unit == "requests" and amount.value >= MOST_AT_ONCE)
+        is_work = (counts_work(page, amount) and amount.value >= _LEAST_WORK) or (amount.unit == "requests" and amount.value >= MOST_AT_ONCE)
         if amount.upper is not None or not (is_output or is_work):
             continue
         windows = [

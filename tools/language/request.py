@@ -260,7 +260,8 @@ def _resolve_shares(claims: Claims) -> None:
     if claims.has("inter_node_bw_gb_s_per_node"):
         value, words = claims.values["inter_node_bw_gb_s_per_node"], claims.words["inter_node_bw_gb_s_per_node"]
         claims.drop("inter_node_bw_gb_s_per_node")
-        per_node = claims.values.get("gpus_per_node")
+        nodes, gpus = claims.values.get("nodes"), claims.values.get("gpus")
+        per_node = claims.values.get("gpus_per_node") or (gpus // nodes if gpus and nodes else None)
         if per_node is None:
             claims.leave_unread(f"{words!r}: a bandwidth per node is read only where the GPUs per node are stated")
         else:

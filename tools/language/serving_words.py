@@ -66,7 +66,7 @@ _VERSION_BEFORE = re.compile(
 # The time that a price is for, behind it or before it.
 _TIME = r"(?P<{0}>hour|hr|h|day|week|month|mo|year|yr)"
 _TIME_AFTER = re.compile(
-    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡)[\s\-]?)?(?:/|per|an|a)?\s?"
+    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡|[\ue001]+s?)[\s\-]?)?(?:/|per|an|a)?\s?"
     rf"{_TIME.format('time')}(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?P<time2>小?时|钟头|天|周|月|年)",
     re.IGNORECASE,
 )

@@ -13,6 +13,7 @@ from .model_names import leave_sizes_unread
 from .objective_words import wants
 from .page import MODEL, OTHER, TAKEN, Page
 from .quantities import find_quantities
+from .reserved_lexicon import HARDWARE
 from .standing import STAYS
 
 _MOST_UNREAD = 50
@@ -63,6 +64,15 @@ _ASKS = re.compile(
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 # What changes a figure by a factor, or asks for an extreme: nothing of it may go by in silence.
+# A part of hardware that was counted before it: what is said of that part may keep it back.
+_PART_OF_THEM = re.compile(
+    r"(?<![A-Za-z0-9.])(?:one|two|three|four|five|six|seven|eight|\d{1,2})\sof\s(?:them|those|these|its(?!\w)|the\s(?:gpus|cards|nodes|servers|boxes|machines))(?![a-z])|其中[一二两三四五六七八\d]{1,2}[张块台]",
+    re.IGNORECASE,
+)
+_PEOPLE = re.compile(
+    r"(?<![a-z])(?:users?|people|persons?|dev(?:eloper)?s|agents?|engineers|staff|employees|customers|clients|lawyers|analysts|questions|requests|options|models|teams)(?![a-z])|用户|人|请求",
+    re.IGNORECASE,
+)
 # What changes a figure by a factor may not go by in silence.
 _CHANGES = re.compile(
     r"(?<![a-z])(?:trebl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)(?![\s\-](?:check|precision|click))|halv(?:e[sd]?|ing)|"
@@ -129,9 +139,13 @@ def list_unread(page: Page, claims: Claims) -> None:
         is_named = any(start <= quantity.start and quantity.end <= end for start, end in references)
         if is_named or (OTHER in page.text and _MODELS.match(page.text, quantity.end)):
             continue
-        if is_figure or (is_counted and not _ARTICLE.match(quantity.words)):
+        if is_figure or (is_counted and (quantity.unit == "share" or not _ARTICLE.match(quantity.words))):
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+    for match in page.search(_PART_OF_THEM):
+        things = list(HARDWARE.finditer(page.text, 0, match.start()))[-1:]
+        if things and not _PEOPLE.search(page.text, things[0].end(), match.start()):
+            claims.leave_unread(f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood")
     for match in page.search(_CHANGES):
         claims.leave_unread(f"{match.group()!r} in {page.clause_text(*match.span())[:80]!r} was not understood")
     leave_sizes_unread(page, claims)

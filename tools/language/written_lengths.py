@@ -14,6 +14,7 @@ _WRITTEN = re.compile(
     r"(?P<letter>char(?:acter)?s?(?![a-z])))",
     re.IGNORECASE,
 )
+_EACH_SECOND = re.compile(r"[每一1]\s?秒钟?[^\d,;。]{0,4}$|(?<![a-z])(?:per|a|each|every)\ssecond\s$")
 # What one token is of a text, where it is stated: "4 characters a token", "take 1.33 tokens per word".
 _STATED = re.compile(
     r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
@@ -44,7 +45,8 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
 
     def replaced(match: re.Match[str]) -> str:
         found = find_quantities(match["number"])
-        if not found or found[0].value < _LEAST:
+        is_speed = _EACH_SECOND.search(match.string, max(0, match.start() - 10), match.start()) is not None
+        if not found or (found[0].value < _LEAST and not is_speed):
             return match.group()
         if (rate := rates.get(str(match.lastgroup))) is not None:
             tokens = round(found[0].value * rate)

@@ -1,0 +1,114 @@
+"""Loads that are said of a part: of each person that is counted, of each card, of each node.
+
+"Each of the 200 clerks sends 3 requests a minute" is 10 requests/s; "10 streams per card" on 8 cards are 80.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .claims import Claims
+from .load_context import LOADS, Statement
+from .page import Page
+from .people_words import times
+from .quantities import find_quantities
+
+_OF_ONE = re.compile(
+    r"(?<![a-z])(?:someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
+    r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
+    r"每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
+    re.IGNORECASE,
+)
+_NO_PEOPLE = re.compile(
+    r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列", re.IGNORECASE
+)
+_MOST_OF_ONE = 8  # requests that one person has at once
+_SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
+_PART = (
+    r"(?:per|for\seach|on\seach|each|every)\s(?:(?P<gpu>gpu|card|accelerator)|(?P<node>node|server|machine|box|host|vm))(?!s|[a-z]|\s(?:of|with|has))|"
+    r"每\s?[张块]?(?P<gpu2>卡|gpu)|每\s?(?:台|个)?(?P<node2>台|机器?|节点|服务器)"
+)
+_PART_BEHIND = re.compile(
+    rf"\s?(?:(?:concurrent|parallel|users?|requests?|streams?|sessions?|chats?|in\sflight|at\sonce)\s){{0,2}}(?:{_PART})", re.IGNORECASE
+)
+_PART_BEFORE = re.compile(rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$", re.IGNORECASE)
+_NEAR = 24  # characters before a load
+
+
+def load_of_one(page: Page, statements: Sequence[Statement]) -> Statement | None:
+    """The one load that is said of each of the people that are counted: "each of them asks twice a minute"."""
+    rates = [one for one in statements if one.role == "rate"]
+    own = [Statement("rate", one, one.words) for one in find_quantities(page.text) if one.unit == "requests/s/user"]
+    said = [*(one for one in rates if _OF_ONE.search(_up_to(page, one))), *own]
+    if not rates and not own:
+        people = [one for one in statements if _counts_people(one)]
+        said = [one for one in statements if one.role == "concurrency" and one not in people and _is_of_one(page, one)]
+        said = said if people else []
+    is_one = len(said) == 1 and len(rates) + len(own) <= 1
+    return said[0] if is_one and said[0].quantity.upper is None else None
+
+
+def of_all_people(page: Page, claims: Claims, statements: list[Statement], each: Statement | None) -> list[Statement]:
+    """The load of one as that of all people that are counted, in place of both; as it stands where none are."""
+    if each is None:
+        return statements
+    people = [one for one in statements if one.role == "concurrency" and not _NO_PEOPLE.search(one.quantity.words)]
+    others = [one for one in statements if one.role == "concurrency" and one not in people]
+    if len({one.quantity.value for one in people}) != 1 or others or people[0].quantity.upper:
+        return [*statements, each] if each.quantity.unit != "requests/s/user" else statements
+    whole = times(each, people[0].quantity.value)
+    unit = " requests/s" if each.role == "rate" else " at once"
+    claims.reading(f"{each.words!r} of each of {people[0].words!r} read as {whole.quantity.value:.4g}{unit}")
+    for one in (*people, each):
+        page.take(one.quantity.start, one.quantity.end)
+    words = f"{people[0].words}, {each.words}"
+    return [*(one for one in statements if one not in people), replace(whole, words=words)]
+
+
+def of_all_hardware(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """Loads of each card or node as those of all of them; where they are not counted, such a load is left unread."""
+    found: list[Statement] = []
+    for one in statements:
+        part = _part_of(page, one) if one.role in LOADS else None
+        if part is None:
+            found.append(one)
+            continue
+        nodes, gpus = claims.values.get("nodes"), claims.values.get("gpus")
+        is_gpu = bool(part["gpu"] or part["gpu2"])
+        if gpus is None and nodes is not None and claims.has("gpus_per_node"):
+            gpus = nodes * claims.values["gpus_per_node"]
+        count = gpus if is_gpu else nodes
+        page.take(one.quantity.start, one.quantity.end)
+        if count is None:
+            claims.leave_unread(f"{one.words!r} of each {'GPU' if is_gpu else 'node'}: how many there are was not said")
+            continue
+        found.append(times(one, count))
+        claims.reading(f"{one.words!r} of each {'GPU' if is_gpu else 'node'} read as {one.quantity.value * count:g} in all")
+    return found
+
+
+def _part_of(page: Page, one: Statement) -> re.Match[str] | None:
+    end = max(one.quantity.end, page.original.find(one.words, one.quantity.start) + len(one.words))
+    behind = _PART_BEHIND.match(page.original, one.quantity.end) or _PART_BEHIND.match(page.original, end)
+    return behind or _PART_BEFORE.search(page.original, max(0, one.quantity.start - _NEAR), one.quantity.start)
+
+
+def _counts_people(one: Statement) -> bool:
+    return one.role == "concurrency" and one.quantity.unit == "requests" and not _NO_PEOPLE.search(one.quantity.words)
+
+
+def _is_of_one(page: Page, one: Statement) -> bool:
+    """Whether a few requests are said of each person: "each dev can have 2 going"."""
+    left, _ = page.clause(one.quantity.start, one.quantity.end)
+    is_said = _OF_ONE.search(page.original, left, one.quantity.start) is not None
+    return is_said and 1 < one.quantity.value <= _MOST_OF_ONE
+
+
+def _up_to(page: Page, one: Statement) -> str:
+    """The clause of a rate, with what its sentence says before it where that begins with when it holds."""
+    left, right = page.clause(one.quantity.start, one.quantity.end)
+    begins = max((end.end() for end in _SENTENCE_END.finditer(page.original, 0, left)), default=0)
+    before = page.original[begins:left].strip()
+    return f"{before if before.lower().startswith('while ') else ''} {page.original[left:right]}"
