@@ -11,7 +11,7 @@ from .claims import Claims
 from .constraint_words import add_constraints, drop_constraints
 
 _OTHERS = re.compile(r"the\s(?:other|remaining)", re.IGNORECASE)  # of GPUs or of nodes
-_ONE_OF = re.compile(r"单|single|(?:one|an?)\s(?:node|server|machine|box|[hd]gx)|一台", re.IGNORECASE)
+_ONE_OF = re.compile(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +96,9 @@ def claim_counts(claims: Claims, counts: list[Count]) -> None:
         claims.claim("disaggregated", True, words)
         claims.reading(f"{words!r} read as hardware of their own for prefill and for decode")
         counts = [count for count in counts if count not in parts]
+    if claims.has("gpus_of_kinds") and len({count.number for count in counts}) > 1:
+        for count in counts:
+            claims.reading(f"{count.words!r} read as said of one of the kinds that there are to choose from")
+        return
     for count in counts:
         claims.claim(count.field, count.number, count.words)

@@ -86,7 +86,7 @@ OPEN = re.compile(
     rf"(?:fewest|smallest|lowest|minimum)\snumber\sthat\s(?:does|do|will|works?|holds?)|(?:hand|give|send)\sback\sas\smany\s{_GPU_WORDS}|"
     rf"how\s(?:many|few)\s{_GPU_WORDS}|how\sfew\sof\s(?:the|these|those|them|our|my|your)\s?|{_GPU_WORDS}(?:\scount)?\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|unbounded)|"
     rf"(?:fewest|minimum|minimal|min|smallest|least|lowest)(?:\snumber\sof|\samount\sof|\scount\sof)?\s(?:possible\s)?{_GPU_WORDS}(?:\scount)?|"
-    rf"as\sfew\s(?:of\s(?:the|these|those|them|our)\s?)?(?:(?:\d{{1,4}}|{ENGLISH_NUMBER})\s?)?(?:{_GPU_WORDS})?\s?as\s(?:possible|you\scan|(?:will|would|can)\s[a-z]{{2,10}}|do(?:es)?|needed|necessary)|"
+    rf"as\sfew\s(?:of\s(?:the|these|those|them|our)\s?)?(?:(?:\d{{1,4}}|{ENGLISH_NUMBER})\s?)?(?:{_GPU_WORDS}|nodes|servers|machines|box(?:es)?|hosts|instances)?\s?as\s(?:possible|(?:you|we|it)\s(?:possibly\s)?can|(?:will|would|can)\s[a-z]{{2,10}}|do(?:es)?|needed|necessary)|"
     rf"(?:the\s)?fewer(?:\s{_GPU_WORDS})?,?\s(?:(?:is|are|would\sbe)\s)?(?:the\s)?(?:better|nicer)|as\sfew\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s?(?::|\s(?:(?:is|are|come|available)\s)?(?:available\s)?in)\s?(?:no\s(?:fixed\s|hard\s|upper\s)?limit|any\snumber|unlimited|as\smany\sas\s\w+|as\sneeded|open|tbd)|"
     r"(?:卡数?|显卡|gpus?|加速卡|机器|服务器|[\ue001]+)\s?(?:的?数量?|个数)?\s?[:,]?\s?(?:数量)?(?:不限制?|没有限制|无限制?|不受限制?|任意|随意|不做限制)|"
     r"不限(?:制|定)?\s?(?:卡|显卡|gpu|机器)(?:的?数量?)?|(?:需要|至少要|要|用)(?:多少|几)(?:张|块|台|个)?\s?(?:卡|gpu|机器|显卡|[\ue001]+)?|"

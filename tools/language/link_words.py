@@ -36,6 +36,11 @@ _PORTED = re.compile(
     r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?P<port>\s?的?(?:网口|口|网卡))?(?![A-Za-z0-9]|\.\d)",
     re.IGNORECASE,
 )
+# "200G RoCE x4", "400G IB x 8", "400G*8".
+_PORTS_BEHIND = re.compile(
+    r"(?<![\d.])(?P<gbit>25|40|50|100|200|400|800)\s?g(?:be|bps|b/s|bit/s|b)?(?:\s(?:rocev?2?|ib|infiniband|ethernet|ndr|hdr|efa))?\s?[x*]\s?(?P<ports>\d{1,2})(?!\w|\.\d)",
+    re.IGNORECASE,
+)
 _MOST_TO_NETWORK = 16  # characters between ports and the word that says what they are of
 _SENTENCE_END = re.compile(r"[;。\n]|\.\s")
 _ONE_WAY = re.compile(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
@@ -78,6 +83,9 @@ def read_links(page: Page, claims: Claims) -> None:
 
 def _claim_ports(page: Page, claims: Claims) -> None:
     """Read the ports of a node: numbers like those of cards, beside a word for a network, or named by their speed."""
+    for match in page.search(_PORTS_BEHIND):
+        gbit = int(match["gbit"]) * int(match["ports"])
+        claims.claim("inter_node_bw_gb_s_per_node", gbit / 8, page.take(*match.span()))
     for match in page.search(_PORTED):
         _, right = page.clause(*match.span())
         ahead = _SENTENCE_END.split(page.text[max(0, match.start() - _MOST_TO_NETWORK) : match.start()])[-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WRITING
+from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
 from .page import Page
 from .quantities import Quantity
 
@@ -30,6 +30,7 @@ _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 LOADS = ("concurrency", "rate")
 """The roles of which a peak is planned for."""
+_LEAST_CHINESE = 1000  # "6份" may well be there at once
 MOST_AT_ONCE = 4096
 """More requests, of which nothing says that they are there at once, are those of a log or of a job."""
 
@@ -69,7 +70,8 @@ def is_about_reading(page: Page, word: re.Match[str]) -> bool:
 
 def counts_work(page: Page, quantity: Quantity) -> bool:
     """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
-    work = WORK.match(page.text, quantity.end) if quantity.unit == "count" else None
+    kind = WORK_CHINESE if quantity.value >= _LEAST_CHINESE and WORK_CHINESE.match(page.text, quantity.end) else WORK
+    work = kind.match(page.text, quantity.end) if quantity.unit == "count" else None
     return work is not None and not TOGETHER.match(_IN_WORK.sub("", page.text[work.end() :], count=1))
 
 

@@ -17,7 +17,7 @@ from .page import Page
 from .load_shares import load_of_one, of_all_hardware, of_all_people
 from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
-_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
+_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|\sand(?=\s)|(?<![pP])(?<![pP]\d)\d")
 
 
 def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -65,7 +65,7 @@ _CARE = (
 _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0,3}"
 _VERB = (
     r"(?:optimi[sz](?:e[ds]?|ing)|tun(?:e|ed|ing)|prioriti[sz](?:e[ds]?|ing)|prefer(?:s|red)?|favou?r(?:s|ing)?|focus(?:ed|ing)?|"
-    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|want(?:s|ed)?|need(?:s|ed)?|get|all(?=\sabout))"
+    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|push(?:ing)?|squeez(?:e|ing)(?:\sout)?|crank(?:\sup)?|drive|boost|want(?:s|ed)?|need(?:s|ed)?|get|all(?=\sabout))"
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
@@ -214,7 +214,7 @@ _CUES = {
 _FIRST_CUES = (
     r"first|prio|above|trumps|beats|wins|over|before|rather|instead|count|matter|important|not|>|critical|everything|king|paramount|crucial|"
     r"decisive|top|main|primary|highest|biggest|number|no|#1|key|only|sole|chief|overriding|prime|goal|obj|aim|concern|focus|metric|"
-    r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|get|after|tun|prefer|favo|go|shoot|chas|geared|all|but|that|"
+    r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|get|after|tun|prefer|favo|go|shoot|chas|geared|push|squeez|crank|drive|boost|all|but|that|"
     r"优先|第一|首|为|至上|以|最|是|重点|核心|说了算|侧重|看|只|关|在乎|在意|考虑|追求|优化|目标|偏"
 )
 

@@ -139,6 +139,11 @@ _EVERY_SO_OFTEN = re.compile(
     r"每?(?P<n>\d{1,4}(?:\.\d)?|[一两二三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?:就|会|才|左右|大概|要)?(?:触发|发起|调用|请求|提问|问|查|刷新?|用|来|点|发)?(?P<how>一|1)次"
 )
 _SOME_TEN = re.compile(r"(?<![一二两三四五六七八九十百千万亿\d])十[来多几](?=个)")
+# "fp8 everywhere incl. KV".
+_EVERYWHERE = re.compile(
+    r"(?<![\w.])(?P<format>fp8|int8|bf16|fp16)\s(?:everywhere|throughout|for\severything|all\sthe\sway)(?:,?\s\(?(?:incl(?:\.|uding)?|also)\s(?:the\s)?kv(?:[\s\-]?cache)?\)?)?",
+    re.IGNORECASE,
+)
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
@@ -241,7 +246,8 @@ def normalise(text: str) -> str:
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
     text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
-    text = _NAMED_SPEED.sub(lambda match: f"{_NETWORK[match['n']]}G以太网", text)
+    text = _EVERYWHERE.sub(r"\g<format> weights, \g<format> KV cache", text)
+    text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)
     text = _EVERY_SO_OFTEN.sub(_so_often, text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)

@@ -47,13 +47,13 @@ _OTHERS = (
     r"[a-z][a-z'\-]{1,20}"
 )
 OTHERS_TAKE = Gated(
-    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have)\s"
+    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have)\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
-    needs="use|take|keep|occup|hog|eat|hold|has|have|sit|live|run|squat|stay|camp|is|are|跑|做|给|用",
+    needs="use|take|get|keep|occup|hog|eat|hold|has|have|sit|live|run|squat|stay|camp|is|are|跑|做|给|用",
 )
 # The last of these before it says what is counted.
 HARDWARE = re.compile(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -82,8 +82,8 @@ KEYED = re.compile(
 OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
 NUMBERED = re.compile(
-    rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{NODE})|gpus?|cards?)\s#?"
-    r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s|\s?[到至~]\s?)(?:node\s|gpu\s)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)|"
+    rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{NODE})|gpus?\s?|cards?)\s?#?"
+    r"(?P<list>\d{1,3}(?:(?:\s?[,&和与]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s|\s?[到至~]\s?)(?:node\s|gpu\s?)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)|"
     r"(?P<list2>(?:\d{1,3}\s?号?\s?[和与及,到至~-]\s?){0,8}\d{1,3}\s?号)\s?(?:(?P<node2>机器?|节点|服务器)|显?卡)(?!的?\s?\d)|"
     r"第\s?(?P<list3>\d{1,2}|[一二三四五六七八九十])\s?(?:(?P<node3>台|个?节点|号机)|[张块])",
     re.IGNORECASE,
@@ -136,6 +136,7 @@ AWAY = cues(
     rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
     r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
     needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
+    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经给了|"
     r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
     needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|count|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )

@@ -288,7 +288,9 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     count = 1 if numbered["list3"] else how_many(numbered["list"] or numbered["list2"])
     # "nodes 2-4 for us, the storage nodes are off limits".
     is_apart = away is not None and lex.HARDWARE.search(sentence, numbered.end(), away.start())
-    if away is None or not count or (is_apart and lex.RANGE.search(numbered.group())):
+    # "The third has to keep two cards free".
+    is_part_of_it = away is not None and lex.COUNTED.search(sentence[: away.start()], numbered.end()) is not None
+    if away is None or not count or is_part_of_it or (is_apart and lex.RANGE.search(numbered.group())):
         return None
     span = start + numbered.start(), start + numbered.end()
     words = page.clause_text(*span)[:500]

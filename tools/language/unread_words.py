@@ -143,8 +143,11 @@ def list_unread(page: Page, claims: Claims) -> None:
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
     for match in page.search(_PART_OF_THEM):
-        things = list(HARDWARE.finditer(page.text, 0, match.start()))[-1:]
-        if things and not _PEOPLE.search(page.text, things[0].end(), match.start()):
+        things = [one.end() for one in HARDWARE.finditer(page.original, 0, match.start())]
+        named = (claims.words.get(name, "") for name in ("accelerator", "gpus", "gpus_per_node", "nodes"))
+        things += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
+        things = [end for end in things if end <= match.start()]
+        if things and not _PEOPLE.search(page.original, max(things), match.start()):
             claims.leave_unread(f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood")
     for match in page.search(_CHANGES):
         claims.leave_unread(f"{match.group()!r} in {page.clause_text(*match.span())[:80]!r} was not understood")
