@@ -35,12 +35,15 @@ _GENERIC_HEADER = re.compile(
 )
 # Rows of a table by when they hold, of which the busiest is planned for, and the column that says which it is.
 _TIME_HEADER = re.compile(
-    r"(?:hours?|times?(?: of (?:the )?day)?|periods?|(?:time )?slots?|(?:time )?windows?|shifts?|weekdays?|days?|months?|seasons?"
-    r"|时段|时间段?|小时|月份|日期|班次)"
+    r"(?:hours?|times?(?: of (?:the )?day)?|periods?|(?:time )?slots?|(?:time )?windows?|shifts?|weekdays?|days?"
+    r"|months?|seasons?|时段|时间段?|小时|月份|日期|班次)"
 )
-_LOAD_HEADER = re.compile(r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*")
+_LOAD_HEADER = re.compile(
+    r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*"
+)
 _IN_THAT_TIME = re.compile(
-    r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)", re.IGNORECASE
+    r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)",
+    re.IGNORECASE,
 )
 # A column of what there is to plan with, of all that another column counts: "nodes 2 … available to us 1 node".
 _AVAILABLE = re.compile(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用")
@@ -220,7 +223,7 @@ class _Reader:
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
-            elif busiest not in (None, line) or cells and any(_GONE.search(cell) for cell in cells[1:]):
+            elif busiest not in (None, line) or (cells and any(_GONE.search(cell) for cell in cells[1:])):
                 self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
             elif cells:
                 self._row(header, words, cells, line, former)

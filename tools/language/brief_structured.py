@@ -42,8 +42,12 @@ _CHOICE_LIST = re.compile(
     r"(?:types?|kinds?|models?|options?|choices?))|精度|量化|卡型|显卡型号"
 )
 # A list of what one of is to be had, each with its cards and how many nodes of them.
-_OFFERS = re.compile(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
-_NODES_OF_OFFER = re.compile(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
+_OFFERS = re.compile(
+    r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)"
+)
+_NODES_OF_OFFER = re.compile(
+    r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数"
+)
 _GPUS_OF_NODE = re.compile(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
@@ -215,7 +219,10 @@ class _Walker:
         for item in items:
             plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
             card = next((v for k, v in plain.items() if _GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
-            nodes, each = (next((v for k, v in plain.items() if one.fullmatch(k)), None) for one in (_NODES_OF_OFFER, _GPUS_OF_NODE))
+            nodes, each = (
+                next((v for k, v in plain.items() if one.fullmatch(k)), None)
+                for one in (_NODES_OF_OFFER, _GPUS_OF_NODE)
+            )
             if card is None or not all(isinstance(n, int) for n in (nodes, each)):
                 return False
             found.append(f"{nodes} nodes with {each}x {card}")

@@ -244,7 +244,12 @@ class Claims:
             self.reading(f"{self.words['gpus_per_node']!r} has {per_node} GPUs, of which {gpus} are planned for")
             self.drop("gpus_per_node")
             per_node = None
-        elif per_node is not None and nodes * per_node != gpus and gpus % nodes == 0 and not self._is_plain("gpus_per_node"):
+        elif (
+            per_node is not None
+            and nodes * per_node != gpus
+            and gpus % nodes == 0
+            and not self._is_plain("gpus_per_node")
+        ):
             self.leave_unread(f"{self.words['gpus_per_node']!r} was not read as the GPUs per node")
             self.drop("gpus_per_node")
             per_node = None

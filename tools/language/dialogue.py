@@ -1,7 +1,7 @@
 """Chats in which people ask and answer: an answer that chooses, and one that gives the figure that was asked for.
 
-"marc: bf16 or fp8" / "dana: fp8, bf16 is too big" says fp8; "小周:首token?" / "王总:别超过3秒" says "首token: 别超过3秒".
-It reads nothing: it only puts together what two lines say.
+"marc: bf16 or fp8" / "dana: fp8, bf16 is too big" says fp8; "ana: first token?" / "ben: 3 s at most" says "first token:
+3 s at most". It reads nothing: it only puts together what two lines say.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _CHOICE = re.compile(
 )
 _SIZE = re.compile(r"\d{2,3}g", re.IGNORECASE)
 # A short question for one figure, and the line that answers it.
-_QUESTION = re.compile(rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)")
+_QUESTION = re.compile(
+    rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)"
+)
 
 
 def with_answers(text: str) -> str:

@@ -50,4 +50,7 @@ def grade(name: str, value: Any, words: str) -> int:
 
 def holds(words: str, number: int) -> bool:
     """Whether words state a number themselves, and do not only name a thing that has so many."""
-    return any(one.value == number for one in find_quantities(words)) or re.search(rf"(?<![\w.]){number}", words) is not None
+    return (
+        any(one.value == number for one in find_quantities(words))
+        or re.search(rf"(?<![\w.]){number}", words) is not None
+    )

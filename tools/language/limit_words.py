@@ -172,7 +172,9 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
     return limits
 
 
-_TOKENS_COME = re.compile(r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$", re.IGNORECASE)
+_TOKENS_COME = re.compile(
+    r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$", re.IGNORECASE
+)
 
 
 def _is_speed(page: Page, quantity: Quantity) -> bool:
@@ -193,7 +195,7 @@ _OF_WHOLE = "{!r} read as the throughput of the whole deployment, not of one use
 
 
 def settle_speed(claims: Claims) -> None:
-    """Take a speed that hardly anybody says of the whole for that of one user, where the load alone makes far more in all."""
+    """Take a speed for that of one user where the load alone makes far more in all, and nobody says it of the whole."""
     speed, words = claims.values.get("min_tokens_per_second"), claims.words.get("min_tokens_per_second", "")
     if speed is None or speed > _MOST_READ_ALONG or claims.has("tpot_ms_max"):
         return

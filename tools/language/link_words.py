@@ -109,7 +109,7 @@ def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, claus
     of_node = kind == "inter" and value > _MOST_OF_A_CARD and not _PER_GPU.search(clause_words)
     words = page.take(quantity.start - (len(ports.group()) if ports else 0), quantity.end)
     field = f"{kind}_node_bw_gb_s"
-    if of_node or kind == "inter" and _PER_NODE.search(clause_words) and not _PER_GPU.search(clause_words):
+    if of_node or (kind == "inter" and _PER_NODE.search(clause_words) and not _PER_GPU.search(clause_words)):
         claims.claim(f"{field}_per_node", value * (int(ports[1]) if ports else 1), f"{words} per node")
         return
     claims.claim(field, value, words)

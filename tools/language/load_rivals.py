@@ -12,9 +12,9 @@ from .claims import Claims, label
 from .evidence import THIN, grade
 from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
+from .load_shares import load_of_one, of_all_hardware, of_all_people
 from .mix_words import with_mix
 from .page import Page
-from .load_shares import load_of_one, of_all_hardware, of_all_people
 from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|\sand(?=\s)|(?<![pP])(?<![pP]\d)\d")

@@ -31,9 +31,12 @@ _PART = (
     r"每\s?[张块]?(?P<gpu2>卡|gpu)|每\s?(?:台|个)?(?P<node2>台|机器?|节点|服务器)"
 )
 _PART_BEHIND = re.compile(
-    rf"\s?(?:(?:concurrent|parallel|users?|requests?|streams?|sessions?|chats?|in\sflight|at\sonce)\s){{0,2}}(?:{_PART})", re.IGNORECASE
+    rf"\s?(?:(?:concurrent|parallel|users?|requests?|streams?|sessions?|chats?|in\sflight|at\sonce)\s){{0,2}}(?:{_PART})",
+    re.IGNORECASE,
 )
-_PART_BEFORE = re.compile(rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$", re.IGNORECASE)
+_PART_BEFORE = re.compile(
+    rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$", re.IGNORECASE
+)
 _NEAR = 24  # characters before a load
 
 
@@ -85,7 +88,9 @@ def of_all_hardware(page: Page, claims: Claims, statements: list[Statement]) -> 
             claims.leave_unread(f"{one.words!r} of each {'GPU' if is_gpu else 'node'}: how many there are was not said")
             continue
         found.append(times(one, count))
-        claims.reading(f"{one.words!r} of each {'GPU' if is_gpu else 'node'} read as {one.quantity.value * count:g} in all")
+        claims.reading(
+            f"{one.words!r} of each {'GPU' if is_gpu else 'node'} read as {one.quantity.value * count:g} in all"
+        )
     return found
 
 

@@ -39,7 +39,8 @@ _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
 _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
-    "concurrency": (lex.PEAK,), "rate": (lex.PEAK, lex.USUAL)
+    "concurrency": (lex.PEAK,),
+    "rate": (lex.PEAK, lex.USUAL),
 }
 _FAR = 4.0  # more between two figures than that the second is one more of the first
 _NEAR = 2.0  # less between two words of one meaning than that they speak of two figures

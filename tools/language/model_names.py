@@ -161,7 +161,11 @@ def leave_sizes_unread(page: Page, claims: Claims) -> None:
         for size in page.search(_SIZE):
             billions = float(re.findall(r"[\d.]+", size.group())[0])
             is_said = size.group().lower() in f"{name} {claims.words.get('model', '')}".lower()
-            if not is_said and not page.is_negated(*size.span()) and not any(abs(one - billions) <= max(1.0, 0.1 * one) for one in own):
+            if (
+                not is_said
+                and not page.is_negated(*size.span())
+                and not any(abs(one - billions) <= max(1.0, 0.1 * one) for one in own)
+            ):
                 claims.leave_unread(f"{size.group()!r} in {page.clause_text(*size.span())[:80]!r} was not understood")
 
 

@@ -31,7 +31,9 @@ _OF_STATE = re.compile(r"generating|producing|writing|emitting|receiving", re.IG
 _STATE_BEFORE = re.compile(
     r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$", re.IGNORECASE
 )
-_ONLINE = re.compile(r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$", re.IGNORECASE)
+_ONLINE = re.compile(
+    r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$", re.IGNORECASE
+)
 _BESIDE, _MOST_APART = 40, 120  # characters
 _BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
 
@@ -135,7 +137,8 @@ def with_shares_of_people(
 ) -> list[Statement]:
     """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000".
 
-    So is any share of them where it is known how much each of them sends. Else, of a share that only use it within an hour or a day nobody can tell how many are served at once.
+    So is any share of them where it is known how much each of them sends. Of another share, that only uses it within an
+    hour or a day, nobody can tell how many are served at once.
     """
     people = [one for one in statements if one.role == "concurrency"]
     shares = [one for one in find_quantities(page.text) if one.unit == "share" and _is_of_people(page, one)]

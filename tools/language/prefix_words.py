@@ -115,10 +115,17 @@ _SYSTEMS = _any_of(
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 # "1,800 tokens of the conversation plus a fixed instruction (700 tokens)": parts of what is sent.
-_SENT = re.compile(r"(?<![a-z])(?:sent|sends?|prompts?|inputs?|in|paste[sd]?|upload(?:s|ed)?|reads?|gets?|contexts?|each|every)(?![a-z])|输入|发", re.IGNORECASE)
-_WRITTEN_OUT = re.compile(r"(?<![a-z])(?:out(?:puts?)?|answers?|repl(?:y|ies)|respon\w+|generat\w+|completions?|back|writes?|return\w*|thinking|reasoning)(?![a-z])", re.IGNORECASE)
+_SENT = re.compile(
+    r"(?<![a-z])(?:sent|sends?|prompts?|inputs?|in|paste[sd]?|upload(?:s|ed)?|reads?|gets?|contexts?|each|every)(?![a-z])|输入|发",
+    re.IGNORECASE,
+)
+_WRITTEN_OUT = re.compile(
+    r"(?<![a-z])(?:out(?:puts?)?|answers?|repl(?:y|ies)|respon\w+|generat\w+|completions?|back|writes?|return\w*|thinking|reasoning)(?![a-z])",
+    re.IGNORECASE,
+)
 _SUM = re.compile(
-    rf"{_number('first')}[\s-]?tokens?(?P<of>[^.;\d\n]{{0,60}}?)\s(?:plus|\+)\s(?P<what>[^.;\d\n]{{0,60}}?){_number('then')}[\s-]?tokens?\)?", re.IGNORECASE
+    rf"{_number('first')}[\s-]?tokens?(?P<of>[^.;\d\n]{{0,60}}?)\s(?:plus|\+)\s(?P<what>[^.;\d\n]{{0,60}}?){_number('then')}[\s-]?tokens?\)?",
+    re.IGNORECASE,
 )
 _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",

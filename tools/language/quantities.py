@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
+from .plain_writing import in_plain_writing
 from .spelling import plain_figures, simplified
 from .symbols import spoken, visible
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
@@ -121,29 +122,6 @@ _IN_SOME_TIME = re.compile(
     rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
     re.IGNORECASE,
 )
-# "15 lakh", "1.2 crore".
-_INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
-_INDIAN_SCALE = re.compile(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])", re.IGNORECASE)
-# "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
-_ABOUT_CHINESE = re.compile(
-    r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])"
-)
-_SOME_CHINESE = re.compile(r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个人路条字次台张万千亿,;。\n]|\s?(?:token|用户|并发|请求))", re.IGNORECASE)
-# "智谱那个4.6", "千问3-32B": a maker's name before a release is its family's.
-_MAKERS = {"智谱": "GLM-", "千问": "Qwen"}
-_MAKER = re.compile(r"(?:智谱(?:清言|AI)?|(?:通义)?千问)(?:的|家|那个|最新的?|新出的?|开源的?){0,2}\s?(?:GLM|Qwen)?[\s\-]?(?=\d\.?\d?)", re.IGNORECASE)
-# "万兆互联": a network by its speed; "平均2分钟触发一次": how often.
-_NETWORK = {"百": "0.1", "千": "1", "万": "10", "十万": "100"}
-_NAMED_SPEED = re.compile(r"(?P<n>十万|[百千万])兆(?:以太网?|网络?|互联|光纤|光口|网口|交换机)?(?!字节|b)", re.IGNORECASE)
-_EVERY_SO_OFTEN = re.compile(
-    r"每?(?P<n>\d{1,4}(?:\.\d)?|[一两二三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?:就|会|才|左右|大概|要)?(?:触发|发起|调用|请求|提问|问|查|刷新?|用|来|点|发)?(?P<how>一|1)次"
-)
-_SOME_TEN = re.compile(r"(?<![一二两三四五六七八九十百千万亿\d])十[来多几](?=个)")
-# "fp8 everywhere incl. KV".
-_EVERYWHERE = re.compile(
-    r"(?<![\w.])(?P<format>fp8|int8|bf16|fp16)\s(?:everywhere|throughout|for\severything|all\sthe\sway)(?:,?\s\(?(?:incl(?:\.|uding)?|also)\s(?:the\s)?kv(?:[\s\-]?cache)?\)?)?",
-    re.IGNORECASE,
-)
 _DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
@@ -246,17 +224,10 @@ def normalise(text: str) -> str:
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
     text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
-    text = _EVERYWHERE.sub(r"\g<format> weights, \g<format> KV cache", text)
-    text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)
-    text = _EVERY_SO_OFTEN.sub(_so_often, text)
-    text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
+    text = in_plain_writing(text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
-    text = _SHARE_OF_REQUESTS.sub(
-        lambda match: f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or (95 if match['of20'] or 'five' in (match['n100'] or '') or match['n100'] == '95' else 99 if match['of100'] else 90)} ", text
-    )
-    text = _INDIAN_SCALE.sub(_in_digits, text)
-    text = _SOME_CHINESE.sub("", _SOME_TEN.sub("10", _ABOUT_CHINESE.sub(_as_range, text)))
+    text = _SHARE_OF_REQUESTS.sub(_percentile, text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = _LENGTH_OF.sub(" ", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
@@ -268,17 +239,10 @@ def normalise(text: str) -> str:
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
 
 
-def _so_often(match: re.Match[str]) -> str:
-    return f"每{match['unit']}{1 / (read_number(match['n']) or 1.0):.12g}次"
-
-
-def _in_digits(match: re.Match[str]) -> str:
-    return f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"
-
-
-def _as_range(match: re.Match[str]) -> str:
-    low, high = (chinese_value(match[end] + match["scale"]) or 0 for end in "ab")
-    return f"{low}到{high}" if low < high else match.group()
+def _percentile(match: re.Match[str]) -> str:
+    in_words = match["n100"] or ""
+    of_words = 95 if match["of20"] or in_words.endswith(("5", "five")) else 99 if match["of100"] else 90
+    return f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or of_words} "
 
 
 def _in_one_unit(match: re.Match[str]) -> str:

@@ -54,14 +54,19 @@ _BETWEEN_HOURS = re.compile(
 # "The busiest hour carries 12% of the day", "最忙的一小时占全天的12%".
 _BUSY_SHARE = re.compile(
     r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
-    r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z' ]{0,16}|it|them|that|these|those|all)(?![a-z])|"
+    r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z'\s]{0,16}|it|them|that|these|those|all)(?![a-z])|"
     r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
     re.IGNORECASE,
 )
 # "Start Friday 20:00, through by Monday 06:00".
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DAY_NAME = r"(?P<d{n}>mon|tue|wed|thu|fri|sat|sun)[a-z]{{0,6}},?\s(?:at\s|morning\s(?:at\s)?|evening\s(?:at\s)?|night\s(?:at\s)?)?(?P<c{n}>[01]?\d|2[0-4])(?::(?P<min{n}>[0-5]\d))?(?:\s?(?P<m{n}>[ap])\.?m)?"
-_WEEKEND = re.compile(rf"(?<![a-z]){_DAY_NAME.format(n=1)}[^.;\n\d]{{1,60}}?{_DAY_NAME.format(n=2)}(?![\d:])", re.IGNORECASE)
+_DAY_NAME = (
+    r"(?P<d{n}>mon|tue|wed|thu|fri|sat|sun)[a-z]{{0,6}},?\s(?:(?:at|morning|evening|night)\s){{0,2}}"
+    r"(?P<c{n}>[01]?\d|2[0-4])(?::(?P<min{n}>[0-5]\d))?(?:\s?(?P<m{n}>[ap])\.?m)?"
+)
+_WEEKEND = re.compile(
+    rf"(?<![a-z]){_DAY_NAME.format(n=1)}[^.;\n\d]{{1,60}}?{_DAY_NAME.format(n=2)}(?![\d:])", re.IGNORECASE
+)
 # Behind a number: it is a factor, or a length ("3000 in on a normal day").
 _OF_ELSE = re.compile(
     r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
@@ -113,7 +118,10 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
         groups = match.groupdict()
         time = next(str(groups[name]) for name in ("time1", "time2", "time3", "time4") if groups[name])
         seconds = int(groups["days"]) * _DAY_S if groups["days"] else _SECONDS_OF[time.lower()]
-        sides = [next((groups[n] for n in names if groups[n]), None) for names in (("i", "i2", "i3", "i4"), ("o", "o3", "o4"))]
+        sides = [
+            next((groups[n] for n in names if groups[n]), None)
+            for names in (("i", "i2", "i3", "i4"), ("o", "o3", "o4"))
+        ]
         amounts = tuple(None if side is None else _amount(side) / seconds for side in sides)
         claims.claim(_AMOUNTS, amounts, page.take(*match.span()))
 
@@ -123,12 +131,18 @@ def read_batches(page: Page, claims: Claims) -> None:
     for amount in find_quantities(page.text):
         said = page.original[amount.start : amount.end + _NOUN]
         is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(said)
-        is_work = (counts_work(page, amount) and amount.value >= _LEAST_WORK) or (amount.unit == "requests" and amount.value >= MOST_AT_ONCE)
+        is_work = (counts_work(page, amount) and amount.value >= _LEAST_WORK) or (
+            amount.unit == "requests" and amount.value >= MOST_AT_ONCE
+        )
         if amount.upper is not None or not (is_output or is_work):
             continue
         windows = [
             (match, hours)
-            for match in (*_HOURS.finditer(page.text), *_BETWEEN_HOURS.finditer(page.text), *_WEEKEND.finditer(page.text))
+            for match in (
+                *_HOURS.finditer(page.text),
+                *_BETWEEN_HOURS.finditer(page.text),
+                *_WEEKEND.finditer(page.text),
+            )
             if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND and (hours := _hours(match)) is not None
         ]
         if len({hours for _, hours in windows}) != 1:
@@ -152,7 +166,11 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
         found = [_within_hours(page, claims, found[0])]
     for other in [other for one in rates for other in _beside(page, rates, one)]:
         found.append(Statement("rate", other, _taken(page, other)))
-    peaks = [one for one in page.search(TIMES) if one["that"] or PEAK.search(one.group()) or one["cn2"] or "峰" in one.group()]
+    peaks = [
+        one
+        for one in page.search(TIMES)
+        if one["that"] or PEAK.search(one.group()) or one["cn2"] or "峰" in one.group()
+    ]
     factors = {factor_of(match) for match in peaks}
     if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))

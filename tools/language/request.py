@@ -272,7 +272,9 @@ def _resolve_shares(claims: Claims) -> None:
 def _refuse_unknown_part(page: Page, claims: Claims) -> None:
     """A counted word like "8 Z100" is an accelerator that nobody knows, not a number without meaning."""
     parts = list(page.search(_COUNTED_PART))
-    if not parts and (counted := next((claims.words[name] for name in ("gpus", "gpus_per_node") if claims.has(name)), "")):
+    if not parts and (
+        counted := next((claims.words[name] for name in ("gpus", "gpus_per_node") if claims.has(name)), "")
+    ):
         left, right = page.clause(start := max(0, page.original.find(counted)), start + len(counted))
         parts = list(_PART.finditer(page.text, left, right))
     for match in parts:

@@ -45,7 +45,9 @@ _REPLICAS = Gated(
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
-_OF_EACH_NODE = re.compile(rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE)
+_OF_EACH_NODE = re.compile(
+    rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE
+)
 _KEPT_OF_EACH = "{!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
 # Memory that is there to plan with; what has to be left free is read before.
 _USABLE = re.compile(
@@ -262,7 +264,9 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         before = [*lex.HARDWARE.finditer(page.text, 0, match.start(group))]
         if not count or not before or OTHER in match.group():
             continue
-        is_gpu = unit in ("张", "块") or ((match["n"] or match["s"]) and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE))
+        is_gpu = unit in ("张", "块") or (
+            (match["n"] or match["s"]) and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE)
+        )
         of_node = before[-1]["node"] and not _is_one_node(page, before[-1])
         is_node = match["node"] or match["node3"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]

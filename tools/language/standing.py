@@ -70,7 +70,10 @@ _CLAUSE_END = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # What says of a clause that it tells what held before.
-_HELD_ONCE = re.compile(r"(?<![a-z])(?:was|were(?!\s(?:given|handed|granted|promised|allocated|assigned|told|allowed)(?![a-z]))|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是", re.IGNORECASE)
+_HELD_ONCE = re.compile(
+    r"(?<![a-z])(?:was|were(?!\s(?:given|handed|granted|promised|allocated|assigned|told|allowed)(?![a-z]))|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是",
+    re.IGNORECASE,
+)
 _TOLD_END = re.compile(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = re.compile(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)

@@ -148,7 +148,9 @@ def list_unread(page: Page, claims: Claims) -> None:
         things += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
         things = [end for end in things if end <= match.start()]
         if things and not _PEOPLE.search(page.original, max(things), match.start()):
-            claims.leave_unread(f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood")
+            claims.leave_unread(
+                f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood"
+            )
     for match in page.search(_CHANGES):
         claims.leave_unread(f"{match.group()!r} in {page.clause_text(*match.span())[:80]!r} was not understood")
     leave_sizes_unread(page, claims)
