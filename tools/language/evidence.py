@@ -23,12 +23,10 @@ _UNIT = re.compile(
 )
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
-# What a count is of, or in: its own words name one of them, or it counts something else ("one every other week").
-_THINGS: dict[str, re.Pattern[str]] = {
-    "gpus_per_node": re.compile(
-        r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x", re.IGNORECASE
-    ),
-}
+# What GPUs of a node are counted of: words without it, or a node, count something else ("one every other week").
+_GPU = re.compile(
+    r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x", re.IGNORECASE
+)
 _NODE = re.compile(r"node|server|machine|box|host|[台机]", re.IGNORECASE)
 
 
@@ -42,10 +40,11 @@ def grade(name: str, value: Any, words: str) -> int:
         return LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else PLAIN
     if name == "concurrency" and _SENTENCE_BREAK.search(words):
         return THIN  # "2 going. Not everyone at once"
-    things = _THINGS.get(name)
-    if things is None or things.search(words):
+    if name != "gpus_per_node" or _GPU.search(words):
         return PLAIN
-    return LINKED if _NODE.search(words) else THIN
+    if not _NODE.search(words):
+        return THIN
+    return PLAIN if any(letter.isdigit() for letter in words) else LINKED  # "one per server" may be of anything
 
 
 def holds(words: str, number: int) -> bool:

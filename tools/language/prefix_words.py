@@ -157,14 +157,7 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             fields |= {"system_tokens": tokens} | ({"system_prompts": count} if count and count > 1 else {})
             words.append(said)
             _claim_sum(page, claims, tokens, match)
-    for match in page.search(_SUM):
-        parts = [read_whole(match[name]) or 0 for name in ("first", "then")]
-        left, right = page.clause(*match.span())
-        said = page.original[left : max(right, match.end())]
-        if min(parts) >= _LEAST_SHARED and _SENT.search(said) and not _WRITTEN_OUT.search(said):
-            words = page.take(*match.span())
-            claims.claim("input_tokens", sum(parts), words)
-            claims.reading(f"{words!r} read as an input of {sum(parts):,} tokens")
+    _read_sums(page, claims)
     for match, said in _matches(page, _TURNS):
         turns = read_whole(match["turns"])
         if turns == 1:
@@ -181,6 +174,18 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             minutes = match["unit"].lower().startswith(("m", "分"))
             arrivals = checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [said])
             claims.claim("arrivals", arrivals, said)
+
+
+def _read_sums(page: Page, claims: Claims) -> None:
+    """The input as the parts of what is sent: "1,800 tokens of the talk plus a fixed instruction (700 tokens)"."""
+    for match in page.search(_SUM):
+        parts = [read_whole(match[name]) or 0 for name in ("first", "then")]
+        left, right = page.clause(*match.span())
+        said = page.original[left : max(right, match.end())]
+        if min(parts) >= _LEAST_SHARED and _SENT.search(said) and not _WRITTEN_OUT.search(said):
+            words = page.take(*match.span())
+            claims.claim("input_tokens", sum(parts), words)
+            claims.reading(f"{words!r} read as an input of {sum(parts):,} tokens")
 
 
 def settle_repeated(claims: Claims) -> None:
