@@ -108,7 +108,7 @@ def test_a_wish_is_the_objective_that_it_says(wish: str, objective: str | None) 
         ("以前用的是8张A100，现在用4张H100跑Qwen2.5-72B", "accelerator", "h100-sxm"),
         ("Llama-3.1-70B on 8 H200, not 16 H100", "gpus", 8),
         ("Llama-3.1-70B: 2 prefill nodes and 2 decode nodes, 8 H100 each", "nodes", 4),
-        ("Llama-3.1-70B, 8 H100, 64 users, 2 requests per user per minute", "concurrency", 64),
+        ("Llama-3.1-70B, 8 H100, 60 users, 2 requests per user per minute", "request_rate", 2.0),
         ("Llama-3.1-70B on 8 H100, 40 people, at most 60", "concurrency", 60),
         ("Llama-3.1-70B 8张H100，每秒输出不少于 20 token", "output_tokens", None),
         ("Llama-3.1-70B 8张H100，每秒输出不少于 20 token", "min_tokens_per_second", 20.0),
