@@ -161,7 +161,7 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     for one in rates:
         if _MONTH.search(one.words):
             claims.reading(f"{one.words!r} read as in a month of 30 days")
-    found = [Statement("rate", one, _taken(page, one)) for one in rates]
+    found = [Statement("rate", _upper_end(claims, one), _taken(page, one)) for one in rates]
     if len(found) == 1:
         found = [_within_hours(page, claims, found[0])]
     for other in [other for one in rates for other in _beside(page, rates, one)]:
@@ -175,6 +175,14 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
     return found
+
+
+def _upper_end(claims: Claims, rate: Quantity) -> Quantity:
+    """A rate as it stands, a range of rates as the most that comes."""
+    if rate.upper is None:
+        return rate
+    claims.reading(f"{rate.words!r} read as up to {rate.upper:.4g} requests/s, which are planned for")
+    return replace(rate, value=rate.upper, decimal_value=rate.upper, upper=None)
 
 
 def settle_rates(claims: Claims) -> None:

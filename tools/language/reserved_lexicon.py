@@ -137,6 +137,7 @@ AWAY = cues(
     r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
     needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经给了|"
+    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经分?给了|分给了?(?!我|咱)|"
     r"不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)|避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
     needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|count|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )
