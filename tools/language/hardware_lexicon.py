@@ -198,7 +198,7 @@ AVAILABLE = Gated(
     rf"|(?:(?:may|can|could|allowed\sto)\s(?:only\s|just\s)?(?:touch|use|take|have)|(?:use|take)(?:\sonly)?|only)\sthe\s(?:first|last|upper|lower)\s(?P<n7>\d{{1,6}}|{ENGLISH_NUMBER})"
     rf"(?:\s(?:gpus?|cards?))?(?=\s?[,.;:()\n]|$)|(?<![a-z])(?:we|i|you)(?:'ve|\sonly|\sjust|\sactually)?\s(?:have|got|get|own)\s(?:only\s|just\s)?"
     rf"(?P<n9>\d{{1,6}}|{ENGLISH_NUMBER})\sof\sthe\s(?:\d{{1,6}}|{ENGLISH_NUMBER})(?![\w.])(?!\s(?:nodes?|servers?|machines?|box(?:es)?|racks?))"
-    rf"|(?:(?<![a-z])(?:so|leav(?:es|ing)|that's|then)\s|,\s)(?:only\s|just\s)?(?P<n10>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:gpus?\s|cards?\s|left\s){{0,2}}for\s(?:us(?![a-z])|(?:the\s)?[\ue000])"
+    rf"|(?:(?<![a-z])(?:so|leav(?:es|ing)|that's|then)\s|,\s)(?:only\s|just\s)?(?P<n10>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:gpus?\s|cards?\s|left\s){{0,2}}for\s(?:us(?![a-z])|(?=(?:the\s)?[\ue000]))"
     r"|(?:只能|只可|还能|能)用\s?(?P<n11>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块]卡?(?!\S{0,2}[台机])"
     r"|(?:剩|余)下?的?\s?(?P<n12>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块]卡?\s?(?:可用|能用|归我们|给我们)|(?:只能|只|可以?)[用动拿]\s?[前后]\s?(?P<n8>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
