@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .claims import Claims
+from .gated import Gated
 from .load_context import LOADS, Statement
 from .page import Page
 from .people_words import times
@@ -30,12 +31,13 @@ _PART = (
     r"(?:per|for\seach|on\seach|each|every)\s(?:(?P<gpu>gpu|card|accelerator)|(?P<node>node|server|machine|box|host|vm))(?!s|[a-z]|\s(?:of|with|has))|"
     r"每\s?[张块]?(?P<gpu2>卡|gpu)|每\s?(?:台|个)?(?P<node2>台|机器?|节点|服务器)"
 )
-_PART_BEHIND = re.compile(
+_PART_BEHIND = Gated(
     rf"\s?(?:(?:concurrent|parallel|users?|requests?|streams?|sessions?|chats?|in\sflight|at\sonce)\s){{0,2}}(?:{_PART})",
-    re.IGNORECASE,
+    needs="per|each|every|每",
 )
-_PART_BEFORE = re.compile(
-    rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$", re.IGNORECASE
+_PART_BEFORE = Gated(
+    rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$",
+    needs="per|each|every|每",
 )
 _NEAR = 24  # characters before a load
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from .gated import Gated
 from .limit_lexicon import ROLE
 from .page import between, breaks_of
 
@@ -42,10 +43,10 @@ _WANTED = re.compile(
 
 
 # "TTFT is 2.4 s at 6 rps, and that has to come down to 1 s": the second is demanded of what the first is.
-_DOWN_TO = re.compile(
+_DOWN_TO = Gated(
     r"(?<![\w.])(?P<old>\d[\d.]{0,8}\s?(?:ms|s|sec|seconds?))(?P<mid>(?:\s(?:at|with|for)\s[^,.;\n]{1,30})?)[,;.]?\s(?:and\s|but\s)?(?:that|this|it|which|we)\s(?:has\sto|must|should|needs?\sto|want\s(?:it\s)?to)\s"
     r"(?:be\s)?(?:come|go|get|drop|cut|brought)\s(?:it\s)?(?:down\s)?to\s(?:under\s|below\s|at\smost\s)?(?P<new>\d[\d.]{0,8}\s?(?:ms|s|sec|seconds?))(?![a-z/])",
-    re.IGNORECASE,
+    needs="to",
 )
 
 
@@ -55,7 +56,7 @@ def without_observed(text: str) -> tuple[str, list[str]]:
         f"{one['new']!r} is wanted in place of {one['old']!r}, which is what runs now"
         for one in _DOWN_TO.finditer(text)
     ]
-    text = _DOWN_TO.sub(r"\g<new>\g<mid>", text)
+    text = _DOWN_TO.sub(lambda one: one["new"] + one["mid"], text)
     position: int = 0
     while (figure := _FIGURE.search(text, position)) is not None:
         position = figure.end()

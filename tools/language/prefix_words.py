@@ -123,9 +123,9 @@ _WRITTEN_OUT = re.compile(
     r"(?<![a-z])(?:out(?:puts?)?|answers?|repl(?:y|ies)|respon\w+|generat\w+|completions?|back|writes?|return\w*|thinking|reasoning)(?![a-z])",
     re.IGNORECASE,
 )
-_SUM = re.compile(
+_SUM = Gated(
     rf"{_number('first')}[\s-]?tokens?(?P<of>[^.;\d\n]{{0,60}}?)\s(?:plus|\+)\s(?P<what>[^.;\d\n]{{0,60}}?){_number('then')}[\s-]?tokens?\)?",
-    re.IGNORECASE,
+    needs="plus|\\+",
 )
 _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",

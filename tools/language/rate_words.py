@@ -52,11 +52,11 @@ _BETWEEN_HOURS = re.compile(
     re.IGNORECASE,
 )
 # "The busiest hour carries 12% of the day", "最忙的一小时占全天的12%".
-_BUSY_SHARE = re.compile(
+_BUSY_SHARE = Gated(
     r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
     r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z'\s]{0,16}|it|them|that|these|those|all)(?![a-z])|"
     r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
-    re.IGNORECASE,
+    needs="hour|小时",
 )
 # "Start Friday 20:00, through by Monday 06:00".
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -64,8 +64,9 @@ _DAY_NAME = (
     r"(?P<d{n}>mon|tue|wed|thu|fri|sat|sun)[a-z]{{0,6}},?\s(?:(?:at|morning|evening|night)\s){{0,2}}"
     r"(?P<c{n}>[01]?\d|2[0-4])(?::(?P<min{n}>[0-5]\d))?(?:\s?(?P<m{n}>[ap])\.?m)?"
 )
-_WEEKEND = re.compile(
-    rf"(?<![a-z]){_DAY_NAME.format(n=1)}[^.;\n\d]{{1,60}}?{_DAY_NAME.format(n=2)}(?![\d:])", re.IGNORECASE
+_WEEKEND = Gated(
+    rf"(?<![a-z]){_DAY_NAME.format(n=1)}[^.;\n\d]{{1,60}}?{_DAY_NAME.format(n=2)}(?![\d:])",
+    needs="mon|tue|wed|thu|fri|sat|sun",
 )
 # Behind a number: it is a factor, or a length ("3000 in on a normal day").
 _OF_ELSE = re.compile(

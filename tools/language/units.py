@@ -26,6 +26,7 @@ _TIMES = (
     (_PER_SECOND, 1.0), (_PER_MINUTE, 1 / 60), (_PER_HOUR, 1 / 3600), (_PER_DAY, 1 / 86_400), (_PER_WEEK, 1 / 604_800),
     (_PER_MONTH, 1 / 2_592_000),
 )  # fmt: skip
+_PER_TIME = "|".join(time for time, _ in _TIMES)
 _TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
 _USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
 _PER_USER = (
@@ -89,10 +90,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (r"g(?![A-Za-z0-9])", "bytes", 1e9),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
-    *(
-        (rf"{_REQUEST}?(?:{_PER_USER}(?:{time})|(?:{time}){_PER_USER})", "requests/s/user", factor)
-        for time, factor in _TIMES
-    ),
+    (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
     (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|\s?[qr]/s{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
     (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),
@@ -148,5 +146,7 @@ def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
             if unit in COUNTED and _KEY.match(text, match.end()):
                 break  # "out=1k users=20": the word belongs to the next number
             spelled = match.group().strip(" -")
+            if unit == "requests/s/user":
+                factor = next(one for time, one in _TIMES if re.search(time, spelled, re.IGNORECASE))
             return unit, factor, spelled, match.end() if spelled else position
     return "count", 1.0, "", position
