@@ -53,9 +53,9 @@ _SUBJECT = re.compile(
 # What decides a plan, of whatever is said of it: in a clause of which nothing was read, and that asks nothing.
 _DECISIVE = re.compile(
     r"(?<![a-z])(?:nodes?|machines?|servers?|hosts?|instances?|replicas?|copies|gpus?|cards?|spans?|spanning|cross(?:es|ing)?|across|"
-    r"shard(?:ed|ing)?|soon(?:er|est)|doubl(?:e|ed|es|ing)|trebl(?:e|ed|es|ing)|tripl(?:e|ed|es|ing)|twice|peaks?|busiest|idle|spare|stand-?by|failover|"
+    r"shard(?:ed|ing)?|soon(?:er|est)|idle|spare|stand-?by|failover|"
     r"redundan(?:t|cy)|quanti[sz](?:e|ed|ing|ation)|bf16|fp8|fp4|int4|int8)(?![a-z])|"
-    r"跨机|跨节点|跨服务器|独立部署|副本|实例|翻倍|翻番|三倍|两倍|高峰|峰值|备用|热备|冷备|预留|量化|换卡",
+    r"跨机|跨节点|跨服务器|独立部署|副本|实例|备用|热备|冷备|预留|量化|换卡",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -63,7 +63,6 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
-# What changes a figure by a factor, or asks for an extreme: nothing of it may go by in silence.
 # A part of hardware that was counted before it: what is said of that part may keep it back.
 _PART_OF_THEM = re.compile(
     r"(?<![A-Za-z0-9.])(?:one|two|three|four|five|six|seven|eight|\d{1,2})\sof\s(?:them|those|these|its(?!\w)|the\s(?:gpus|cards|nodes|servers|boxes|machines))(?![a-z])|其中[一二两三四五六七八\d]{1,2}[张块台]",
@@ -116,6 +115,35 @@ def _list_unread_subjects(page: Page, claims: Claims) -> None:
             claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
 
 
+def _list_parts(page: Page, claims: Claims) -> None:
+    """List what is said of a part of hardware that was counted before it."""
+    for match in page.search(_PART_OF_THEM):
+        things = [one.end() for one in HARDWARE.finditer(page.original, 0, match.start())]
+        named = (claims.words.get(name, "") for name in ("accelerator", "gpus", "gpus_per_node", "nodes"))
+        things += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
+        things = [end for end in things if end <= match.start()]
+        if things and not _PEOPLE.search(page.original, max(things), match.start()):
+            claims.leave_unread(
+                f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood"
+            )
+
+
+def _list_demands(page: Page, claims: Claims) -> None:
+    """List the clauses that demand something where nothing of the clause was read."""
+    for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
+        left, right = page.clause(*match.span())
+        words = page.original[left:right].strip()
+        said = (*claims.words.values(), *claims.readings, *claims.unread)
+        of_other = OTHER in page.text and STAYS.search(words)
+        of_objective = _ONLY.fullmatch(match.group()) and wants(words, claims.values.get("objective"))
+        follows = (
+            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
+        )  # "(keep two cards free), 不能动"
+        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+        if not (follows or is_read or of_other or of_objective or _REMARK.fullmatch(words.strip(" -'\""))):
+            claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")
+
+
 def _list_passed_over(page: Page, claims: Claims) -> None:
     """List the clauses that speak of what decides a plan where nothing of the clause was read."""
     for match in list(page.search(_DECISIVE))[:_MOST_UNREAD]:
@@ -142,29 +170,10 @@ def list_unread(page: Page, claims: Claims) -> None:
         if is_figure or (is_counted and (quantity.unit == "share" or not _ARTICLE.match(quantity.words))):
             words = page.clause_text(quantity.start, quantity.end)
             claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
-    for match in page.search(_PART_OF_THEM):
-        things = [one.end() for one in HARDWARE.finditer(page.original, 0, match.start())]
-        named = (claims.words.get(name, "") for name in ("accelerator", "gpus", "gpus_per_node", "nodes"))
-        things += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
-        things = [end for end in things if end <= match.start()]
-        if things and not _PEOPLE.search(page.original, max(things), match.start()):
-            claims.leave_unread(
-                f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood"
-            )
+    _list_parts(page, claims)
     for match in page.search(_CHANGES):
         claims.leave_unread(f"{match.group()!r} in {page.clause_text(*match.span())[:80]!r} was not understood")
     leave_sizes_unread(page, claims)
     _list_unread_subjects(page, claims)
-    for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
-        left, right = page.clause(*match.span())
-        words = page.original[left:right].strip()
-        said = (*claims.words.values(), *claims.readings, *claims.unread)
-        of_other = OTHER in page.text and STAYS.search(words)
-        of_objective = _ONLY.fullmatch(match.group()) and wants(words, claims.values.get("objective"))
-        follows = (
-            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
-        )  # "(keep two cards free), 不能动"
-        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
-        if not (follows or is_read or of_other or of_objective or _REMARK.fullmatch(words.strip(" -'\""))):
-            claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")
+    _list_demands(page, claims)
     _list_passed_over(page, claims)
