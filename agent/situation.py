@@ -11,8 +11,8 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.attention.grouped import GroupedQueryAttention
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.dtypes import DType
-from ..tools.performance.kv_cache import all_layers, request_bytes
 from ..tools.performance.limits import stated_limits
+from ..tools.performance.request_memory import all_layers, request_bytes
 from ..tools.plan.document import WorkloadBlock
 from ..tools.plan.load import longest_stated
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS

@@ -31,8 +31,7 @@ from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
 from shardwright.tools.performance.budget import DeviceTerms, layout_terms
 from shardwright.tools.performance.capacity import logged_tokens, room_bytes
-from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.make_setting import make_setting
+from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shardwright.tools.calibration.forms.attention_decode import DecodeConstants, attention_decode_parts
-from shardwright.tools.calibration.forms.attention_prefill import (
+from shardwright.tools.calibration.forms.attention import (
+    DecodeConstants,
     PrefillConstants,
     attention_bytes,
+    attention_decode_parts,
     attention_prefill_parts,
 )
 from shardwright.tools.calibration.measure.kernel_shapes import Row, attention_shape

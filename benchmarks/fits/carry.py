@@ -14,8 +14,14 @@ import numpy as np
 
 from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.measure.least_squares import Errors, Fitted, errors
-from shardwright.tools.calibration.profile_file import CarryCheck, KernelEntry, KernelKind
-from shardwright.tools.calibration.stand_ins import FRAMEWORKS, POOLED, relatives_of
+from shardwright.tools.calibration.profile_file import (
+    FRAMEWORKS,
+    POOLED,
+    CarryCheck,
+    KernelEntry,
+    KernelKind,
+    relatives_of,
+)
 from shardwright.tools.catalog.hardware import find_accelerator
 
 Constants = TypeVar("Constants")

@@ -16,9 +16,8 @@ from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.least_squares import Problem, fit
-from shardwright.tools.calibration.profile_file import KernelEntry
+from shardwright.tools.calibration.profile_file import POOLED, KernelEntry
 from shardwright.tools.calibration.shapes import Collective, CollectiveOp
-from shardwright.tools.calibration.stand_ins import POOLED
 
 from .carry import Benchmarked, FittedAccelerators, carry_checks, pooled
 from .entries import Subject, entry_of

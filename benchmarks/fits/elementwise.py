@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from shardwright.tools.calibration.chip import Chip
+from shardwright.tools.calibration.forms.constant import ElementwiseConstants, elementwise_s
 from shardwright.tools.calibration.forms.elementary import Number
-from shardwright.tools.calibration.forms.elementwise import ElementwiseConstants, elementwise_s
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.kernel_shapes import Row
 from shardwright.tools.calibration.shapes import Elementwise

@@ -17,9 +17,8 @@ from shardwright.tools.calibration.forms.exchange import ExchangeConstants, exch
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.kernel_shapes import Row
 from shardwright.tools.calibration.measure.least_squares import Problem, fit
-from shardwright.tools.calibration.profile_file import KernelEntry
+from shardwright.tools.calibration.profile_file import POOLED, KernelEntry
 from shardwright.tools.calibration.shapes import ExpertExchange
-from shardwright.tools.calibration.stand_ins import POOLED
 
 from .carry import Benchmarked, FittedAccelerators, carry_checks, pooled
 from .entries import Subject, entry_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from shardwright.tools.arrays import FloatArray, IntArray
-from shardwright.tools.calibration.forms.grouped_gemm import (
+from shardwright.tools.calibration.forms.gemm import (
     GroupedGemmConstants,
     grouped_gemm_parts,
     grouped_gemm_weight_bytes,

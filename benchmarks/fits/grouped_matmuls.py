@@ -13,7 +13,7 @@ from typing import Any
 
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.elementary import Number
-from shardwright.tools.calibration.forms.grouped_gemm import (
+from shardwright.tools.calibration.forms.gemm import (
     GroupedGemmConstants,
     grouped_gemm_weight_bytes,
     grouped_matmuls_s,
@@ -21,9 +21,8 @@ from shardwright.tools.calibration.forms.grouped_gemm import (
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.kernel_shapes import Row
 from shardwright.tools.calibration.measure.least_squares import errors
-from shardwright.tools.calibration.profile_file import CarryCheck, KernelEntry
+from shardwright.tools.calibration.profile_file import FRAMEWORKS, CarryCheck, KernelEntry, relatives_of
 from shardwright.tools.calibration.shapes import GroupedGemm
-from shardwright.tools.calibration.stand_ins import FRAMEWORKS, relatives_of
 from shardwright.tools.catalog.hardware import find_accelerator
 
 from .carry import FittedAccelerators

@@ -18,8 +18,7 @@ from shardwright.tools.calibration.forms.constant import constant
 from shardwright.tools.calibration.forms.elementary import Number
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS, stack_of
 from shardwright.tools.calibration.measure.least_squares import Fitted, Problem, fit, places_of
-from shardwright.tools.calibration.profile_file import KernelEntry, KernelKind
-from shardwright.tools.calibration.stand_ins import POOLED
+from shardwright.tools.calibration.profile_file import POOLED, KernelEntry, KernelKind
 
 from .carry import Benchmarked, FittedAccelerators, carry_checks, carry_source, pooled
 from .entries import Subject, entry_of

@@ -14,8 +14,7 @@ from ...knowledge.generated import edge_types, node_types, schema_summary
 from ...knowledge.generated.markdown import table
 from ...tools.calibration.engine_profile import all_entries
 from ...tools.calibration.error_ranges import Cell, ErrorRange, all_ranges
-from ...tools.calibration.profile_file import KernelEntry, read_profile_file, shipped_profiles
-from ...tools.calibration.stand_ins import POOLED
+from ...tools.calibration.profile_file import POOLED, KernelEntry, read_profile_file, shipped_profiles
 from ...tools.engines.names import ENGINES
 from ...tools.errors import InputError
 from ...tools.importing.launch import DIALECTS

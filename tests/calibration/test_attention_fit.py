@@ -11,8 +11,12 @@ import pytest
 
 from shardwright.benchmarks.fits.attention import DECODE, PREFILL, fit_attention_decode, fit_attention_prefill
 from shardwright.tools.calibration.chip import chip_of
-from shardwright.tools.calibration.forms.attention_decode import DecodeConstants, attention_decode_s
-from shardwright.tools.calibration.forms.attention_prefill import PrefillConstants, attention_prefill_s
+from shardwright.tools.calibration.forms.attention import (
+    DecodeConstants,
+    PrefillConstants,
+    attention_decode_s,
+    attention_prefill_s,
+)
 from shardwright.tools.calibration.forms.constant import read_constants
 from shardwright.tools.calibration.shapes import Attention
 from shardwright.tools.catalog.hardware import find_accelerator

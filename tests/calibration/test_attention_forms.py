@@ -13,18 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.calibration.chip import Chip, chip_of
-from shardwright.tools.calibration.forms.attention_decode import (
+from shardwright.tools.calibration.forms.attention import (
     DecodeConstants,
-    attention_decode_parts,
-    attention_decode_s,
-    is_decode,
-)
-from shardwright.tools.calibration.forms.attention_prefill import (
     PrefillConstants,
     attention_bytes,
+    attention_decode_parts,
+    attention_decode_s,
     attention_flops,
     attention_prefill_parts,
     attention_prefill_s,
+    is_decode,
     visible_pairs,
 )
 from shardwright.tools.calibration.shapes import Attention

@@ -14,7 +14,7 @@ from shardwright.benchmarks.fits.grouped_gemm import FORM, fit_grouped_gemm, mea
 from shardwright.benchmarks.fits.tables import read_table
 from shardwright.tools.calibration.chip import chip_of
 from shardwright.tools.calibration.forms.constant import read_constants
-from shardwright.tools.calibration.forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_s, grouped_matmuls_s
+from shardwright.tools.calibration.forms.gemm import GroupedGemmConstants, grouped_gemm_s, grouped_matmuls_s
 from shardwright.tools.calibration.shapes import GroupedGemm
 from shardwright.tools.catalog.hardware import find_accelerator
 

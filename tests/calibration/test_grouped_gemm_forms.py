@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shardwright.tools.calibration.chip import Chip, chip_of
 from shardwright.tools.calibration.forms.constant import read_constants
-from shardwright.tools.calibration.forms.expert_skew import skewed_load
-from shardwright.tools.calibration.forms.grouped_gemm import (
+from shardwright.tools.calibration.forms.exchange import skewed_load
+from shardwright.tools.calibration.forms.gemm import (
     GroupedGemmConstants,
     grouped_gemm_flops,
     grouped_gemm_parts,

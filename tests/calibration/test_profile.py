@@ -5,18 +5,14 @@ from __future__ import annotations
 import pytest
 
 from shardwright.tools.calibration.chip import ASSUMED_MULTIPROCESSORS, chip_assumptions, chip_of
-from shardwright.tools.calibration.forms.attention_decode import DecodeConstants
-from shardwright.tools.calibration.forms.attention_prefill import PrefillConstants
+from shardwright.tools.calibration.forms.attention import DecodeConstants, PrefillConstants
 from shardwright.tools.calibration.forms.collective import CollectiveConstants
-from shardwright.tools.calibration.forms.constant import read_constants
-from shardwright.tools.calibration.forms.elementwise import ElementwiseConstants
+from shardwright.tools.calibration.forms.constant import ElementwiseConstants, read_constants
 from shardwright.tools.calibration.forms.exchange import ExchangeConstants
-from shardwright.tools.calibration.forms.gemm import GemmConstants
-from shardwright.tools.calibration.forms.grouped_gemm import GroupedGemmConstants
+from shardwright.tools.calibration.forms.gemm import GemmConstants, GroupedGemmConstants
 from shardwright.tools.calibration.forms.mla import MlaDecodeConstants, MlaPrefillConstants
 from shardwright.tools.calibration.profile import profile_of
-from shardwright.tools.calibration.profile_file import KernelKind, read_profile_file, shipped_profiles
-from shardwright.tools.calibration.stand_ins import relatives_of
+from shardwright.tools.calibration.profile_file import KernelKind, read_profile_file, relatives_of, shipped_profiles
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 from shardwright.tools.errors import InputError, MissingFieldError

@@ -18,14 +18,12 @@ from shardwright.tools.catalog.models import find_model
 from shardwright.tools.catalog.tensors import WeightTensor
 from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.kv_cache import heads_share
-from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.make_setting import make_setting
+from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.performance.memory import max_concurrency
 from shardwright.tools.performance.operation import COLLECTIVES
-from shardwright.tools.performance.programs.tensors import share_on_device
-from shardwright.tools.performance.schedule import PhaseTimer
-from shardwright.tools.performance.throughput import dealt_out, decode_load
+from shardwright.tools.performance.programs.writer import share_on_device
+from shardwright.tools.performance.request_memory import heads_share
+from shardwright.tools.performance.schedule import PhaseTimer, dealt_out, decode_load
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

@@ -13,13 +13,12 @@ from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import HardwareFacts, find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
+from shardwright.tools.performance.clock import Roofline
 from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.kv_cache import request_bytes
-from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.make_setting import make_setting
+from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.performance.memory import device_memory
-from shardwright.tools.performance.roofline import Roofline
+from shardwright.tools.performance.request_memory import request_bytes
 from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import (

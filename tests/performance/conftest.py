@@ -11,8 +11,7 @@ from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
-from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.make_setting import make_setting
+from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

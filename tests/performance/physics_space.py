@@ -18,8 +18,7 @@ from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import all_accelerators, hardware_facts
 from shardwright.tools.catalog.models import all_models, find_model
 from shardwright.tools.engines.names import JUDGED
-from shardwright.tools.performance.layout import LoadedLayout, make_layout
-from shardwright.tools.performance.make_setting import make_setting
+from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

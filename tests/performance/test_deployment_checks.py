@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from shardwright.tools.catalog.models import find_model
-from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, request_bytes
 from shardwright.tools.performance.layout import LoadedLayout, layout_from_view
 from shardwright.tools.performance.memory import device_memory, fits, max_concurrency
 from shardwright.tools.performance.operation import TokenLoad
+from shardwright.tools.performance.request_memory import all_layers, bytes_per_token, request_bytes
 from shardwright.tools.performance.schedule import PhaseTimer
 from shardwright.tools.performance.serving.load import Lengths, ServingTimes, closed_loop
 from shardwright.tools.performance.serving_estimate import serve

@@ -17,9 +17,8 @@ import pytest
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.execution import expand_plan
 from shardwright.tools.performance.execution_dot import dot_lines
-from shardwright.tools.performance.execution_look import lines_of, look_of
 from shardwright.tools.performance.execution_model import ExecutionDAG
-from shardwright.tools.performance.execution_svg import MOST_NODES, execution_svg
+from shardwright.tools.performance.execution_svg import MOST_NODES, execution_svg, lines_of, look_of
 
 from ..export.plans import plan_named
 

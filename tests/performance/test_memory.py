@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.budget import communication_buffer_bytes
-from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, request_bytes
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.memory import device_memory, fits, max_concurrency, shortfall_bytes
+from shardwright.tools.performance.request_memory import all_layers, bytes_per_token, request_bytes
 from shardwright.tools.performance.weights import covered_share, kv_slice
 
 from ..examples import examples

@@ -12,12 +12,16 @@ from shardwright.tools.calibration.shapes import Attention, LatentAttention
 from shardwright.tools.catalog.attention.pairs import causal_pairs, chunk_pairs, window_pairs
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import hardware_facts
+from shardwright.tools.performance.clock import LAUNCH_S, Roofline, compute_efficiency, rate_dtype
 from shardwright.tools.performance.operation import TokenLoad
-from shardwright.tools.performance.operators.attention import attention_core
-from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
+from shardwright.tools.performance.operators.attention import (
+    absorbed_flops,
+    attention_core,
+    latent_attention,
+    naive_flops,
+)
 from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
 from shardwright.tools.performance.operators.work import Work
-from shardwright.tools.performance.roofline import LAUNCH_S, Roofline, compute_efficiency, rate_dtype
 from shardwright.tools.performance.timing import StageTimer
 
 

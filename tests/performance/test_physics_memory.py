@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.architecture import Architecture
-from shardwright.tools.performance.kv_cache import all_layers, request_bytes
 from shardwright.tools.performance.memory import device_memory
+from shardwright.tools.performance.request_memory import all_layers, request_bytes
 from shardwright.tools.plan.document import PhaseStrategy
 from shardwright.tools.rules.tensor_parallel.uneven_split import divides
 

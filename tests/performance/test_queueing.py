@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.performance.queueing import Prompts, stalled_seconds
+from shardwright.tools.performance.service import Prompts, stalled_seconds
 
 SECONDS = st.floats(1e-4, 1e3)
 

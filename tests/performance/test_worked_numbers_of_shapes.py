@@ -15,10 +15,10 @@ import pytest
 from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.attention.pairs import causal_pairs
 from shardwright.tools.catalog.hardware import hardware_facts
-from shardwright.tools.performance.kv_cache import bytes_per_token
 from shardwright.tools.performance.layout import LoadedLayout
-from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
+from shardwright.tools.performance.operators.attention import absorbed_flops, latent_attention, naive_flops
 from shardwright.tools.performance.operators.moe import active_experts
+from shardwright.tools.performance.request_memory import bytes_per_token
 
 LayoutOf = Callable[..., LoadedLayout]
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "worked_numbers.json").read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
 from ..engines.names import rank_order
 from ..errors import InputError, ShardwrightError
-from ..performance.make_setting import read_block
+from ..performance.layout import read_block
 from ..plan.builder import BuildRequest
 from ..plan.document import (
     HardwareBlock,

@@ -9,7 +9,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.cluster import HardwareFacts, facts_of
 from ..catalog.dtypes import DTYPES, DType
 from ..errors import MissingFieldError
-from .stand_ins import kernel_generation
+from .profile_file import kernel_generation
 
 # What work is spread over where an accelerator does not say: the H100's figures, in the middle of data-centre parts.
 # They set how coarse the steps of a matmul's time are; the peaks and bandwidths stay the accelerator's own.

@@ -22,14 +22,11 @@ from ..files import read_bounded, shown_path
 from ..strict_json import parse
 from ..strict_values import JsonError
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class
-from .forms.attention_decode import DecodeConstants
-from .forms.attention_prefill import PrefillConstants
+from .forms.attention import DecodeConstants, PrefillConstants
 from .forms.collective import CollectiveConstants
-from .forms.constant import read_constants
-from .forms.elementwise import ElementwiseConstants
+from .forms.constant import ElementwiseConstants, read_constants
 from .forms.exchange import ExchangeConstants
-from .forms.gemm import GemmConstants
-from .forms.grouped_gemm import GroupedGemmConstants
+from .forms.gemm import GemmConstants, GroupedGemmConstants
 from .forms.mla import MlaDecodeConstants, MlaPrefillConstants
 from .profile import KernelProfile
 from .profile_file import KernelEntry, KernelKind, ProfileFile

@@ -15,22 +15,27 @@ from ..engines.engine import OWN_REDUCTION_RANKS
 from ..kept import Kept
 from .chip import Chip
 from .chosen_constants import ChosenConstants
-from .forms.attention_decode import DecodeConstants, attention_decode_parts, is_decode
-from .forms.attention_prefill import PrefillConstants, attention_bytes, attention_flops, attention_prefill_parts
+from .forms.attention import (
+    DecodeConstants,
+    PrefillConstants,
+    attention_bytes,
+    attention_decode_parts,
+    attention_flops,
+    attention_prefill_parts,
+    is_decode,
+)
 from .forms.collective import CollectiveConstants, CollectiveLevels, collective_floor_s, collective_s
+from .forms.constant import ElementwiseConstants, elementwise_s
 from .forms.elementary import Number, exceeds, larger, smaller
-from .forms.elementwise import ElementwiseConstants, elementwise_s
 from .forms.exchange import ExchangeConstants, exchange_floor_s, exchange_s
 from .forms.gemm import (
     GemmConstants,
+    GroupedGemmConstants,
     gemm_activation_bytes,
     gemm_flops,
     gemm_parts,
     gemm_roofs_s,
     gemm_weight_bytes,
-)
-from .forms.grouped_gemm import (
-    GroupedGemmConstants,
     grouped_gemm_flops,
     grouped_gemm_parts,
     grouped_gemm_weight_bytes,
@@ -42,10 +47,13 @@ from .forms.mla import (
     absorbed_flops,
     mla_decode_parts,
     mla_prefill_parts,
+    mla_sparse_parts,
     naive_bytes,
     naive_flops,
+    sparse_bytes,
+    sparse_flops,
+    sparse_kernels,
 )
-from .forms.mla_sparse import mla_sparse_parts, sparse_bytes, sparse_flops, sparse_kernels
 from .profile import MEASURED, KernelProfile, Origin
 from .shapes import (
     Attention,

@@ -12,8 +12,20 @@ from typing import Literal
 
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError
-from .profile_file import KernelEntry, KernelKind, ProfileFile, read_profile_file, shipped_profiles
-from .stand_ins import ANY_STACK, FRAMEWORKS, POOLED, STAND_INS, kernel_generation, link_relatives_of, relatives_of
+from .profile_file import (
+    ANY_STACK,
+    FRAMEWORKS,
+    POOLED,
+    STAND_INS,
+    KernelEntry,
+    KernelKind,
+    ProfileFile,
+    kernel_generation,
+    link_relatives_of,
+    read_profile_file,
+    relatives_of,
+    shipped_profiles,
+)
 
 # Kernels whose constants are those of the links, not of the chip.
 _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")

@@ -12,8 +12,8 @@ from pathlib import Path
 from ..calibration.custom import CustomCalibration
 from ..errors import InputError
 from ..performance.estimate import estimate_view
+from ..performance.layout import read_setting
 from ..performance.limits import figures_of_estimate, stated_limits
-from ..performance.make_setting import read_setting
 from ..plan.describe import describe
 from ..plan.document import PHASES, TWO_BATCH, HardwareBlock, Phase, Plan, ServingBlock, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, PhaseExplanation

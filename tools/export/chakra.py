@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from ..performance.collectives import group_of
 from ..performance.execution import MAX_NODES, TooManyNodesError, expand_plan
-from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.layout import LoadedLayout
+from ..performance.request_memory import all_layers, request_bytes
 from ..performance.transfer import cache_ends, send_seconds
 from ..plan.device_names import devices_text
 from ..plan.document import PHASES, Phase

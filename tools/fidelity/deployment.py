@@ -14,8 +14,7 @@ from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..errors import InputError
 from ..performance.budget import device_terms
 from ..performance.capacity import cache_tokens
-from ..performance.layout import LoadedLayout, make_layout
-from ..performance.make_setting import make_setting
+from ..performance.layout import LoadedLayout, make_layout, make_setting
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from ..plan.document import PolicyBlock, ServingBlock, WorkloadBlock
 from .situation import Deployment, Situation, architecture_of

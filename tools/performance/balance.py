@@ -14,8 +14,7 @@ from ..calibration.forms.elementary import Number, Truth, larger
 from ..plan.document import PHASES, Phase
 from .layout import LoadedLayout
 from .operation import TokenLoad
-from .schedule import PhaseTimer, prefill_loads
-from .throughput import decode_load
+from .schedule import PhaseTimer, decode_load, prefill_loads
 
 # The slowest stage over the mean one (004 §5).
 MOST_IMBALANCE = 1.2

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from ..calibration.forms.elementary import Number, ceil, larger
 from ..kept import Cache
 from ..plan.layout import PhaseLayout, ReplicaLayout, StageLayout
-from .activations import activation_bytes_per_token, logits_bytes, pass_tokens
-from .kv_cache import request_bytes
 from .layout import LoadedLayout
+from .request_memory import activation_bytes_per_token, logits_bytes, pass_tokens, request_bytes
 from .setting import Setting
 from .weights import Slice, stage_holding, weights_bytes
 

@@ -21,8 +21,8 @@ from ..errors import MissingFieldError
 from ..plan.document import Phase, WorkloadBlock
 from ..plan.layout import PhaseLayout, StageLayout
 from .budget import DeviceTerms, layout_terms
-from .kv_cache import heads_share
 from .layout import LoadedLayout
+from .request_memory import heads_share
 from .serving.policy import HostMemory
 from .setting import Setting
 

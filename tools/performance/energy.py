@@ -1,9 +1,10 @@
-"""What a plan's GPUs draw on average, and joules per output token: a range, by what they are busy with in the run.
+"""What a plan's GPUs draw on average, and joules per output token: a range, by what they are busy with in the run; and
+what an hour of them costs.
 
 Power is measured rarely and differs more than times do, so every share below is a span of published measurements and
 the answer is the span that they make of the simulated run. It is of the boards alone: no host, network or cooling.
 
-    watts = board power x sum over (prefill, decode, nothing) of its share of the time x its share of the board power
+watts = board power x sum over (prefill, decode, nothing) of its share of the time x its share of the board power
 
 The share of board power while a phase runs is the mean of those of computing, reading memory and waiting, by how long
 each binds the phase's bare pass (`TimeParts`).
@@ -15,6 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..catalog.accelerators import Accelerator
 from ..plan.load import think_seconds
 from ..plan.performance import EnergyEstimate, Interval, TimeParts
 from .layout import LoadedLayout
@@ -127,3 +129,24 @@ def _idle_share(layout: LoadedLayout, times: ServingTimes, stay_s: float) -> flo
     users, think_s = workload.concurrency / replicas, think_seconds(workload)
     away = think_s / (think_s + times.end_to_end.mean) if think_s > 0.0 else 0.0
     return away**users if users >= 1.0 else 1.0 - users * (1.0 - away)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The lowest and the highest USD per GPU-hour, and whose they are."""
+
+    low: float
+    high: float
+    source: str
+
+
+def price_of(part: Accelerator, stated: float | None) -> Price | None:
+    """The price of an hour of `part`, the `stated` one first; `None` where none is known."""
+    if stated is not None:
+        return Price(stated, stated, f"stated price ({stated:g} USD per GPU-hour)")
+    if part.on_demand_usd_per_hour is None:
+        return None
+    low, high = part.on_demand_usd_per_hour
+    middle = (low + high) / 2
+    source = f"middle of {low:g}-{high:g} USD per GPU-hour, {part.price_source or 'catalogue'}"
+    return Price(low, high, f"{source} ({middle:g} USD per GPU-hour)")

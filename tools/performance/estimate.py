@@ -39,18 +39,16 @@ from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from ..traffic.trace import Trace, read_trace, under_trace
 from .confidence import calibration_of, ranges_of
-from .energy import energy_notes, energy_of
+from .energy import energy_notes, energy_of, price_of
 from .explain import expert_imbalance, explain
 from .layout import LoadedLayout, layout_from_view
 from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
 from .planned_run import keeps_reserve, lengths_of, planned_run, prefix_cache_of, run_alone
-from .price import price_of
-from .schedule import PhaseTime, PhaseTimer, prefill_loads
+from .schedule import PhaseTime, PhaseTimer, decode_time, prefill_loads
 from .serving.load import OpenLoop, ServingTimes, Statistics
 from .serving_estimate import serve
-from .throughput import decode_time
 from .transfer import kv_transfer_seconds
 
 

@@ -17,14 +17,11 @@ from ..errors import InputError
 from ..plan.document import Phase, Plan
 from ..plan.layout import PhaseLayout
 from ..plan.view import PlanView
-from .execution_groups import instance_groups
 from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
-from .execution_sites import MERGE, SPLIT, Site, stage_sites
+from .execution_sites import MERGE, SPLIT, PlanNodes, Site, instance_groups, stage_sites
 from .layout import LoadedLayout, layout_from_view
 from .operation import PER_DEVICE, Operation, Shape, TokenLoad, Where
-from .plan_nodes import PlanNodes
-from .schedule import PhaseTimer, prefill_loads
-from .throughput import decode_load
+from .schedule import PhaseTimer, decode_load, prefill_loads
 
 # Unfolded: a model of 126 layers on 64 devices has about 80,000.
 MAX_NODES = 200_000

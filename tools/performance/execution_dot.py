@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..draw.xml_text import xml_text
 from ..plan.device_names import devices_text
-from .execution_look import Line, devices_of, lines_of, look_of
 from .execution_model import ExecutionDAG, ExecutionNode
+from .execution_svg import Line, devices_of, lines_of, look_of
 
 _STYLES: Mapping[Line, str] = {"data": "", "chosen": ' [style="dashed"]', "order": ' [style="dotted"]'}
 

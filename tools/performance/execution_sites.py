@@ -1,4 +1,8 @@
-"""What one pass runs on a stage, site by site in the order of its devices' streams, for the execution DAG."""
+"""What one pass runs on a stage, for the execution DAG: its operations in the order of the devices' streams, the
+devices of each, and the plan's node that it unrolls.
+
+A layout that was made without a graph has none: every answer is `None`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,71 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..plan.blocks import fold_sequence
-from .operation import Operation, TokenLoad
+from ..plan.layout import PhaseLayout, StageLayout
+from ..plan.view import NodeView, PhaseView, PlanView, StageView
+from .operation import PER_DEVICE, Operation, TokenLoad, Where
 from .overlap import Turns
 from .overlap_halves import HalvedLayer, split_load
 from .programs.writer import shape_of
+from .stage_shape import (
+    expert_tensor_groups,
+    ffn_tensor_groups,
+    sequence_groups,
+    tensor_groups,
+    token_groups,
+    union_devices,
+    vocabulary_groups,
+)
 from .timing import StageTimer
+
+
+def instance_groups(phase: PhaseLayout, index: int, where: Where, *, folded: bool) -> list[tuple[str, ...]]:
+    """The devices of each instance in stage `index`; `folded`: those of all instances in one."""
+    stage = phase.stages[index]
+    following = phase.stages[index + 1] if index + 1 < len(phase.stages) else None
+    if where in PER_DEVICE:
+        devices = _devices_of(stage, where)
+        return [devices] if folded else [(device,) for device in devices]
+    groups = _collective_groups(phase, stage, following, where)
+    if folded and len(groups) > 1:
+        return [tuple(dict.fromkeys(device for group in groups for device in group))]
+    return groups
+
+
+def _devices_of(stage: StageLayout, where: Where) -> tuple[str, ...]:
+    return {
+        "attention": stage.attention_devices,
+        "ffn": stage.ffn_devices,
+        "stage": stage.devices,
+        "embedding": stage.embedding_devices,
+        "head": stage.head_devices,
+    }[where]
+
+
+def _collective_groups(
+    phase: PhaseLayout, stage: StageLayout, following: StageLayout | None, where: Where
+) -> list[tuple[str, ...]]:
+    """The device groups that a collective runs on."""
+    if where in ("pipeline", "received") and following is not None:
+        if where == "pipeline":
+            return [(*stage.devices, *following.devices)]
+        return token_groups(phase, following)
+    if "+" in where:
+        own, _, other = where.partition("+")
+        sets = {"attention": stage.attention_devices, "ffn": stage.ffn_devices, "stage": stage.devices}
+        return [union_devices(sets[own], sets[other], stage) or sets[own]]
+    return {
+        "tp": lambda: tensor_groups(phase, stage),
+        "sp": lambda: sequence_groups(phase, stage),
+        "kv_sp": lambda: sequence_groups(phase, stage),
+        "ffn_tp": lambda: ffn_tensor_groups(phase, stage),
+        "ffn_all": lambda: [stage.ffn_devices],
+        "stage_all": lambda: [stage.devices],
+        "tokens": lambda: token_groups(phase, stage),
+        "vocabulary": lambda: vocabulary_groups(stage),
+        "expert_tp": lambda: expert_tensor_groups(phase, stage),
+    }[where]()
+
 
 # What cuts a batch in two halves, and what joins them.
 SPLIT, MERGE = "overlap.split", "overlap.merge"
@@ -84,3 +148,81 @@ def _runs(timer: StageTimer, layers: list[HalvedLayer], half: int, items: list[t
         run = layers[place].halves[half].runs[number]
         layer = timer.stage.layers[0] + place
         yield Site(layer, f"l{layer}.half{half}", run.operations, half=half, on_links=run.on_links)
+
+
+_COLLECTIVE_NODES = {
+    "AllReduce": "AllReduceNode",
+    "AllGather": "AllGatherNode",
+    "ReduceScatter": "ReduceScatterNode",
+    "AllToAll": "AllToAllNode",
+}
+
+
+class PlanNodes:
+    """Looks up plan nodes by replica, phase, stage, layer and operation."""
+
+    def __init__(self, view: PlanView | None) -> None:
+        self._phases: dict[tuple[int, str], PhaseView] = {}
+        self._operators: dict[tuple[int, str, int, int | None, str], NodeView | None] = {}
+        names: dict[str, int] = {}
+        for phase in view.phases if view is not None else ():
+            if phase.replica is not None and phase.phase is not None:
+                index = names.setdefault(phase.replica.id, len(names))
+                self._phases.setdefault((index, phase.phase), phase)
+
+    def find(
+        self, where: tuple[int, str, int, int | None], operation: Operation, devices: tuple[str, ...]
+    ) -> str | None:
+        """The id of the node that `operation` on `devices` unrolls; `where` is replica, phase, stage and layer."""
+        key = (*where, operation.owner)
+        if key not in self._operators:
+            self._operators[key] = self._operator(where, operation.owner)
+        operator = self._operators[key]
+        if operator is None:
+            return None
+        return _part(operator, operation, devices).id
+
+    def _operator(self, where: tuple[int, str, int, int | None], owner: str) -> NodeView | None:
+        replica, phase_name, index, layer = where
+        phase = self._phases.get((replica, phase_name))
+        if phase is None or index >= len(phase.stages):
+            return None
+        stage = phase.stages[index]
+        if owner in ("pipeline", "stage"):
+            return stage.node
+        if owner in ("embedding", "head"):
+            nodes = stage.node.children_of_type("EmbeddingNode" if owner == "embedding" else "LMHeadNode")
+            return nodes[0] if nodes else None
+        return None if layer is None else _layer_operator(stage, layer, owner)
+
+
+def _layer_operator(stage: StageView, layer: int, owner: str) -> NodeView | None:
+    wanted = {"attention": "AttentionNode", "ffn": "FFNNode"}.get(owner, "MoENode")
+    for block in stage.blocks:
+        layers = block.layers
+        if layers is None or not layers[0] <= layer <= layers[1]:
+            continue
+        offset = (layer - layers[0]) % block.period
+        for operator in block.children_of_type(wanted):
+            if operator.offset == offset:
+                if owner == "shared":
+                    return next(iter(operator.children_of_type("FFNNode")), operator)
+                return operator
+    return None
+
+
+def _part(operator: NodeView, operation: Operation, devices: tuple[str, ...]) -> NodeView:
+    """The child of `operator` that the operation stands for, else the operator itself."""
+    wanted = _COLLECTIVE_NODES.get(operation.op)
+    if wanted is not None:
+        role = operation.name.rpartition(".")[2]
+        found = operator.children_of_type(wanted)
+        return next((node for node in found if node.role == role), found[0] if found else operator)
+    if operation.op == "KVCacheUpdate":
+        return next(iter(operator.children_of_type("KVCacheUpdateNode")), operator)
+    kinds = {"Expert": "ExpertNode", "Routing": "RouterNode"}
+    kind = "RouterNode" if operation.role == "router" else kinds.get(operation.op, "ShardNode")
+    for node in operator.children_of_type(kind):
+        if len(devices) == 1 and devices[0] in node.devices:
+            return node
+    return operator

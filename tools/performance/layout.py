@@ -1,24 +1,41 @@
-"""A layout under a setting: everything that memory and time are computed from.
+"""A layout under a setting, everything that memory and time are computed from; settings are made of blocks or read out
+of a plan.
 
-`make_layout` needs no graph (search compares hundreds of strategies); `layout_from_view` reads what
-the graph shows, not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
+`make_layout` needs no graph (search compares hundreds of strategies); `layout_from_view` reads what the graph shows,
+not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar, get_args
 
+from pydantic import BaseModel, ValidationError
+
+from ..catalog.architecture import Architecture
+from ..catalog.hardware import HardwareFacts, hardware_facts
+from ..catalog.precision import weight_dtypes
 from ..checkpoint import checkpoint
 from ..engines.names import rank_order
 from ..errors import InputError
-from ..kept import Caches
-from ..plan.document import Strategy
+from ..kept import Caches, Recent
+from ..plan.constraints import free_bytes
+from ..plan.document import (
+    HardwareBlock,
+    PolicyBlock,
+    PrecisionBlock,
+    Relaxation,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
+from ..plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
 from ..plan.layout import Layout, ReplicaLayout
 from ..plan.layout_reader import read_layout
 from ..plan.placement import StageMaker, place, with_vocabulary
 from ..plan.view import PlanView
-from .make_setting import read_setting
 from .setting import Setting
 
 
@@ -97,3 +114,106 @@ def _read(view: PlanView) -> LoadedLayout:
         # The engine splits it, drawn or not.
         layout = with_vocabulary(layout, is_split=True)
     return LoadedLayout(layout.replicas, setting=setting)
+
+
+_Block = TypeVar("_Block", bound=BaseModel)
+_KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
+
+
+def usable_share(policy: PolicyBlock, hardware: HardwareFacts) -> float:
+    """The share of a GPU's memory that may be used: the policy's, less where more is to stay free."""
+    free = free_bytes(policy.constraints or ()) / hardware.memory_bytes
+    return max(1e-9, min(policy.memory_utilization, 1.0 - free))
+
+
+def make_setting(
+    architecture: Architecture,
+    hardware: HardwareFacts,
+    workload: WorkloadBlock,
+    precision: PrecisionBlock,
+    policy: PolicyBlock | None = None,
+    serving: ServingBlock | None = None,
+) -> Setting:
+    """The setting of a deployment, with the weight formats that `precision.weights` means for this model.
+
+    What was worked out of one that differs at most in the number of requests and in the limits is shared.
+    """
+    chosen = policy or PolicyBlock()
+    setting = Setting(
+        architecture=architecture,
+        hardware=hardware,
+        workload=workload,
+        precision=precision,
+        dtypes=weight_dtypes(architecture, precision.weights),
+        relaxations=frozenset(chosen.relaxations),
+        memory_utilization=usable_share(chosen, hardware),
+        serving=serving,
+    )
+    found = _RECENT.like(setting, _are_timed_alike)
+    return found if found.workload == workload else found.with_workload(workload)
+
+
+# An entry (times of a piece, a run of a load) has some kilobytes.
+_RECENT = Recent[Setting](32, 10_000, lambda setting: setting.caches)
+# What says how much of a load there is and what is wanted of it.
+_OF_A_LOAD = ("concurrency", "objective", *LATENCY_FIELDS, *STATISTIC_FIELDS)
+
+
+def _are_timed_alike(one: Setting, other: Setting) -> bool:
+    """Whether all that `caches` hold of one holds of the other; architectures by identity, as layers are."""
+    if one.architecture is not other.architecture or one.hardware != other.hardware:
+        return False
+    return (
+        one.workload.model_copy(update={name: getattr(other.workload, name) for name in _OF_A_LOAD}) == other.workload
+        and one.precision == other.precision
+        and one.dtypes == other.dtypes
+        and one.relaxations == other.relaxations
+        and one.memory_utilization == other.memory_utilization
+        and one.serving == other.serving
+    )
+
+
+def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block:
+    """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
+
+    Raises:
+        InputError: a required field is missing or unreadable.
+    """
+    kept = {name: value for name, value in raw.items() if name in model.model_fields}
+    for _ in range(len(kept) + 1):
+        try:
+            return model.model_validate(kept)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else ""
+            if name not in kept or model.model_fields[name].is_required():
+                raise InputError(f"{where}.{name}: {first['msg']}") from None
+            del kept[name]
+    raise InputError(f"{where} cannot be read")
+
+
+def read_setting(view: PlanView) -> Setting:
+    """Model, hardware, workload, precision and policy of a plan.
+
+    Raises:
+        InputError: what cannot be read, by name.
+    """
+    if view.architecture is None:
+        raise InputError(view.architecture_error or "model.config cannot be read")
+    block = read_block(HardwareBlock, view.hardware, "hardware")
+    hardware = hardware_facts(
+        block.accelerator,
+        block.nodes,
+        block.gpus_per_node,
+        intra_node_bw_gb_s=block.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=block.inter_node_bw_gb_s,
+    )
+    known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
+    return make_setting(
+        view.architecture,
+        hardware,
+        read_block(WorkloadBlock, view.workload, "workload"),
+        read_block(PrecisionBlock, view.precision, "precision"),
+        read_block(PolicyBlock, known, "policy"),
+        read_block(ServingBlock, view.serving, "serving"),
+    )

@@ -11,8 +11,8 @@ import math
 from ..plan.performance import DeviceMemory, MemoryEstimate
 from .budget import DeviceTerms, Load, device_terms, layout_terms, replica_load
 from .capacity import held_requests, least_room_bytes, logged_tokens
-from .kv_cache import all_layers, bytes_per_token, request_bytes
 from .layout import LoadedLayout
+from .request_memory import all_layers, bytes_per_token, request_bytes
 from .setting import Setting
 
 # More requests in flight on one replica than any engine schedules: where the search for the most that fit ends.

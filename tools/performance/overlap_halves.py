@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from ..calibration.chip import ASSUMED_MULTIPROCESSORS
 from ..plan.document import TWO_BATCH
+from .clock import Roofline
 from .operation import COLLECTIVES, Operation, TokenLoad
 from .operators.work import Work
-from .roofline import Roofline
 from .setting import Setting
 
 # Multiprocessors that engines keep for collectives beside the kernels of a prefill: 20 of an H800's 132 saturate its

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
+from .clock import OperatorTime
 from .operation import COLLECTIVES, Kind, Operation, Path
 from .operators.work import Work
 from .overlap import Overlapped
 from .overlap_halves import HalvedLayer
-from .roofline import OperatorTime
 from .stage_shape import OperatorSet
 
 KINDS: tuple[Kind, ...] = ("compute", "memory", "communication")

@@ -1,15 +1,101 @@
-"""The screen of a search: from the seconds of prompts and decode steps to what users see and how many tokens come out.
+"""The screen of a search, in closed form: what a request waits for on average, and from the seconds of prompts and
+steps to what users see.
 
 Written once for one deployment and for arrays of them: a search gives a column for each figure. Colocated replicas
 alternate between prompts and decode steps; requests in flight over the time of one in the system are the rate.
+
+Between two of its own requests a user meets the prompt of every other user once. Those that share its pass come before
+its first token. Of the others it depends on how requests fall together: here all are gaps between later tokens, so
+that a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibration.forms.elementary import Number
-from .queueing import Prompts, closed_loop_waits, prefill_queue
+from ..calibration.forms.elementary import Number, larger, pick, smaller
+from .setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Seconds of the pass that a prompt is in, and of all prompts of a replica's requests.
+
+    `together` where its attention groups take theirs side by side, `apart` where each holds up all others.
+    """
+
+    one: Number
+    together: Number
+    apart: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Mean seconds per request: before its first token, and per later token because of others' prompts."""
+
+    first_token: Number
+    per_token: Number
+
+
+def closed_loop_waits(prompts: Prompts, decode_step: Number, steps: int, requests: Number, held_steps: Number) -> Waits:
+    """The waits of one of `requests` on a replica that serves both phases. Seconds.
+
+    `decode_step` is one of `steps`. A prompt meets a step that runs, half of it on average, and is held back for
+    `held_steps` of them (`held_back`).
+    """
+    others = pick(requests > 1, larger(0.0, stalled_seconds(prompts, decode_step * steps) - prompts.one), 0.0)
+    if steps <= 0:
+        # Nothing but prompts: each waits for all others.
+        return Waits(others, 0.0)
+    return Waits(pick(requests > 1, decode_step * (0.5 + held_steps), 0.0), others / steps)
+
+
+def stalled_seconds(prompts: Prompts, decoding: Number) -> Number:
+    """Seconds in which a replica has prompts in its steps while each of its requests decodes for `decoding` seconds.
+
+    Attention groups meet in every MoE layer, so that a step lasts as long for all as for the one with a prompt. Of g
+    groups each has one for the share A / (S + D) of the time, so that g A / S = 1 + (g - 1) A / (S + D) of them have
+    one at once on average: S^2 + S (D - A) = g A D. Prompts that are apart cost less each than those together, B in
+    all in place of g A. S is A where nothing decodes, and goes to B where prompts are rare.
+    """
+    spare = decoding - prompts.together
+    stalled = 0.5 * ((spare * spare + 4.0 * larger(prompts.together, prompts.apart) * decoding) ** 0.5 - spare)
+    return pick(prompts.apart > prompts.together, stalled, prompts.together)
+
+
+def hold_up_others(setting: Setting, groups: int) -> bool:
+    """Whether a prompt of one of `groups` attention groups holds up the decode of the others.
+
+    It does unless the engine holds it back until they prefill as well.
+    """
+    return groups > 1 and setting.engine.entry.scheduler.group_wait_steps == 0
+
+
+def held_back(setting: Setting, groups: int, requests: Number, steps: int) -> Number:
+    """Steps that a prompt is held back until every attention group of a replica has one, on average.
+
+    Each group gets its share of `requests` prompts in `steps` steps, which is also how long the last of them takes to
+    have one; the engine waits no longer than it is set to, and not at all where a group has nothing to decode.
+    """
+    most = setting.engine.entry.scheduler.group_wait_steps
+    if groups == 1 or most == 0:
+        return 0.0
+    return pick(requests > groups, 0.5 * smaller(1.0 * most, steps * groups / requests), 0.0)
+
+
+def prefill_queue(all_prompts: Number, alone: Number) -> Number:
+    """The wait before prefill replicas of their own, where they are the slower side. Seconds.
+
+    `all_prompts` is what one prefill replica takes for its share of all requests, `alone` one request's whole way when
+    it waits for nothing: requests in flight over the rate is the time in the system (Little's law).
+    """
+    return larger(0.0, all_prompts - alone)
+
+
+def client_seconds(setting: Setting) -> float:
+    """What the client waits beside the engine: HTTP, tokeniser, and the engine's interval of delivery is not in it."""
+    constants = setting.engine.entry.constants
+    return constants.client_ms * 1e-3 + constants.client_token_us * 1e-6 * setting.prompt_tokens
 
 
 @dataclass(frozen=True, slots=True)

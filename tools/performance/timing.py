@@ -24,9 +24,8 @@ from .pieces import LayerKind, Piece, exchange_core, on_path, pieces_seconds
 from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
-from .programs.send_program import write_send
 from .programs.vocabulary_program import write_embedding, write_head
-from .programs.writer import ProgramContext, ProgramWriter
+from .programs.writer import ProgramContext, ProgramWriter, write_send
 from .setting import Setting
 from .stage_shape import OperatorSet, StageShape, stage_shape
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..catalog.attention.spec import AttentionSpec
 from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Links, group_of
-from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes
 from .layout import LoadedLayout
+from .request_memory import all_layers, heads_share, layer_request_bytes, request_bytes
 from .setting import Setting
 
 

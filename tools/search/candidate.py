@@ -10,8 +10,8 @@ from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..engines.names import EngineName, engine_of
+from ..performance.layout import usable_share
 from ..performance.limits import stated_limits
-from ..performance.make_setting import usable_share
 from ..plan.constraints import affordable_gpus
 from ..plan.document import TWO_BATCH, HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Ranges, Sparse

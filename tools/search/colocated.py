@@ -12,11 +12,9 @@ import numpy as np
 
 from ..arrays import BoolArray, IntArray, floats, ints
 from ..bounds import REQUESTS
-from ..performance.queueing import Prompts, client_seconds, held_back
-from ..performance.schedule import microbatches
-from ..performance.service import PhaseSeconds, Service, colocated_service
+from ..performance.schedule import microbatches, prompts_of_pass
+from ..performance.service import PhaseSeconds, Prompts, Service, client_seconds, colocated_service, held_back
 from ..performance.service import Shares as ServiceShares
-from ..performance.throughput import prompts_of_pass
 from .devices import billed_gpus, end_of_replicas
 from .loads import at_once, open_batches, replica_ladder, shared_batches, yielded
 from .phase_times import Batches, DecodeTimes, PrefillTimes

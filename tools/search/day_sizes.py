@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..checkpoint import doing
 from ..errors import InputError, MissingFieldError
 from ..kept import Caches
-from ..performance.price import Price
+from ..performance.energy import Price
 from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.placement import is_disaggregated

@@ -17,8 +17,7 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray, floats, ints
 from ..checkpoint import checkpoint
 from ..performance.limits import first_token_ms_max, token_ms_max
-from ..performance.queueing import Prompts, client_seconds
-from ..performance.service import PhaseSeconds, disaggregated_service
+from ..performance.service import PhaseSeconds, Prompts, client_seconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import counted_handoff_seconds, send_seconds
 from ..plan.document import PHASES, Strategy

@@ -10,8 +10,8 @@ from ..catalog.architecture import active_params
 from ..checkpoint import checkpoint
 from ..errors import MissingFieldError
 from ..performance.budget import communication_buffer_bytes
-from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.limits import token_ms_max
+from ..performance.request_memory import all_layers, request_bytes
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
 from ..plan.load import repeated_share

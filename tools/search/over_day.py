@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from ..catalog.cluster import SAY_NETWORK
 from ..checkpoint import if_time
 from ..errors import InputError
+from ..performance.energy import price_of
 from ..performance.limits import stated_limits
-from ..performance.price import price_of
 from ..performance.weights import model_bytes
 from ..plan.describe import describe
 from ..plan.placement import is_disaggregated

@@ -16,7 +16,6 @@ from ..arrays import FloatArray, IntArray, ints
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import Architecture, LayerSpec
 from ..kept import Cache
-from ..performance.activations import widest_bytes
 from ..performance.budget import (
     DeviceTerms,
     Held,
@@ -27,7 +26,7 @@ from ..performance.budget import (
     most_prompts_of,
 )
 from ..performance.capacity import tokens_of_device
-from ..performance.kv_cache import layer_request_bytes
+from ..performance.request_memory import layer_request_bytes, widest_bytes
 from ..performance.setting import LayerRun, Setting
 from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
 from ..plan.document import PHASES, Phase

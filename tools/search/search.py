@@ -16,8 +16,8 @@ import numpy as np
 from ..arrays import IntArray
 from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
+from ..performance.layout import make_setting
 from ..performance.limits import latency_shares
-from ..performance.make_setting import make_setting
 from ..performance.setting import Setting
 from ..plan.describe import family
 from ..plan.document import Strategy, WorkloadBlock

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import ShardwrightError
-from ..performance.make_setting import read_setting
+from ..performance.layout import read_setting
 from ..plan.branches import StageView
 from ..plan.device_names import runs_text
 from ..plan.elements import NodeView, as_int, parse_device

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from shardwright.tools.calibration.chip import chip_of
-from shardwright.tools.calibration.forms.attention_decode import DecodeConstants, attention_decode_s
-from shardwright.tools.calibration.forms.attention_prefill import PrefillConstants, attention_prefill_s
+from shardwright.tools.calibration.forms.attention import (
+    DecodeConstants,
+    PrefillConstants,
+    attention_decode_s,
+    attention_prefill_s,
+)
 from shardwright.tools.calibration.forms.collective import CollectiveConstants, link_of, one_level_s
-from shardwright.tools.calibration.forms.gemm import GemmConstants, gemm_s
-from shardwright.tools.calibration.forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_s
+from shardwright.tools.calibration.forms.gemm import GemmConstants, GroupedGemmConstants, gemm_s, grouped_gemm_s
 from shardwright.tools.calibration.measure import attention, collectives, gemm, moe
 from shardwright.tools.calibration.measure.machine import Effort, Machine
 from shardwright.tools.calibration.measure.table import KernelRow, Mode, TableName

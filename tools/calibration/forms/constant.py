@@ -1,17 +1,25 @@
-"""How a form of kernel time declares its constants: meaning, unit in the name, prior and bounds, in one place each.
+"""How a form of kernel time declares its constants (meaning, unit in the name, prior and bounds, in one place each),
+and the simplest form: a launch, then bytes.
 
 A set of constants is a frozen dataclass whose fields are made with `constant`. Constants are dimensionless shares of
 datasheet figures, or microseconds, so that they can be carried to a chip that nobody measured.
+
+t = sqrt(launch^2 + (bytes / (share x bandwidth))^2): the launch hides behind the first bytes. `moved_bytes` are those
+that the fused kernel of an engine must read and write once: a norm with its residual 4 x tokens x hidden x 2 bytes, a
+gated activation 3 x tokens x inner x 2 bytes, rope 2 x tokens x (query + key width) x 2 bytes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from ...errors import InputError
+from ..chip import Chip
+from ..shapes import Elementwise
+from .elementary import Number, larger
 
 Constants = TypeVar("Constants")
 
@@ -40,3 +48,23 @@ def read_constants(kind: type[Constants], values: Mapping[str, float]) -> Consta
         if not math.isfinite(value) or not low - 1e-3 * abs(low) <= value <= high + 1e-3 * abs(high):
             raise InputError(f"{kind.__name__}.{name} is {value}, outside of [{low}, {high}]")
     return kind(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementwiseConstants:
+    """Constants of one kind of element-wise kernel."""
+
+    launch_us: float = constant(2.5, 0.5, 20.0, "cost of the kernel at no work, in microseconds")
+    memory_share: float = constant(0.8, 0.1, 1.0, "share of the memory bandwidth that is reached", slack=0.3)
+
+
+def elementwise_s(
+    constants: ElementwiseConstants, chip: Chip, kernel: Elementwise, memory_scale: Number = 1.0
+) -> Number:
+    """Seconds of `kernel`; never under its bytes over the bandwidth.
+
+    `memory_scale` is the share of the memory time that is left where a benchmark finds its data in the L2 cache.
+    """
+    least_s = memory_scale * kernel.moved_bytes / chip.memory_bytes_s
+    seconds = ((constants.launch_us * 1e-6) ** 2 + (least_s / constants.memory_share) ** 2) ** 0.5
+    return larger(seconds, least_s)

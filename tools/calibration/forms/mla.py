@@ -1,9 +1,14 @@
-"""Time of the core of multi-head latent attention (arXiv 2405.04434): naive over a prompt, absorbed for one new token.
+"""Time of the core of latent attention (arXiv 2405.04434): naive over a prompt, absorbed for one new token; and of
+DeepSeek-V3.2's sparse core.
 
 Naive: keys and values expanded from the latents, one KV head for each query head, in tiles as in `attention_prefill`;
 cached latents are expanded again, those of new tokens by a matmul of the caller. Absorbed: all heads of a device read
-the same latents once. The projections around the core are not inside, nor is the write to the cache. It knows no sparse
-attention: whoever attends to the best tokens only passes so many.
+the same latents once. The projections around the core are not inside, nor is the write to the cache. It knows no
+sparse attention: whoever attends to the best tokens only passes so many.
+
+Tokens that choose for themselves share no tile of keys, so that kernels run absorbed in prefill too, whatever the rest
+of the prompt is, and compute for as many heads as their blocks have: a device with fewer computes padding. It does not
+choose: the indexer is an operation of its own. A part that nobody measured is timed by the dense absorbed form.
 """
 
 from __future__ import annotations
@@ -13,9 +18,9 @@ from dataclasses import dataclass
 from ...catalog.dtypes import element_bytes
 from ..chip import Chip
 from ..shapes import LatentAttention
+from .attention import TILE_ROWS, Tiles, tiles_s
 from .constant import constant
 from .elementary import Number, ceil, larger, log2, soft_max
-from .tiles import TILE_ROWS, Tiles, tiles_s
 
 # Heads that share one thread block of the absorbed form, and those of the smallest step of a matrix unit.
 _BLOCK_HEADS = 64
@@ -129,3 +134,67 @@ def mla_decode_parts(
     overhead_us = constants.split_us * log2(1.0 + seen / _SPLIT_KEYS) + constants.wave_us * waves
     floor_s = larger(absorbed_flops(kernel) / peak, memory_scale * absorbed_bytes(kernel) / chip.memory_bytes_s)
     return constants.launch_us * 1e-6, overhead_us * 1e-6 + larger(work_s, floor_s)
+
+
+# As the dense kernels of the same library in `data/kernels` (8 to 13 us).
+_LAUNCH_S = 10e-6
+
+
+@dataclass(frozen=True, slots=True)
+class SparseKernels:
+    """A library's kernels on one generation: heads that 16-bit ones are padded to, shares of the 16-bit peak.
+
+    `share` is that of 16-bit caches, and of prefill; `fp8_share` of decode from an 8-bit cache, which expands it.
+    """
+
+    heads: int
+    share: float
+    fp8_share: float
+
+
+# FlashMLA reaches 640 and 410 TFLOP/s on H800 (of 989), 1450 and 350 on B200 (of 2250), and takes 64 or 128 heads on
+# Hopper (README at 066b5ba6). vLLM pads to 64 on Hopper and to 128 on Blackwell (pull request 46189), where 512 to 4096
+# tokens of 32 heads took 0.226 to 1.687 ms (pull request 33451).
+_KERNELS = {"hopper": SparseKernels(64, 0.647, 0.414), "blackwell": SparseKernels(128, 0.644, 0.156)}
+
+
+def sparse_kernels(chip: Chip) -> SparseKernels | None:
+    """The kernels that were measured on the generation of `chip`, if any were."""
+    return _KERNELS.get(chip.generation)
+
+
+def sparse_flops(kernel: LatentAttention) -> Number:
+    """FLOPs of scores and values over the chosen tokens, absorbed, without padding."""
+    pairs = kernel.sequences * kernel.new_tokens * kernel.chosen
+    return 2.0 * pairs * kernel.heads * (2 * kernel.latent + kernel.rope)
+
+
+def sparse_bytes(kernel: LatentAttention) -> Number:
+    """Bytes that must move: queries in and outputs out (16 bit); in decode also the chosen latents of each sequence."""
+    rows = kernel.sequences * kernel.new_tokens * kernel.heads
+    moved = rows * (2 * kernel.latent + kernel.rope) * _ACTIVATION_BYTES
+    if kernel.new_tokens > 1:
+        # What the tokens of a prompt choose is read from a cache on the chip again and again.
+        return moved
+    return moved + kernel.sequences * kernel.chosen * (kernel.latent + kernel.rope) * element_bytes(kernel.kv)
+
+
+def mla_sparse_parts(kernels: SparseKernels, chip: Chip, kernel: LatentAttention) -> tuple[Number, Number]:
+    """Seconds that no work costs, and the seconds of the work.
+
+    A token is the work of one block for each 64 of its heads, which go over the multiprocessors in waves; the kernel
+    of 8-bit caches splits tokens further.
+
+    Raises:
+        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    """
+    peak = chip.peak("bf16")
+    tokens = kernel.sequences * kernel.new_tokens
+    block_flops = 2.0 * _BLOCK_HEADS * kernel.chosen * (2 * kernel.latent + kernel.rope)
+    memory_s = sparse_bytes(kernel) / chip.memory_bytes_s
+    if kernel.new_tokens <= 1 and element_bytes(kernel.kv) <= 1.0:
+        blocks = tokens * ceil(kernel.heads / _BLOCK_HEADS)
+        return _LAUNCH_S, larger(blocks * block_flops / (kernels.fp8_share * peak), memory_s)
+    blocks = tokens * ceil(kernel.heads / kernels.heads) * kernels.heads / _BLOCK_HEADS
+    waves = ceil(blocks / chip.multiprocessors)
+    return _LAUNCH_S, larger(waves * block_flops * chip.multiprocessors / (kernels.share * peak), memory_s)

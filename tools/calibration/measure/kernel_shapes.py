@@ -16,11 +16,22 @@ from ...arrays import FloatArray
 from ...catalog.dtypes import DTYPES, DType
 from ...errors import InputError
 from ..chip import Chip
-from ..forms.attention_decode import DecodeConstants, attention_decode_s
-from ..forms.attention_prefill import PrefillConstants, attention_bytes, attention_prefill_s
+from ..forms.attention import (
+    DecodeConstants,
+    PrefillConstants,
+    attention_bytes,
+    attention_decode_s,
+    attention_prefill_s,
+)
 from ..forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
-from ..forms.gemm import GemmConstants, gemm_s, gemm_weight_bytes
-from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_s, grouped_gemm_weight_bytes
+from ..forms.gemm import (
+    GemmConstants,
+    GroupedGemmConstants,
+    gemm_s,
+    gemm_weight_bytes,
+    grouped_gemm_s,
+    grouped_gemm_weight_bytes,
+)
 from ..profile_file import KernelKind
 from ..shapes import Attention, Collective, CollectiveOp, Gemm, GroupedGemm
 from .table import KernelRow, TableName

@@ -2,7 +2,7 @@
 
 Experts are touched as by uniform and independent routing, which touches the most. The slowest device sets the pace: its
 load is what the workload states, else the larger of the expected maximum of uniform routing, which rules small batches,
-and the measured skew (`calibration/forms/expert_skew.py`), which rules large ones.
+and the measured skew (`calibration/forms/exchange.py`), which rules large ones.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import math
 from dataclasses import dataclass
 
 from ...calibration.forms.elementary import Number, exceeds, larger, smaller
-from ...calibration.forms.expert_skew import skewed_load
+from ...calibration.forms.exchange import skewed_load
 from ...calibration.shapes import GroupedGemm
-from .linear import Matrix
-from .work import Work
+from .work import Matrix, Work
 
 
 def active_experts(experts: int, top_k: int, tokens: Number) -> Number:

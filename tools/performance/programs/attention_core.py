@@ -7,10 +7,9 @@ from dataclasses import replace
 from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Attention, LatentAttention
 from ...catalog.attention.spec import AttentionSpec, LatentWidths
-from ..kv_cache import heads_share
-from ..operators.attention import attention_core, recurrence
-from ..operators.mla import indexer_scores, latent_attention
+from ..operators.attention import attention_core, indexer_scores, latent_attention, recurrence
 from ..operators.work import Work
+from ..request_memory import heads_share
 from .writer import ProgramContext
 
 

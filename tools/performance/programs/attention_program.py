@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 
 from ...catalog.attention.spec import AttentionSpec, LatentWidths
-from ..kv_cache import heads_share
 from ..operation import Operation, Role, Shape, Where
-from ..operators.elementwise import cache_update, norm
-from ..operators.linear import NO_MATRIX, Matrix, linear
+from ..operators.work import NO_MATRIX, Matrix, cache_update, linear, norm
+from ..request_memory import heads_share
 from ..stage_shape import OperatorSet
 from .attention_core import core_work
-from .closing import close_operator, union_where
-from .tensors import weights_by_role
-from .writer import ProgramContext, ProgramWriter, shape_of
+from .writer import ProgramContext, ProgramWriter, close_operator, shape_of, union_where, weights_by_role
 
 
 class AttentionProgram:

@@ -13,11 +13,9 @@ from ...calibration.forms.elementary import Number, Truth, is_plain, pick, small
 from ...catalog.architecture import MoESpec
 from ...catalog.dtypes import element_bytes
 from ..collectives import NO_TRANSFER, ExpertRoutes, Transfer, pick_transfer
-from ..operators.linear import NO_MATRIX
 from ..operators.moe import ExpertBank, ExpertLoad, Routing, expert_work, slowest_load
-from ..operators.work import Work
-from .tensors import weights_by_role
-from .writer import ProgramContext
+from ..operators.work import NO_MATRIX, Work
+from .writer import ProgramContext, weights_by_role
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,199 @@
-"""A layer: where its operators run, and the operations of those behind its attention."""
+"""The operations of a layer behind its attention: a dense FFN, or a MoE operator with norm, router, dispatch, experts
+and combine.
+
+The shared expert has no edge to the routed fan-out but runs on the same devices: its matmuls stand before the experts
+in the compute stream, and its collective before the combine on the links, so what overlaps is dispatch with the shared
+expert, nothing more.
+"""
 
 from __future__ import annotations
 
-from ...catalog.architecture import LayerSpec
+from ...calibration.forms.elementary import Number, Truth, ceil, larger
+from ...catalog.architecture import FFNSpec, LayerSpec, MoESpec
+from ..collectives import Transfer
+from ..operation import Operation, Owner, Shape
+from ..operators.work import NO_MATRIX, Work, aggregate, linear, norm, routing, weigh
 from ..stage_shape import OperatorSet
-from .ffn_program import write_ffn
-from .moe_program import MoEProgram
-from .writer import ProgramWriter
+from .expert_delivery import Delivery, bank_work, expert_bank, expert_delivery, expert_load
+from .writer import ProgramWriter, close_operator, scatter_tokens, shape_of, weights_by_role
+
+
+class MoEProgram:
+    """Writes one MoE operator into a `ProgramWriter`."""
+
+    def __init__(self, writer: ProgramWriter, spec: MoESpec) -> None:
+        self.writer = writer
+        self.context = writer.context
+        self.spec = spec
+        shape, load = self.context.shape, self.context.load
+        self.gates = weights_by_role(self.context.setting, spec.router_tensors, 1)
+        self.bank = expert_bank(self.context, spec)
+        self.copy_width = self.bank.hidden
+        self.exchanges = shape.ep > 1
+        # Tokens that a device dispatches: those of its group are on several devices, each sends its share.
+        self.own_tokens: Number = 1.0 * load.all_tokens
+        if self.exchanges:
+            self.own_tokens = load.tokens * shape.attention_groups / shape.width
+        self.hidden = shape_of(load.sequences, load.new_tokens, "hidden", self.context.hidden)
+
+    def write(self) -> None:
+        """All operations of the operator; its result is on every device of the stage."""
+        context, load = self.context, self.context.load
+        vectors = self.gates.get(None, NO_MATRIX)
+        self.writer.compute(
+            Operation("moe.norm", "Norm", "moe", "stage", self.hidden, self.hidden),
+            norm(load.tokens, context.hidden, vectors.weight_bytes, context.element_bytes),
+        )
+        self._route()
+        delivery = expert_delivery(context, self.spec, self.bank, self.own_tokens) if self.exchanges else None
+        if delivery is not None:
+            self._exchange("dispatch", delivery.dispatch)
+        shape = context.shape
+        joined: Truth = delivery.is_joined if delivery is not None else shape.tp_expert > 1
+        if shape.attention_groups > 1 or shape.ffn_tp_group != shape.stage_group:
+            joined = False
+        shared = self._shared(before=self.writer.operations[-1].name, joined=joined)
+        self._experts(bank_work(context, self.spec, self.bank) if delivery is None else delivery.experts)
+        if delivery is not None:
+            if shape.tp_expert > 1:
+                self._reduce_slices(delivery)
+            self._exchange("combine", delivery.combine)
+            self._replicate(delivery.replicate)
+        else:
+            self._weigh()
+        self._finish(shared)
+
+    def _route(self) -> None:
+        context, spec, load = self.context, self.spec, self.context.load
+        gate = self.gates.get("router", NO_MATRIX)
+        scores = shape_of(load.sequences, load.new_tokens, "experts", spec.experts)
+        work = linear(1.0 * load.tokens, gate, context.hidden, context.element_bytes)
+        self.writer.compute(Operation("moe.router", "Linear", "moe", "stage", self.hidden, scores, role="router"), work)
+        chosen = self._copies(self.own_tokens * spec.top_k)
+        work = routing(self.own_tokens, spec.experts, spec.top_k)
+        self.writer.compute(Operation("moe.routing", "Routing", "moe", "stage", scores, chosen), work)
+
+    def _copies(self, copies: Number) -> Shape:
+        return ("copies", larger(1, ceil(copies))), ("hidden", self.copy_width)
+
+    def _exchange(self, role: str, transfer: Transfer) -> None:
+        context = self.context
+        there = self._copies(expert_load(context, self.spec).copies)
+        back = shape_of(context.load.sequences, ceil(self._own_seq()), "hidden", context.hidden)
+        here = self.writer.operations[-1].output_shape
+        operation = Operation(
+            f"moe.{role}", "AllToAll", "moe", "stage_all", here, there if role == "dispatch" else back,
+            inputs=(self.writer.operations[-1].name,),
+        )  # fmt: skip
+        self.writer.transfer(operation, transfer)
+
+    def _own_seq(self) -> Number:
+        """New tokens of each sequence that one device owns after the combine."""
+        return self.own_tokens / self.context.load.sequences
+
+    def _shared(self, before: str, *, joined: Truth) -> tuple[str, ...]:
+        """The shared expert, read from the norm; returns the names written and leaves the routed stream as last.
+
+        `joined`: its partial sums ride along in the collective that adds up the routed experts' results.
+        """
+        if self.spec.shared is None:
+            return ()
+        start = len(self.writer.operations)
+        self.writer.last = "moe.norm"
+        write_matrices(self.writer, self.spec.shared, "shared", "stage", joined=joined)
+        self.writer.last = before
+        return tuple(operation.name for operation in self.writer.operations[start:])
+
+    def _experts(self, work: Work) -> None:
+        load = expert_load(self.context, self.spec)
+        copies = self._copies(load.copies) if self.exchanges else self._copies(self.own_tokens * self.spec.top_k)
+        source = self.writer.last or "moe.routing"
+        self.writer.compute(Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,)), work)
+
+    def _reduce_slices(self, delivery: Delivery) -> None:
+        """Sums the slices of each expert, where the collective after it does not do so as well."""
+        here = self.writer.operations[-1].output_shape
+        self.writer.transfer(Operation("moe.slices", "AllReduce", "moe", "expert_tp", here, here), delivery.slices)
+
+    def _weigh(self) -> None:
+        """Without an exchange each device weighs and adds its experts' results first, then slices are summed."""
+        context, load = self.context, self.context.load
+        copies = self.writer.operations[-1].output_shape
+        work = weigh(load.tokens, self.spec.top_k, context.hidden, context.element_bytes)
+        self.writer.compute(Operation("moe.weigh", "Aggregate", "moe", "stage", copies, self.hidden), work)
+        if context.shape.tp_expert > 1:
+            size = load.all_tokens * context.hidden * context.element_bytes
+            self.writer.transfer(
+                Operation("moe.slices", "AllReduce", "moe", "expert_tp", self.hidden, self.hidden),
+                context.links.all_reduce(size, context.shape.expert_tp_group),
+            )
+
+    def _replicate(self, transfer: Transfer) -> None:
+        """Brings each token's result back to every device that holds the token."""
+        if self.context.shape.token_group.is_trivial:
+            return
+        here = self.writer.operations[-1].output_shape
+        self.writer.transfer(Operation("moe.gather", "AllGather", "moe", "tokens", here, self.hidden), transfer)
+
+    def _finish(self, shared: tuple[str, ...]) -> None:
+        """The shared expert's result added to the routed ones'."""
+        if not shared:
+            return
+        context, name = self.context, self.writer.operations[-1].name
+        work = aggregate(context.load.tokens, 2, context.hidden, context.element_bytes)
+        operation = Operation(
+            "moe.sum", "Aggregate", "moe", "stage", self.hidden, self.hidden, inputs=(name, shared[-1])
+        )  # fmt: skip
+        self.writer.compute(operation, work)
+
+
+def write_ffn(writer: ProgramWriter, spec: FFNSpec, following: OperatorSet | None) -> None:
+    """A dense FFN: norm, gate and up, down, and the collectives that its degrees need."""
+    context = writer.context
+    vectors = weights_by_role(context.setting, spec.tensors, context.shape.tp_ffn).get(None, NO_MATRIX)
+    hidden = shape_of(context.load.sequences, context.load.new_tokens, "hidden", context.hidden)
+    work = norm(context.load.tokens, context.hidden, vectors.weight_bytes, context.element_bytes)
+    writer.compute(Operation("ffn.norm", "Norm", "ffn", "ffn", hidden, hidden), work)
+    write_matrices(writer, spec, "ffn", following)
+
+
+def write_matrices(
+    writer: ProgramWriter, spec: FFNSpec, owner: Owner, following: OperatorSet | None, *, joined: Truth = False
+) -> None:
+    """The matmuls of a dense FFN or shared expert on normed tokens, and what closes the operator.
+
+    `joined`: a later collective sums its shards as well, so that closing it costs nothing of its own.
+    """
+    context, shape, load = writer.context, writer.context.shape, writer.context.load
+    weights = weights_by_role(context.setting, spec.tensors, shape.tp_ffn)
+    # Under attention DP an FFN that runs as TP over several groups sees the tokens of all of them.
+    gathers = shape.attention_groups > 1 and shape.ffn_groups == 1 and shape.tp_ffn > 1
+    tokens, sequences = load.tokens, load.sequences
+    if gathers:
+        tokens, sequences = load.all_tokens, load.sequences * load.groups
+        writer.transfer(
+            Operation(
+                f"{owner}.gather", "AllGather", owner, "ffn_all",
+                shape_of(load.sequences, load.new_tokens, "hidden", context.hidden),
+                shape_of(sequences, load.new_tokens, "hidden", context.hidden),
+            ),
+            context.links.all_gather(tokens * context.hidden * context.element_bytes, shape.ffn_all_group),
+        )  # fmt: skip
+    hidden = shape_of(sequences, load.new_tokens, "hidden", context.hidden)
+    for role in ("gate_up", "down"):
+        part = weights.get(role, NO_MATRIX)
+        inner = part.elements / context.hidden
+        wide = shape_of(sequences, load.new_tokens, "width", spec.width * (2 if spec.gated else 1) / shape.tp_ffn)
+        # Silu and the product with the gate are fused with the up projection; the down projection reads one width.
+        work = linear(tokens, part, context.hidden if role == "gate_up" else inner, context.element_bytes)
+        source, result = (hidden, wide) if role == "gate_up" else (wide, hidden)
+        writer.compute(Operation(f"{owner}.{role}", "Linear", owner, "ffn", source, result, role=role), work)
+    if gathers:
+        scatter_tokens(writer, owner)
+    else:
+        close_operator(
+            writer, owner, reduces=shape.tp_ffn > 1, following=following, tokens=1.0 * load.tokens, joined=joined
+        )
 
 
 def first_operator(spec: LayerSpec) -> OperatorSet:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from ..clock import rate_dtype
 from ..operation import Operation
-from ..operators.elementwise import embedding, norm
-from ..operators.linear import Matrix, linear
-from ..roofline import rate_dtype
+from ..operators.work import Matrix, embedding, linear, norm
 from .writer import ProgramWriter, shape_of
 
 # Logits leave the head in fp32 where they are gathered for sampling.

@@ -1,16 +1,21 @@
-"""Collects the operations of one program, each timed as it is written."""
+"""Writes the operations of one program, each timed as it is written; the collective that closes an operator, and what
+goes to the next stage.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...calibration.forms.elementary import Number, larger
-from ..clock import Clock
-from ..collectives import Links, Transfer
-from ..operation import COLLECTIVES, Operation, Shape, TokenLoad
-from ..operators.work import Work
+from ...calibration.forms.elementary import Number, Truth, larger
+from ...catalog.tensors import WeightTensor
+from ...kept import Cache
+from ..clock import Clock, rate_dtype
+from ..collectives import NO_TRANSFER, Group, Links, Transfer, pick_transfer
+from ..operation import COLLECTIVES, Operation, Owner, Role, Shape, TokenLoad, Where
+from ..operators.work import Matrix, Work
+from ..request_memory import heads_share
 from ..setting import Setting
-from ..stage_shape import StageShape
+from ..stage_shape import OperatorSet, StageShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +129,132 @@ class ProgramWriter:
 def shape_of(sequences: Number, tokens: Number, name: str, width: float) -> Shape:
     """[["batch", …], ["seq", …], [name, …]], widths rounded up."""
     return ("batch", sequences), ("seq", larger(1, tokens)), (name, -(-int(width * 1_000_000) // 1_000_000))
+
+
+def close_operator(
+    writer: ProgramWriter, owner: Owner, *, reduces: bool, following: OperatorSet | None, tokens: Number,
+    joined: Truth = False,
+) -> None:  # fmt: skip
+    """Write the collective that closes `owner`, if it needs one.
+
+    `reduces`: its shards hold partial sums. Where the next operator uses devices that this one does not (DE004), the
+    same collective spans both; without partial sums a gather brings the result there. `tokens` are those of a device.
+    `joined`: the sum is part of a later collective (of arrays of loads: of which loads).
+    """
+    context, shape = writer.context, writer.context.shape
+    own: OperatorSet = "attention" if owner == "attention" else "ffn"
+    wider = shape.wider(own, following)
+    size = tokens * context.hidden * context.element_bytes
+    here = writer.operations[-1].output_shape
+    name = f"{owner}.close"
+    if reduces:
+        group = wider or (shape.tp_group if own == "attention" else shape.ffn_tp_group)
+        where: Where = union_where(own, following) if wider else "tp" if own == "attention" else "ffn_tp"
+        transfer = pick_transfer(joined, NO_TRANSFER, context.links.all_reduce(size, group))
+        writer.transfer(Operation(name, "AllReduce", owner, where, here, here), transfer)
+    elif wider is not None:
+        writer.transfer(
+            Operation(name, "AllGather", owner, union_where(own, following), here, here),
+            context.links.broadcast(size, wider),
+        )
+
+
+def union_where(own: OperatorSet, following: OperatorSet | None) -> Where:
+    """The devices of both operators."""
+    if own == "attention":
+        return "attention+ffn" if following == "ffn" else "attention+stage"
+    return "ffn+attention" if following == "attention" else "ffn+stage"
+
+
+def scatter_tokens(writer: ProgramWriter, owner: Owner) -> None:
+    """A ReduceScatter that sums the shards of a TP FFN over attention groups and gives each group its tokens back."""
+    context, load = writer.context, writer.context.load
+    before = writer.operations[-1].output_shape
+    after = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
+    size = load.all_tokens * context.hidden * context.element_bytes
+    writer.transfer(
+        Operation(f"{owner}.close", "ReduceScatter", owner, "ffn_all", before, after),
+        context.links.all_gather(size, context.shape.ffn_all_group),
+    )
+
+
+def write_send(writer: ProgramWriter, slices: int, group: Group, *, between: bool) -> None:
+    """A SendRecv of one slice from each device, and the gather of the slices on the other side."""
+    context, load = writer.context, writer.context.load
+    hidden = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
+    part = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden / slices)
+    writer.transfer(
+        Operation("pipeline.send", "SendRecv", "pipeline", "pipeline", hidden, part if slices > 1 else hidden),
+        context.links.send(context.token_bytes / slices, between_domains=between),
+    )
+    if not group.is_trivial:
+        received = writer.operations[-1].output_shape
+        transfer = (
+            context.links.all_gather(context.token_bytes, group)
+            if slices > 1
+            else context.links.broadcast(context.token_bytes, group)
+        )
+        writer.transfer(Operation("pipeline.gather", "AllGather", "pipeline", "received", received, hidden), transfer)
+
+
+_ROLES: dict[str, Role] = {
+    "q_a_proj": "q_a",
+    "q_b_proj": "q_b",
+    "kv_a_proj": "kv_a",
+    "kv_b_proj": "kv_b",
+    "o_proj": "out",
+    "o_a_proj": "out",
+    "o_b_proj": "out",
+    "out_proj": "out",
+    "gate_up_proj": "gate_up",
+    "up_proj": "gate_up",
+    "shared_expert_gate": "gate_up",
+    "down_proj": "down",
+    "router": "router",
+    "router_bias": "router",
+    "latent_proj": "router",
+}
+
+
+def role_of(tensor: WeightTensor) -> Role | None:
+    """The matmul that reads `tensor` (a matrix without a name here projects attention's input); `None`: a vector."""
+    if tensor.tensor_class == "norm":
+        return None
+    return _ROLES.get(tensor.name, "qkv")
+
+
+def share_on_device(tensor: WeightTensor, tp: int, kv_heads: int) -> float:
+    """Share of `tensor` on one of `tp` devices."""
+    if tensor.split == "sharded":
+        return 1.0 / tp
+    return heads_share(tp, kv_heads) if tensor.split == "kv_heads" else 1.0
+
+
+_MATRICES = Cache[tuple[int, int, int], "dict[Role | None, Matrix]"](
+    "weights by role of a tuple of tensors on a device"
+)
+
+
+def weights_by_role(
+    setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int = 1
+) -> dict[Role | None, Matrix]:
+    """`tensors` on one of `tp` devices, by role; `None` is what the norm kernel reads. Kept per tuple (by identity)."""
+    return _MATRICES.get(setting.caches, (id(tensors), tp, kv_heads), lambda: _by_role(setting, tensors, tp, kv_heads))
+
+
+def _by_role(setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int) -> dict[Role | None, Matrix]:
+    found: dict[Role | None, Matrix] = {}
+    for tensor in tensors:
+        role = role_of(tensor)
+        share = share_on_device(tensor, tp, kv_heads)
+        before = found.get(role)
+        elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
+        stored = setting.weight_dtype(tensor.tensor_class)
+        found[role] = Matrix(
+            elements + tensor.elements * share,
+            size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
+            stored,
+            rate_dtype(stored, setting.precision.activations),
+            blockwise=stored == "fp8" and setting.architecture.scale_block is not None,
+        )
+    return found

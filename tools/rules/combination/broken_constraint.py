@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pydantic import TypeAdapter, ValidationError
 
 from ...catalog.hardware import hardware_facts
-from ...performance.make_setting import read_block
+from ...performance.layout import read_block
 from ...plan.constraints import (
     AcceleratorsConstraint,
     BudgetConstraint,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import InputError, MissingFieldError, UnknownNameError
-from ...performance.layout import layout_from_view
-from ...performance.make_setting import read_block
+from ...performance.layout import layout_from_view, read_block
 from ...performance.memory import device_memory, fits
 from ...plan.document import WorkloadBlock
 from ...plan.load import longest_stated

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...performance.kv_cache import layer_request_bytes
 from ...performance.layout import LoadedLayout
+from ...performance.request_memory import layer_request_bytes
 from ...plan.layout import PhaseLayout
 from ...plan.load import repeated_share
 from ...plan.view import EdgeView, NodeView, PlanView

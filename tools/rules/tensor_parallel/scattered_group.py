@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...catalog.hardware import hardware_facts
 from ...performance.collectives import domains_of
-from ...performance.make_setting import read_block
+from ...performance.layout import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
 from ..base import Edit, Example, Finding, Rule, set_top

@@ -1,22 +1,30 @@
-"""Time of attention over a prompt, or over a chunk of one on top of cached tokens: FlashAttention-like tiles.
+"""Time of attention: of a prompt, or a chunk of one on cached tokens, in tiles like FlashAttention's; of one new token
+a sequence, a read of the KV cache.
 
 t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows walk the keys in
 blocks of 64. The query heads of one KV head are rows of the same tile; those of tokens that decode beside prompts have
 a tile each. The write of the new tokens' keys and values to the cache is inside, as it is in the tables of measured
-times. It refuses nothing by size: any shape of `Attention` has a time, decode too, though `attention_decode` knows that
-better.
+times. It refuses nothing by size: any shape of `Attention` has a time, decode too, though `attention_decode` knows
+that better.
+
+A causal mask lets tiles differ in length; a multiprocessor works on one at a time, so that a short batch of long
+prompts waits for its longest tile.
+
+t = launch + split + waves + soft_max(memory, arithmetic). Few sequences are split over the multiprocessors and
+combined (a cost that grows with the logarithm of the length), many come in waves of thread blocks that each cost
+something even with next to no cache. It knows one length for all sequences; what unequal lengths cost is the caller's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from ...catalog.dtypes import element_bytes
 from ..chip import Chip
 from ..shapes import Attention
 from .constant import constant
-from .elementary import Number, ceil, larger, smaller, soft_max
-from .tiles import TILE_ROWS, Tiles, tiles_s
+from .elementary import Number, ceil, larger, log2, smaller, soft_max
 
 # Head width that the share of the peak is stated for; others are weighed by a power of their ratio to it.
 _HEAD = 128
@@ -104,3 +112,109 @@ def attention_prefill_s(constants: PrefillConstants, chip: Chip, kernel: Attenti
 def _width_share(constants: PrefillConstants, head_dim: Number) -> Number:
     narrow, wide = smaller(head_dim / _HEAD, 1.0), larger(head_dim / _HEAD, 1.0)
     return narrow**constants.narrow_power * wide**constants.wide_power
+
+
+TILE_ROWS = 128
+_KEY_BLOCK = 64
+
+
+class TileConstants(Protocol):
+    """What constants of a prefill form say of its tiles."""
+
+    @property
+    def loop_keys(self) -> float:
+        """Keys that the start and the end of a tile are worth."""
+        ...
+
+    @property
+    def longest_share(self) -> float:
+        """Weight of the longest tile."""
+        ...
+
+    @property
+    def blend(self) -> float:
+        """How sharply the time turns from all tiles to the longest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """`count` tiles that see `mean_keys` each, the longest `longest_keys`; `key_flops` for each key of a tile."""
+
+    count: Number
+    mean_keys: Number
+    longest_keys: Number
+    key_flops: Number
+
+
+def tiles_s(constants: TileConstants, tiles: Tiles, flops_s: Number, multiprocessors: int) -> Number:
+    """Seconds of `tiles` where full tiles on all `multiprocessors` reach `flops_s` FLOP/s."""
+    all_flops = tiles.count * (_whole_blocks(tiles.mean_keys) + constants.loop_keys) * tiles.key_flops
+    longest_flops = (_whole_blocks(tiles.longest_keys) + constants.loop_keys) * tiles.key_flops
+    alone_s = longest_flops / (flops_s / multiprocessors)
+    return soft_max(all_flops / flops_s, constants.longest_share * alone_s, constants.blend)
+
+
+def _whole_blocks(keys: Number) -> Number:
+    return ceil(keys / _KEY_BLOCK) * _KEY_BLOCK
+
+
+# Query heads that share one KV head and fit one thread block; rows of the smallest tensor-core tile; keys of one split.
+_BLOCK_HEADS = 64
+_TILE_ROWS = 16
+_SPLIT_KEYS = 128
+# A window that no context reaches is none.
+_FAR = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeConstants:
+    """Constants of attention of one new token; shares are of datasheet peaks."""
+
+    launch_us: float = constant(10.0, 2.0, 40.0, "cost of the kernels at no work, in microseconds")
+    memory_share: float = constant(0.9, 0.3, 1.0, "share of the memory bandwidth of the read of the cache")
+    compute_share: float = constant(0.3, 0.02, 1.0, "share of the 16-bit peak in tiles of 16 query heads")
+    wave_us: float = constant(2.0, 0.05, 20.0, "microseconds of one wave of thread blocks")
+    split_us: float = constant(1.0, 0.05, 8.0, "microseconds for each doubling of the length beyond 128 tokens")
+    blend: float = constant(2.0, 1.0, 12.0, "how sharply the time turns from memory to arithmetic")
+    ungrouped: float = constant(0.1, 0.01, 1.0, "of a windowed kernel: waves grow with (query heads/KV heads)^this")
+
+
+def attention_decode_parts(
+    constants: DecodeConstants, chip: Chip, kernel: Attention, memory_scale: Number = 1.0
+) -> tuple[Number, Number]:
+    """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
+
+    Raises:
+        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    """
+    peak = chip.peak("bf16")
+    seen = kernel.context + kernel.new_tokens
+    if kernel.window is not None:
+        seen = smaller(seen, kernel.window)
+    group = kernel.query_heads / kernel.kv_heads
+    pairs = kernel.sequences * kernel.kv_heads
+    cache_bytes = 2.0 * pairs * seen * kernel.head_dim * element_bytes(kernel.kv)
+    memory_s = memory_scale * cache_bytes / (constants.memory_share * chip.memory_bytes_s)
+    padded_heads = ceil(group / _TILE_ROWS) * _TILE_ROWS
+    flops = 4.0 * pairs * kernel.new_tokens * padded_heads * seen * kernel.head_dim
+    arithmetic_s = flops / (constants.compute_share * peak)
+    waves = pairs * ceil(group / _BLOCK_HEADS) / chip.multiprocessors
+    if kernel.window is not None:
+        # Some kernels only let query heads share a thread block where they see everything.
+        waves = waves * group ** ((kernel.window < _FAR) * constants.ungrouped)
+    overhead_us = constants.split_us * log2(1.0 + seen / _SPLIT_KEYS) + constants.wave_us * waves
+    floor_s = larger(attention_flops(kernel) / peak, memory_scale * attention_bytes(kernel) / chip.memory_bytes_s)
+    work_s = larger(soft_max(memory_s, arithmetic_s, constants.blend), floor_s)
+    return constants.launch_us * 1e-6, overhead_us * 1e-6 + work_s
+
+
+def attention_decode_s(constants: DecodeConstants, chip: Chip, kernel: Attention) -> Number:
+    """Seconds of `kernel` with cold caches; see `attention_decode_parts`."""
+    fixed_s, work_s = attention_decode_parts(constants, chip, kernel)
+    return fixed_s + work_s
+
+
+def is_decode(new_tokens: Number) -> bool:
+    """Whether a kernel with so many new tokens in each sequence is timed by the decode forms."""
+    return float(new_tokens) <= 1
