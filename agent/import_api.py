@@ -16,12 +16,20 @@ from ..tools.catalog.config import read_architecture
 from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
-from ..tools.importing.caveats import Kind, Told, hardware_remarks, options_alone, share_of_free, unread_files
+from ..tools.importing.caveats import (
+    Checkpoint,
+    Kind,
+    Told,
+    hardware_remarks,
+    options_alone,
+    share_of_free,
+    told_of_method,
+    unread_files,
+)
 from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
-from ..tools.importing.quantisation import Checkpoint, told_of_method
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
 from ..tools.plan.builder import BuildRequest

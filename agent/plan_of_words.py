@@ -9,8 +9,8 @@ from ..tools.importing.launch import is_launch, read_launch
 from ..tools.language import whole_strategy
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.builder import BuildRequest
+from ..tools.plan.describe import read_shorthand
 from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
-from ..tools.plan.shorthand import read_shorthand
 from ..tools.rules.legality import RELAXATION_OF
 from .import_api import imported
 from .stated_strategy import build_stated, read_block, read_strategy

@@ -26,10 +26,10 @@ from shardwright.tools.calibration.engine_profile import all_entries
 from shardwright.tools.calibration.error_ranges import LOW_CONCURRENCY
 from shardwright.tools.engines.names import ENGINES
 from shardwright.tools.errors import InputError
+from shardwright.tools.fidelity.compiled import mean_times
 from shardwright.tools.fidelity.conformal import pair_of
 from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
 from shardwright.tools.fidelity.engine_fit import Fitted, log_error
-from shardwright.tools.fidelity.fast_simulation import mean_times
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
 from shardwright.tools.performance.serving.load import Burst

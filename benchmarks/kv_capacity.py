@@ -25,10 +25,10 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.dtypes import DType
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
-from shardwright.tools.engines.memory import MemoryUse
+from shardwright.tools.engines.engine import MemoryUse
 from shardwright.tools.engines.names import engine_name
 from shardwright.tools.errors import InputError
-from shardwright.tools.fidelity.software import activations_of, dtype_of
+from shardwright.tools.fidelity.situation import activations_of, dtype_of
 from shardwright.tools.performance.budget import DeviceTerms, layout_terms
 from shardwright.tools.performance.capacity import logged_tokens, room_bytes
 from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting

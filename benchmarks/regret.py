@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
 from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor
+from shardwright.tools.fidelity.run import serve_at_datasheet_rates
 from shardwright.tools.fidelity.score import family_of, quantile
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file

@@ -65,7 +65,7 @@ def fix_command(
     if certificate is not None and result.document is None:
         click.echo("shardwright fix: no certificate is written: nothing was read that could be repaired", err=True)
     elif certificate is not None:
-        from ...tools.autofix.certificate import certificate as certificate_of
+        from ...tools.autofix.result import certificate as certificate_of
 
         contents[certificate] = json.dumps(certificate_of(text, result), indent=1) + "\n"
     if output is not None:

@@ -104,7 +104,7 @@ def show_command(
     if form is not None:
         write_files({output or Path(STANDARD): form.write(read, phase)}, lambda _: None)
     elif output_format == "json":
-        from ...tools.show.page_data import page_data
+        from ...tools.show.page import page_data
 
         write_json(page_data(read, phase))
     else:

@@ -12,8 +12,8 @@ from ...tools.autofix.reading import read_anything
 from ...tools.errors import InputError
 from ...tools.language.request import read_words
 from ...tools.language.said import StatedDegrees
+from ...tools.plan.describe import read_shorthand
 from ...tools.plan.document import PhaseStrategy, Strategy
-from ...tools.plan.shorthand import read_shorthand
 from ..loop.question import Question
 from ..stated_strategy import MAX_STATED_GPUS, read_block, read_strategy
 

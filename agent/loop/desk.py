@@ -16,7 +16,7 @@ from ...tools.errors import InputError
 from ...tools.plan.describe import describe
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
-from ...tools.rules.edits import same
+from ...tools.rules.findings import same
 from ...tools.search.candidate import Candidate, SearchResult
 from ..model.redaction import redacted_value
 from .against import REFERENCE, Against

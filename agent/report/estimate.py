@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...tools.plan.describe import billed_text
-from ...tools.plan.device_names import devices_text
+from ...tools.plan.devices import devices_text
 from ..languages.say import say
 from .asked import trace_lines
 from .explanation import explanation_section, largest_costs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ...tools.performance.execution_svg import devices_of
-from ...tools.plan.device_names import devices_text
+from ...tools.plan.devices import devices_text
 from .text import NONE, Block, Column, Section, Table, bytes_text, count_text, figure, render, section
 
 if TYPE_CHECKING:

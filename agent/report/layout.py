@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...tools.plan.device_names import devices_text
+from ...tools.plan.devices import devices_text
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 
 import shardwright
 from shardwright.agent.evaluation.dataset import dataset_of_text
-from shardwright.tools.autofix.certificate import certificate
+from shardwright.tools.autofix.result import certificate
 from shardwright.tools.rules.examples import base_plan
 
 THREADS = 8

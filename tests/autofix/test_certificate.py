@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import autofix
-from shardwright.tools.autofix.certificate import certificate
+from shardwright.tools.autofix.result import certificate
 from shardwright.tools.errors import InputError
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.verify import certificate_sha256, verify, verify_file

@@ -9,7 +9,7 @@ import jsonpatch
 import pytest
 
 from shardwright.tools.autofix.edits import Patched, apply_patch, compile_patch
-from shardwright.tools.rules.edits import Change
+from shardwright.tools.rules.findings import Change
 
 DOCUMENT: dict[str, Any] = {
     "nodes": [{"id": name, "devices": [name]} for name in "abcde"],

@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 
 from shardwright.tools.catalog.attention.kinds import KINDS, kind_named
-from shardwright.tools.catalog.attention.pairs import causal_pairs
-from shardwright.tools.catalog.attention.spec import AttentionSpec
+from shardwright.tools.catalog.attention.spec import AttentionSpec, causal_pairs
 from shardwright.tools.catalog.models import all_models
 
 SPECS = {

@@ -11,8 +11,7 @@ import pytest
 import shardwright
 from shardwright.tools.calibration.chip import chip_of
 from shardwright.tools.calibration.forms.mla import sparse_kernels
-from shardwright.tools.catalog.accelerator_names import AcceleratorNames
-from shardwright.tools.catalog.accelerators import Accelerator
+from shardwright.tools.catalog.accelerators import Accelerator, AcceleratorNames
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 
 ROOT = Path(shardwright.__file__).parent

@@ -4,10 +4,9 @@ import pytest
 
 from shardwright.tools.catalog.architecture import Architecture, WeightDTypes
 from shardwright.tools.catalog.config import read_architecture
-from shardwright.tools.catalog.dtypes import DType, weight_bytes_per_element
+from shardwright.tools.catalog.dtypes import DType, WeightTensor, weight_bytes_per_element
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.catalog.precision import weight_dtypes
-from shardwright.tools.catalog.tensors import WeightTensor
 
 from ..plan.tiny import DENSE
 

@@ -22,8 +22,8 @@ from pathlib import Path
 import shardwright
 from shardwright.agent.fix_api import fixed
 from shardwright.tools.autofix.autofix import Chosen
-from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.autofix.result import certificate
 
 from ..sweep.samples import TINY
 

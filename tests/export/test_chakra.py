@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from shardwright.tools.errors import InputError
-from shardwright.tools.export.astra_sim import Dimension, input_files
+from shardwright.tools.export.chakra import Dimension, input_files
 from shardwright.tools.export.export import export
 from shardwright.tools.export.trace_format import NodeType, TraceNode, trace_bytes
 from shardwright.tools.export.traces import Traces

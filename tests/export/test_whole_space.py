@@ -15,8 +15,7 @@ from shardwright.tools.engines.defaults import possible_relaxations
 from shardwright.tools.export import sglang, trtllm, vllm
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import EngineTarget, Export
-from shardwright.tools.export.server import servers_of
-from shardwright.tools.export.settings import settings_of
+from shardwright.tools.export.server import servers_of, settings_of
 from shardwright.tools.performance.layout import LoadedLayout, layout_from_view, make_layout
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.canonical import content_hash

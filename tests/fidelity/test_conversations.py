@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from shardwright.tools.fidelity.conversations import conversations
+from shardwright.tools.fidelity.load import conversations
 
 
 # The means that runs of `vllm bench serve` on ShareGPT print with tokenizers of GLM, Qwen3, DeepSeek and gpt-oss.

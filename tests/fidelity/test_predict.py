@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
 from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor, figure_of
+from shardwright.tools.fidelity.run import serve_at_datasheet_rates
 from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
 from shardwright.tools.performance.clock import LAUNCH_S
 from shardwright.tools.performance.layout import LoadedLayout

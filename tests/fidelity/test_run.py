@@ -8,9 +8,15 @@ import io
 import pytest
 
 from shardwright.tools.checkpoint import watched
-from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
-from shardwright.tools.fidelity.peak_memory import RUNTIME_GB, peak_memory_gb
-from shardwright.tools.fidelity.run import COLUMNS, predict_rows, predictions_csv, report_of
+from shardwright.tools.fidelity.run import (
+    COLUMNS,
+    RUNTIME_GB,
+    peak_memory_gb,
+    predict_rows,
+    predictions_csv,
+    report_of,
+    serve_at_datasheet_rates,
+)
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import read_table
 from shardwright.tools.performance.serving_estimate import serve

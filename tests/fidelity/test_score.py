@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.fidelity.ordering import kendall_tau
-from shardwright.tools.fidelity.score import errors, family_of, quantile, score
+from shardwright.tools.fidelity.score import errors, family_of, kendall_tau, quantile, score
 from shardwright.tools.fidelity.table import MeasuredRow
 
 from .rows import row_of

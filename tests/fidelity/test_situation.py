@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.fidelity.conversations import conversations
 from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.deployment import layout_of
-from shardwright.tools.fidelity.load import arrivals_of, lengths_of
+from shardwright.tools.fidelity.load import arrivals_of, conversations, lengths_of
 from shardwright.tools.fidelity.situation import Situation, known_accelerator, situation_of
 from shardwright.tools.performance.serving.load import Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.plan.document import Strategy

@@ -11,8 +11,7 @@ from functools import cache
 
 from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.architecture import LayerSpec
-from shardwright.tools.catalog.attention.pairs import causal_pairs
-from shardwright.tools.catalog.attention.spec import AttentionSpec
+from shardwright.tools.catalog.attention.spec import AttentionSpec, causal_pairs
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.performance.collectives import ExpertRoutes, Group, Links

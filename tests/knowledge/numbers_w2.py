@@ -13,9 +13,9 @@ from shardwright.tools.autofix.distance import WEIGHTS
 from shardwright.tools.catalog.architecture import Architecture, MoESpec
 from shardwright.tools.catalog.attention.spec import AttentionSpec
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.catalog.dtypes import WeightTensor
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.catalog.models import find_model
-from shardwright.tools.catalog.tensors import WeightTensor
 from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.calibration.shapes import Attention, LatentAttention
-from shardwright.tools.catalog.attention.pairs import causal_pairs, chunk_pairs, window_pairs
+from shardwright.tools.catalog.attention.spec import causal_pairs, chunk_pairs, window_pairs
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.clock import LAUNCH_S, Roofline, compute_efficiency, rate_dtype

@@ -17,8 +17,8 @@ from shardwright.tools.calibration.shapes import Gemm, GroupedGemm
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.architecture import Architecture, LayerSpec
 from shardwright.tools.catalog.attention.spec import AttentionSpec
+from shardwright.tools.catalog.dtypes import WeightTensor
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
-from shardwright.tools.catalog.tensors import WeightTensor
 from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.operators.work import Work

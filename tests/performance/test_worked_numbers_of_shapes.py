@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.calibration.shapes import LatentAttention
-from shardwright.tools.catalog.attention.pairs import causal_pairs
+from shardwright.tools.catalog.attention.spec import causal_pairs
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.operators.attention import absorbed_flops, latent_attention, naive_flops

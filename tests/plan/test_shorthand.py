@@ -13,10 +13,9 @@ from shardwright.agent.stated_strategy import read_block
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tests.spaces import draw_strategy
 from shardwright.tools.catalog.models import find_model
-from shardwright.tools.plan.describe import describe
+from shardwright.tools.plan.describe import describe, read_shorthand
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
 from shardwright.tools.plan.placement import even_cut, gpu_count
-from shardwright.tools.plan.shorthand import read_shorthand
 
 from ..examples import examples
 

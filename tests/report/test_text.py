@@ -19,7 +19,7 @@ from shardwright.agent.report.text import (
     section,
     value_text,
 )
-from shardwright.tools.plan.device_names import devices_text
+from shardwright.tools.plan.devices import devices_text
 
 
 @pytest.mark.parametrize(

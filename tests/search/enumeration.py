@@ -25,7 +25,7 @@ from shardwright.tools.plan.document import PhaseStrategy, ServingBlock, Strateg
 from shardwright.tools.plan.layout import Layout, PhaseLayout, StageLayout
 from shardwright.tools.plan.placement import StageMaker, place
 from shardwright.tools.plan.reader import read_document
-from shardwright.tools.search.cuts import BestCuts, StageCosts, phase_costs
+from shardwright.tools.search.pipelines import BestCuts, StageCosts, phase_costs
 from shardwright.tools.validate import validate, validate_read
 
 Cut = tuple[int, ...] | None

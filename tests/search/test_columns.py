@@ -19,8 +19,8 @@ from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingB
 from shardwright.tools.plan.document import PhaseStrategy as Phase
 from shardwright.tools.plan.placement import StageMaker, even_cut, gpu_count, place
 from shardwright.tools.search.candidate import Candidate, SearchRequest, SearchResult
-from shardwright.tools.search.cuts import BestCuts, StageCosts
 from shardwright.tools.search.devices import Footprint, end_of_replicas
+from shardwright.tools.search.pipelines import BestCuts, StageCosts
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.simulated import candidate_at
 

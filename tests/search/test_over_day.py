@@ -16,9 +16,8 @@ from shardwright.tools.plan.rate_curve import DayAsked, RateCurve
 from shardwright.tools.plan.rate_curve_text import curve_of_text
 from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.day import OverDay
-from shardwright.tools.search.day_sizes import MOST_LEVELS, Rented, levels_of
+from shardwright.tools.search.day_sizes import MOST_LEVELS, Rented, counts_of, levels_of, one_of_each, with_counts
 from shardwright.tools.search.over_day import size_over_day
-from shardwright.tools.search.replica_counts import counts_of, one_of_each, with_counts
 from shardwright.tools.search.search import base_setting
 from shardwright.tools.search.simulated import candidate_at
 

@@ -15,8 +15,7 @@ from shardwright.tools.catalog.attention.kinds import KINDS
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
-from shardwright.tools.show.page import page, page_hashes
-from shardwright.tools.show.page_data import page_data
+from shardwright.tools.show.page import page, page_data, page_hashes
 from shardwright.tools.show.page_model import BoxData, PageData
 
 HOSTILE = "</script><script>alert(1)</script><!-- \" ' & $data ${x} \u2028"

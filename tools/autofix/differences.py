@@ -37,7 +37,7 @@ from ..plan.graph import expert_runs
 from ..plan.performance import PerformanceClaim
 from ..plan.placement import even_cut
 from ..plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView, as_list, as_mapping
-from ..rules.edits import Change, same
+from ..rules.findings import Change, same
 from ..rules.pipeline.ignored_layer_structure import kind_fits
 from .distance import replicas_of
 from .target import Fields, Target

@@ -13,7 +13,7 @@ import jsonpatch  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from ..checkpoint import checked
 from ..plan.schema import pointer
-from ..rules.edits import Change, Step, same, value_at
+from ..rules.findings import Change, Step, same, value_at
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]

@@ -16,7 +16,7 @@ from ..checkpoint import checkpoint
 from ..plan.reader import ReadDocument, read_sound
 from ..plan.view import PlanView
 from ..rules.base import Violation
-from ..rules.edits import Change
+from ..rules.findings import Change
 from ..rules.registry import all_rules, find_rule, rule_order
 from ..validate import ValidationReport, validate_read
 from .differences import differences

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..plan.view import PlanView
 from ..rules.base import Violation
-from ..rules.edits import Change, Step, steps_of
+from ..rules.findings import Change, Step, steps_of
 from .target import Target
 
 Safety = Literal["safe", "strategy", "display"]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .attention.spec import AttentionSpec
-from .dtypes import DType
-from .tensors import TensorClass, WeightTensor
+from .dtypes import DType, TensorClass, WeightTensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,11 @@ from .architecture import Architecture, LayerSpec
 from .attention.context import AttentionContext
 from .attention.kinds import read_attention
 from .attention.spec import AttentionSpec
-from .config_encoder import encoder_params
-from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
-from .config_fields import MAX_POSITIONS, ConfigFields
+from .config_ffn import FFNContext, dense_ffn, encoder_params, mixture, num_experts
+from .config_fields import MAX_POSITIONS, PLAIN, ConfigFields, Profile, find_profile
 from .config_formats import native_formats
 from .config_layers import LayerKind, layer_kinds
-from .config_profiles import PLAIN, Profile, find_profile
-from .tensors import WeightTensor
+from .dtypes import WeightTensor
 
 # What changes shapes in ways that this reader does not know: refused where it is switched on (Gemma 3n and E models).
 _UNREADABLE = ("num_kv_shared_layers", "hidden_size_per_layer_input")

@@ -1,16 +1,28 @@
-"""Typed, bounded access to the fields of one model config: spellings, documented defaults, refusals.
+"""The fields of one model config: read from hostile text or a file, typed and bounded, with spellings, refusals and
+each type's documented defaults.
 
-It knows what a field is called and what an absent one defaults to; it knows nothing of what the fields mean. Values are
-hostile: a wrong type, a sign or a size that no model has is an `InputError` that names the field.
+It knows what a field is called and what an absent one defaults to; it knows nothing of what the fields mean. Values
+are hostile: a wrong type, a sign or a size that no model has is an `InputError` that names the field.
+
+The table is data (`data/model_types.json`, taken from the Hugging Face configuration and model classes). An unknown
+`model_type` is refused with the nearest known ones; a config without any is read as a plain decoder.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
-from ..errors import InputError, MissingFieldError
+from ..errors import InputError, MissingFieldError, UnknownNameError
+from ..files import check_open, read_bounded, shown_path
+from ..strict_json import parse
 
 MAX_LAYERS = 10_000
 MAX_EXPERTS = 100_000
@@ -209,3 +221,76 @@ def _show(value: Any) -> str:
         return f"a {'list' if isinstance(value, list | tuple) else 'JSON object'}"
     shown = repr(value) if isinstance(value, str | int | float) else type(value).__name__
     return shown if len(shown) <= 60 else shown[:57] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One model type. `sizes` hold in a nested `text_config` only: such a part is saved as a difference from them."""
+
+    model_type: str | None
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sizes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    traits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def needs_experts(self) -> bool:
+        """Whether a config of this type always has routed experts."""
+        return "num_experts" in self.sizes
+
+
+PLAIN = Profile(None)
+_DATA_PACKAGE = __name__.rpartition(".")[0]
+
+
+@cache
+def _types() -> Mapping[str, Any]:
+    text = files(_DATA_PACKAGE).joinpath("data/model_types.json").read_text(encoding="utf-8")
+    return json.loads(text)["types"]
+
+
+@lru_cache(maxsize=256)
+def find_profile(model_type: str) -> Profile:
+    """The profile of `model_type`; upper case and hyphens for underscores are forgiven.
+
+    Raises:
+        UnknownNameError: no such type is known; it carries the nearest known ones.
+    """
+    types = _types()
+    name = model_type if model_type in types else model_type.strip().lower().replace("-", "_")
+    entry = types.get(name)
+    if entry is None:
+        nearest = tuple(get_close_matches(name[:100], list(types), n=3, cutoff=0.5))
+        raise UnknownNameError("model_type", model_type[:100], nearest)
+    base = types[entry.get("same_as", name)]
+    return Profile(name, base.get("defaults", {}), base.get("sizes", {}), base.get("traits", {}))
+
+
+MAX_CONFIG_BYTES = 2_000_000
+
+
+def read_config_file(path: Path) -> Mapping[str, Any]:
+    """The object in the file at `path`, or in its `config.json` where `path` is a folder.
+
+    Raises:
+        InputError: it cannot be read, is larger than 2 MB, or is no JSON object.
+    """
+    name = f"model config {shown_path(path)}"
+    check_open(name)
+    try:
+        if path.is_dir():
+            path, name = path / "config.json", f"{name}/config.json"
+    except ValueError:
+        raise InputError("cannot read model config: the path holds characters that no path may hold") from None
+    return parse_config(read_bounded(path, MAX_CONFIG_BYTES, name), name)
+
+
+def parse_config(data: bytes | str, where: str) -> Mapping[str, Any]:
+    """A JSON object from text.
+
+    Raises:
+        InputError: it is not one; the message names `where` and the place.
+    """
+    value = parse(data, where)
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: a model config must be a JSON object")
+    return cast("dict[str, Any]", value)

@@ -11,8 +11,7 @@ from itertools import groupby
 from typing import Any, Literal, cast
 
 from .attention.kinds import LAYER_TYPES
-from .config_fields import MAX_LAYERS, ConfigFields
-from .config_profiles import Profile
+from .config_fields import MAX_LAYERS, ConfigFields, Profile
 
 FeedForward = Literal["dense", "moe"]
 

@@ -1,8 +1,12 @@
-"""Number formats by the names that planners use, with the bytes that one element takes in memory.
+"""Number formats by the names that planners use, with the bytes of an element, and the weight tensors that are stored
+in them.
 
 Block-scaled formats count their scales. It refuses to guess: an unknown name is a `KeyError` at the one table below.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 DType = Literal[
@@ -68,3 +72,33 @@ def weight_bytes_per_element(dtype: DType, group: int | None = None) -> float:
 def element_bytes(dtype: DType) -> float:
     """Bytes of one activation or KV-cache element, scales not counted."""
     return _ELEMENT_BYTES[dtype]
+
+
+# How a tensor is cut inside its operator's tensor-parallel group of t devices:
+#   sharded     1/t on each device (column or row parallel)
+#   kv_heads    1/min(t, KV heads): beyond the number of KV heads the heads are replicated
+#   replicated  whole on each device (norms, MLA down-projections, routers)
+Split = Literal["sharded", "kv_heads", "replicated"]
+
+# Which number format a tensor is stored in is decided by its class (`WeightDTypes`), not by the checkpoint's name.
+TensorClass = Literal["attention", "linear", "expert", "vocabulary", "router", "norm"]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTensor:
+    """One weight tensor (or a group of like ones) of one operator in one layer."""
+
+    name: str
+    elements: int
+    split: Split
+    tensor_class: TensorClass = "linear"
+
+
+def vector(name: str, elements: int, *, sharded: bool = False) -> WeightTensor:
+    """A bias, norm or sink vector."""
+    return WeightTensor(name, elements, "sharded" if sharded else "replicated", "norm")
+
+
+def matrix(name: str, elements: int) -> WeightTensor:
+    """A weight matrix that column or row parallelism cuts."""
+    return WeightTensor(name, elements, "sharded")

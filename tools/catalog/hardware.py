@@ -2,7 +2,7 @@
 
 A name's rule: a bare family name means the first entry that has it among its `names` (A100: 80 GB SXM); "PCIe", "NVL",
 "SXM" and a memory size choose another one and must fit. What the catalogue does not have is refused with the nearest
-names, never replaced by a cousin (L20 is no L40). How names are cut and found is in `accelerator_names.py`, a cluster's
+names, never replaced by a cousin (L20 is no L40). How names are cut and found is in `accelerators.py`, a cluster's
 facts are in `cluster.py`.
 """
 
@@ -18,8 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
-from .accelerator_names import AcceleratorNames, machine_key
-from .accelerators import MAX_NAME_CHARS, Accelerator
+from .accelerators import MAX_NAME_CHARS, Accelerator, AcceleratorNames, machine_key
 from .cluster import HardwareFacts, facts_of
 
 __all__ = [

@@ -1,8 +1,14 @@
-"""Models named in running text: where each stands, which entry or checkpoint it is, or why it is none."""
+"""Models named in running text: where a stretch that looks like one begins and ends, which entry or checkpoint it is,
+or why it is none.
+
+Tokens come from `names.py`; what a stretch stands for is decided by `models.py`. Every pattern is bounded and free of
+nested repetition, so that hostile text is read in linear time.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,8 +16,7 @@ from ..errors import InputError
 from .dtypes import DType
 from .hub_cache import REPOSITORY, is_cached, is_repository
 from .models import ModelEntry, find_model
-from .name_spans import NameSpan, spans_in
-from .names import named_format, tokens_of
+from .names import TUNINGS, NameToken, TokenKind, named_format, tokens_of
 
 _MAX_TEXT = 1_000_000
 _PUBLISHER = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9_.-]{1,30}/(?:Meta-|NVIDIA-)?$", re.ASCII)
@@ -101,3 +106,167 @@ def _outcome_now(words: str) -> tuple[ModelEntry | None, str | None]:
         return find_model(words), None
     except InputError as error:
         return None, str(error)
+
+
+# Families that are words of English too: a mention only where they resolve to an entry.
+_WORD_FAMILIES = frozenset(
+    ["phi", "yi", "falcon", "grok", "step", "solar", "muse", "inkling", "ling", "command", "hy", "olmo"]
+)
+# Variants that may follow after a space; joined by a hyphen any word is part of the name.
+_VARIANTS = frozenset(
+    [
+        "scout", "maverick", "nano", "super", "ultra", "large", "small", "medium", "nemo", "mini", "flash", "air",
+        "next", "coder", "pro", "lite", "distill", "vl", "math", "vision", "omni", "open", "glimmer", "plus", "r", "hy",
+    ]
+)  # fmt: skip
+_CONNECTORS = frozenset(["on", "with", "at", "for", "in", "x", "and", "to", "by", "using", "per"])
+# Software that is named after a family.
+_NOT_A_MODEL = re.compile(r"\.cpp|[-_ ]?index\b|[-_ ]?factory\b|\.rs\b|[-_ ]?stack\b", re.IGNORECASE | re.ASCII)
+
+_GAP = re.compile(r"[ \t]{0,2}[-_/:]?[ \t]{0,2}的?[ \t]?")
+# Releases and families that were distilled into others.
+_DISTILLED = frozenset({"r1", "deepseek"})
+# What may stand between a name and its size or release: "Llama 3.1 (70B)", "Llama 3.1 with 70B", "DeepSeek's R1".
+_BRIDGE = re.compile(
+    r"[ \t]{0,2}[(\[,:（]?[ \t]{0,2}(?:(?:the|its|an?|in|with|at|of)[ \t]){0,3}|(?:[ \t]AI)?'s[ \t]", re.IGNORECASE
+)
+_BRIDGED_TOKENS = 4
+# A size or release in front of the family: "R1 from DeepSeek", "the 405B version of Llama 3.1".
+_BEFORE = re.compile(
+    r"(?<![A-Za-z0-9./-])(?P<token>\d{1,4}(?:\.\d)?b|[rvk]\d(?:\.\d)?)[ \t]"
+    r"(?:(?:parameters?|params?|version|variant|edition|sized?|model)[ \t]){0,2}(?:(?:of|from|by)[ \t](?:the[ \t])?|"
+    r"\()$",
+    re.IGNORECASE,
+)
+_ACTIVE_FOLLOWS = re.compile(r"[ \t-]{0,2}activ", re.IGNORECASE)
+_RELEASE = re.compile(r"[vrk]\d[\d.]*|\d+\.\d+")
+# A bare number before these counts something and is no version ("llama 8 H100").
+_COUNTED = re.compile(
+    r"[ \t]{0,2}(?:[x×*]|张|台|块|卡|个|并发|gpus?\b|cards?\b|nodes?\b|users?\b|requests?\b|[a-z]{1,3}\d{2,3})",
+    re.IGNORECASE,
+)
+_MAX_TOKENS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class NameSpan:
+    """A stretch of text that looks like a model's name, longest reading first."""
+
+    start: int
+    ends: tuple[int, ...]
+    is_certain: bool
+
+
+def spans_in(text: str) -> Iterator[NameSpan]:
+    """Stretches of `text` that look like model names, left to right, not overlapping.
+
+    `ends` are the ends to try in order: trailing words and counts that stand apart may belong to the sentence instead.
+    """
+    found = list(tokens_of(text))
+    index = taken = 0
+    while index < len(found):
+        token = found[index]
+        if token.kind != "family" and token.text not in _WORD_FAMILIES:
+            index += 1
+            continue
+        last = _last(text, found, index)
+        if _NOT_A_MODEL.match(text, token.end) and last == index:
+            index += 1
+            continue
+        start = _start(text, found, index, last)
+        if start < taken:
+            start = token.start
+        taken = found[last].end
+        yield NameSpan(start, tuple(_ends(text, found, index, last)), token.kind == "family")
+        index = last + 1
+
+
+def _last(text: str, found: list[NameToken], first: int) -> int:
+    """Index of the last token that continues the name which begins at `first`."""
+    seen: set[TokenKind] = set()
+    last = first
+    while last + 1 < len(found) and last - first < _MAX_TOKENS:
+        token = found[last + 1]
+        gap = text[found[last].end : token.start]
+        is_joined = gap in ("", "-", "_", "/") or (gap == "." and named_format(token.text) is not None)
+        is_counted = not is_joined and token.text.isdigit() and _COUNTED.match(text, token.end)
+        if (
+            (is_joined or _GAP.fullmatch(gap))
+            and _continues(token, found[last], seen, is_joined=is_joined)
+            and not is_counted
+        ):
+            last += 1
+        elif (bridged := _bridged(text, found, last, seen)) is not None:
+            last = bridged
+        else:
+            break
+        seen.add(found[last].kind)
+    return last
+
+
+def _bridged(text: str, found: list[NameToken], last: int, seen: set[TokenKind]) -> int | None:
+    """Index of the size or release that belongs to the name although words or a bracket stand in between."""
+    for index in range(last + 1, min(len(found), last + 1 + _BRIDGED_TOKENS)):
+        token = found[index]
+        gap = text[found[last].end : token.start]
+        if not _BRIDGE.fullmatch(gap):
+            continue
+        is_size = token.kind == "size" and "size" not in seen and not _ACTIVE_FOLLOWS.match(text, token.end)
+        is_release = "'" in gap and token.kind == "version" and "version" not in seen
+        if is_size or is_release:
+            return index
+    return None
+
+
+def _continues(token: NameToken, previous: NameToken, seen: set[TokenKind], *, is_joined: bool) -> bool:
+    if token.kind in ("size", "active", "experts"):
+        return is_joined or token.kind not in seen
+    if token.kind == "version":
+        is_late = "version" not in seen and _RELEASE.fullmatch(token.text) is not None  # "llama 70b 3.1"
+        return is_joined or not seen & {"version", "size"} or is_late
+    if token.kind == "family":
+        return is_joined or previous.text == "distill"
+    if token.kind in ("context", "date"):
+        return is_joined
+    if token.kind == "ignored":
+        return is_joined or token.text in TUNINGS
+    return (is_joined and token.text not in _CONNECTORS) or token.text in _VARIANTS
+
+
+def _start(text: str, found: list[NameToken], first: int, last: int) -> int:
+    """Where the name begins: a size may stand in front ("70B Llama 3.1"), a release too ("R1 from DeepSeek")."""
+    if (distilled := _distilled(text, found, first)) is not None:
+        return distilled
+    kinds = {token.kind for token in found[first : last + 1]}
+    has_size = "size" in kinds
+    before = _BEFORE.search(text, max(0, found[first].start - 50), found[first].start)
+    if before is not None and ("size" if before["token"][-1] in "bB" else "version") not in kinds:
+        return before.start()
+    if first > 0 and not has_size and found[first - 1].kind == "size":
+        gap = text[found[first - 1].end : found[first].start]
+        if _GAP.fullmatch(gap) and "-" not in gap:
+            return found[first - 1].start
+    return found[first].start
+
+
+def _distilled(text: str, found: list[NameToken], first: int) -> int | None:
+    """Where a name begins whose family is what was distilled into ("R1 distill qwen 32b")."""
+    start = first
+    while start > 0 and _GAP.fullmatch(text[found[start - 1].end : found[start].start] or " "):
+        if found[start - 1].text != "distill" and (start == first or found[start - 1].text not in _DISTILLED):
+            break
+        start -= 1
+    return found[start].start if start < first and any(one.text in _DISTILLED for one in found[start:first]) else None
+
+
+def _ends(text: str, found: list[NameToken], first: int, last: int) -> Iterator[int]:
+    """The longest reading, then without trailing tokens that stand apart and may be words or counts of the sentence."""
+    yield found[last].end
+    while last > first:
+        token = found[last]
+        apart = any(character.isspace() for character in text[found[last - 1].end : token.start])
+        is_number = token.text.replace(".", "").isdigit()
+        if not apart or not (token.kind in ("word", "ignored") or is_number):
+            return
+        last -= 1
+        yield found[last].end

@@ -31,7 +31,7 @@ from ..files import is_there
 from .architecture import Architecture
 from .checkpoints import checkpoint_of
 from .config import read_architecture
-from .config_file import read_config_file
+from .config_fields import read_config_file
 from .hub_cache import UnknownRepositoryError, cached_config, hub_config, is_repository
 from .names import ParsedName, TokenKind, has_slip, named_format, parameters_of, parse_name, respelled, version_key
 

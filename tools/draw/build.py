@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..plan.device_names import devices_text
+from ..plan.devices import devices_text
 from ..plan.elements import NodeView
 from .box import Box, Link
 from .folding import Family, Item
+from .style import clipped
 from .tree import ROOT, Tree, in_reading_order
 from .wording import kind_of, lines_of, repeats_of, title_of
-from .xml_text import clipped
 
 # Whose children are shown one below another: lanes, phases and replicas.
 _STACKS = frozenset({"RequestNode", "ReplicaNode", "PhaseNode"})

@@ -1,7 +1,10 @@
-"""The colours of a picture, for light pages and for dark ones, as CSS of plain rules that any renderer reads."""
+"""The colours of a picture, for light pages and for dark ones, as CSS of plain rules that any renderer reads; and text
+from outside as XML holds it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from .box import BoxKind, LinkKind
@@ -49,3 +52,18 @@ STYLE = (
     "rect.more{stroke-dasharray:3 3}path{fill:none;stroke-width:1.3}path.odd{stroke-dasharray:5 3}"
     f"{_rules(0)}@media(prefers-color-scheme:dark){{{_rules(1)}}}"
 )
+
+
+# What XML 1.0 does not have at all, halves of surrogate pairs, and marks that turn the direction of a line around.
+_NOT_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
+
+
+def xml_text(text: str) -> str:
+    """`text` with a replacement character for each that XML does not hold."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def clipped(text: str | None, most_characters: int) -> str:
+    """`text` in one line, its end cut off where it is longer."""
+    shown = " ".join(xml_text((text or "")[: most_characters * 4]).split())
+    return shown if len(shown) <= most_characters else f"{shown[: most_characters - 1]}…"

@@ -15,8 +15,7 @@ from .build import Limits
 from .drawing import drawing
 from .placing import Placed, place, text_width, titled
 from .routes import Route
-from .style import STYLE
-from .xml_text import clipped, xml_text
+from .style import STYLE, clipped, xml_text
 
 MOST_BYTES = 60_000
 # From all that there is to an outline, until the picture is short enough.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..catalog.attention.kinds import kind_named
-from ..plan.device_names import devices_text, runs_text
+from ..plan.devices import devices_text, runs_text
 from ..plan.elements import NodeView, as_int, as_str
 from .box import BoxKind
-from .xml_text import clipped
+from .style import clipped
 
 _KINDS: dict[str, BoxKind] = {
     "RequestNode": "request", "ReplicaNode": "replica", "PhaseNode": "phase", "PipelineStageNode": "stage",

@@ -1,4 +1,5 @@
-"""What is known of one serving engine; what one does not state of itself holds of most.
+"""What is known of one serving engine (what one does not state of itself holds of most): versions, memory at start-up,
+and its load generator.
 
 Commands: those of `version`, which runs in the container `image`, are written and read by its `vocabulary`. `programs`
 and `modules` start a server, as do `starting_images` by themselves; `versioned_images` have its version as their tag.
@@ -17,33 +18,75 @@ a head reads it once for all.
 
 Serving: `handoff_s` is what handing a request from prefill to decode adds to its first token, as measured.
 `quantised_cache`: the cache's format that quantised checkpoints ask for; none: that of the activations.
-`ends_at_last_position`: requests end at the model's last position, whatever was asked for.
-`cache_block_tokens`: tokens of a block of the KV cache, by its default; prompts share whole blocks.
-`keeps_in_host`: what its memory of the host gets of them, `copies` of what is computed or what the GPU `evicted`; none:
-no setting for it is known here. It is told of that memory in `host_unit_bytes`, whole ones of each rank or, where
-it `counts_host_of_ranks`, parts of them too, of all ranks of a scheduler together.
-`refuses_unheld_length`: it does not start where its cache holds no request of the greatest length, which is that of all
-the model's positions where none is stated.
-`refuses_beyond_positions`: nor where a greatest length is stated that is more than the model's positions, unless a
-variable of its environment allows it.
+`ends_at_last_position`: requests end at the model's last position, whatever was asked for. `cache_block_tokens`:
+tokens of a block of the KV cache, by its default; prompts share whole blocks. `keeps_in_host`: what its memory of the
+host gets of them, `copies` of what is computed or what the GPU `evicted`; none: no setting for it is known here. It is
+told of that memory in `host_unit_bytes`, whole ones of each rank or, where it `counts_host_of_ranks`, parts of them
+too, of all ranks of a scheduler together. `refuses_unheld_length`: it does not start where its cache holds no request
+of the greatest length, which is that of all the model's positions where none is stated. `refuses_beyond_positions`:
+nor where a greatest length beyond these is stated, unless a variable of its environment allows it.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from .load import LoadToSend
-from .memory import MemoryUse
-from .release import Release, release_of
 from .vocabulary import NO_FLAGS, Vocabulary
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
     from ..catalog.dtypes import DType
     from ..plan.document import Phase, Relaxation
+
+
+@dataclass(frozen=True, slots=True)
+class LoadToSend:
+    """`requests` of random tokens, all as long: from `users` at once (closed loop), or `rate_per_s` at random."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    requests: int
+    users: int | None = None
+    rate_per_s: float | None = None
+
+    # Options that the load generators of vLLM, SGLang and TensorRT-LLM have in common.
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Random prompts for the model."""
+        return "--model", self.model, "--dataset-name", "random"
+
+    @property
+    def lengths(self) -> tuple[str, ...]:
+        """Tokens of a prompt and of its output."""
+        return "--random-input-len", str(self.input_tokens), "--random-output-len", str(self.output_tokens)
+
+    @property
+    def amount(self) -> tuple[str, ...]:
+        """How many requests, and how they come."""
+        rate, users = self.rate_per_s, self.users
+        come = ("--max-concurrency", str(users)) if rate is None else ("--request-rate", f"{rate:g}")
+        return "--num-prompts", str(self.requests), *come
+
+
+# Releases compare as tuples do: (0, 12) is before (0, 12, 1), and (0, 12, 0) is not before (0, 12).
+Release = tuple[int, ...]
+
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+_MAX_READ = 200
+
+
+def release_of(version: str | None) -> Release | None:
+    """The numbers of a version (`v0.5.8.post1`: 0, 5, 8); `None` where it states none."""
+    match = _RELEASE.search((version or "")[:_MAX_READ])
+    return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))
+
 
 RankOrder = Literal["stages", "groups"]
 # Sizes of groups for which engines have all-reduce kernels of their own beside NCCL's.
@@ -200,3 +243,58 @@ class Engine(ABC):
         """Rows of the embedding as it holds them; `None` where any number of ranks will do."""
         padding = self.vocabulary_padding
         return None if padding is None else -(-size // padding) * padding
+
+
+GIB = 2**30
+# Batch sizes that vLLM captures: 1, 2, 4, every 8 up to 256, every 16 up to 512.
+_EVERY_8_UP_TO, _CAPTURED_AT_MOST = 256, 512
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The largest batch of an engine, which its start-up run measures: tokens of a pass, and sequences sampled."""
+
+    tokens: int
+    sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What lies beside weights and KV cache within an engine's share of a GPU, and what the share is taken of.
+
+    `logit_bytes`: what sampling holds at its peak per sequence and entry of the vocabulary. `alone_bytes`,
+    `group_bytes`, `linked_bytes`: what libraries take outside the framework's allocator, on a GPU by itself, on one of
+    a tensor group, and where links other than PCIe join that group. `graph_bytes`: of one layer in a CUDA graph.
+    `counts_passes`: whether activations lie within the share. `of_free`: the share is of what all else leaves free.
+    `takes_whole_prompts`: the largest batch has at least a prompt of full length. `mxfp4_tile`: multiples that MXFP4
+    experts are padded to, of the hidden size and of their width on a rank.
+    """
+
+    batch: Batch
+    alone_bytes: float
+    group_bytes: float
+    linked_bytes: float
+    logit_bytes: float = 0.0
+    graph_bytes: float = 0.0
+    counts_passes: bool = True
+    of_free: bool = False
+    takes_whole_prompts: bool = False
+    mxfp4_tile: tuple[int, int] = (1, 1)
+
+    def library_bytes(self, ranks: int, *, linked: bool) -> float:
+        """Bytes outside the framework's allocator on one of `ranks` GPUs of a tensor group."""
+        if ranks <= 1:
+            return self.alone_bytes
+        return self.linked_bytes if linked else self.group_bytes
+
+    def padded_share(self, hidden: int, width: float) -> float:
+        """By what share MXFP4 experts of this hidden size and width on a rank grow."""
+        tall, wide = (
+            math.ceil(size / tile) * tile / size for size, tile in zip((hidden, width), self.mxfp4_tile, strict=True)
+        )
+        return tall * wide - 1.0
+
+    def graphs(self, sequences: int) -> int:
+        """CUDA graphs of a layer: one for each batch size that is captured, up to twice the sequences."""
+        most = min(_CAPTURED_AT_MOST, 2 * sequences)
+        return 3 + min(most, _EVERY_8_UP_TO) // 8 + max(0, most - _EVERY_8_UP_TO) // 16

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .engine import Engine
-from .memory import Batch, MemoryUse
-from .release import Release
+from .engine import Batch, Engine, MemoryUse, Release
 from .trtllm import MEMORY_USE
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .memory import Batch, MemoryUse
-from .release import Release
+from .engine import Batch, MemoryUse, Release
 from .trtllm import MEMORY_USE, QUANTISED_CACHE, SHARED_READ_HEADS, TensorRTLLM
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from .engine import Engine
-from .load import LoadToSend
-from .memory import GIB, Batch, MemoryUse
-from .release import Release
+from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release
 from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200,

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .engine import Engine
-from .load import LoadToSend
-from .memory import GIB, Batch, MemoryUse
-from .release import Release, release_of
+from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release, release_of
 from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:

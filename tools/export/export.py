@@ -38,8 +38,7 @@ from .ray import application
 from .remarks import dealing, remarks_of
 from .result import Export, TargetName
 from .script import script
-from .server import Server, servers_of
-from .settings import ServingSettings, settings_of
+from .server import Server, ServingSettings, servers_of, settings_of
 from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
 from .trace_format import SCHEMA_VERSION

@@ -9,8 +9,7 @@ from ..performance.layout import LoadedLayout
 from ..plan.document import Plan
 from ..plan.prefixes import DEFAULT_ROUTING, Routing
 from .result import TargetName
-from .server import Server
-from .settings import ServingSettings
+from .server import Server, ServingSettings
 from .target import Target
 
 # Forms whose way in to servers that are alike is a Service of Kubernetes (its documentation, "Virtual IPs and Service

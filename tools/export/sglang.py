@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..engines.sglang import ENGINE
-from ..plan.rank_order import NodeShare
+from ..plan.devices import NodeShare
 from .result import Launch
-from .server import Server
-from .settings import ServingSettings
+from .server import Server, ServingSettings
 from .target import (
     MODEL,
     Commands,

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from ..catalog.dtypes import DType
 from ..engines.engine import Engine
-from ..plan.rank_order import NodeShare, node_shares
+from ..plan.devices import NodeShare, node_shares
 from .result import ConfigFile, Launch
-from .server import Server
-from .settings import ServingSettings
+from .server import Server, ServingSettings
 
 # A server and where it answers, host and port.
 Way = tuple[Server, str]

@@ -1,4 +1,5 @@
-"""What texts of an export are made of: comments, files, commands as a shell reads them, objects as YAML.
+"""What texts of an export are made of: comments, files, commands as a shell reads them, objects as YAML with keys in
+the order they were put.
 
 Names of a plan are not trusted: they stand quoted, or in comments on one line. Arguments that hold a `$` are our own.
 """
@@ -10,11 +11,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from ..engines.engine import Engine
 from .result import ConfigFile, Launch
 from .server import Server
 from .target import MODEL, CannotExportError, Way, Written
-from .yaml_form import as_yaml
 
 INDENT = "  "
 _ADDRESS = re.compile(r"\$N(\d+)")
@@ -137,3 +139,31 @@ def yaml_text(
     head = [comment(line) for line in (*written.head, *(f"Mind: {remark}" for remark in remarks))]
     lines = [*head, "---\n".join(["", *texts]).rstrip("\n"), *map(comment, tail)]
     return "".join(f"{line}\n" for line in lines)
+
+
+_WIDEST_LINE = 10_000
+
+
+def as_yaml(value: Mapping[str, Any], *, flat_leaves: bool = False) -> str:
+    """`value` as a YAML document; `flat_leaves`: lists and objects that hold no further ones stand on one line."""
+    style = None if flat_leaves else False
+    return yaml.dump(  # pyright: ignore[reportUnknownMemberType] - some releases of the stubs leave `width` unknown
+        dict(value), Dumper=_Dumper, default_flow_style=style, sort_keys=False, width=_WIDEST_LINE
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and everything where it stands."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """A text; as a block where it has several lines."""
+        return (
+            yaml.ScalarNode("tag:yaml.org,2002:str", data, style="|") if "\n" in data else super().represent_str(data)
+        )
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Whether a value that stands twice is written twice."""
+        return True
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)

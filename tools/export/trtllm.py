@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from ..engines.trtllm import ENGINE
 from .result import ConfigFile
-from .server import Server
-from .settings import ServingSettings
+from .server import Server, ServingSettings
 from .target import (
     MODEL,
     Commands,
@@ -25,7 +24,7 @@ from .target import (
     spread_of,
     urls,
 )
-from .yaml_form import as_yaml
+from .text import as_yaml
 
 # Where the way in to servers of one phase answers; no server has this port.
 _FRONT_PORT = 7999

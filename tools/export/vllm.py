@@ -9,10 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ..engines.vllm import ENGINE
-from ..plan.rank_order import NodeShare
+from ..plan.devices import NodeShare
 from .result import Launch, Role
-from .server import Server
-from .settings import ServingSettings
+from .server import Server, ServingSettings
 from .target import (
     MODEL,
     Commands,

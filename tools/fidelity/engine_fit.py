@@ -16,8 +16,8 @@ from scipy.optimize import least_squares
 
 from ..arrays import FloatArray
 from ..calibration.engine_profile import EngineConstants
+from .compiled import mean_times
 from .engine_cases import Case
-from .fast_simulation import mean_times
 
 # Priors: published and physical starting values, and how far (as a logarithm, one standard deviation) a constant may
 # stray from the level above before the fit pays for it. Kernel factors are known best, host times least.

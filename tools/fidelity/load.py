@@ -1,23 +1,22 @@
-"""The load under which a row was measured: how its requests arrived, and how long they were.
+"""The load under which a row was measured: how its requests arrived, and how long they were, of conversations
+(ShareGPT) too.
 
 A load is told by its cell (`64`, `max`, `inf(500)`, `qps=8`) and by the words of the notes; the two count together,
 since a number alone may be the users of a closed loop, a static batch, or prompts that were all there at the start.
+
+The data file holds what stands for thousands of them; `benchmarks/conversation_lengths.py` makes it. Many answers are
+a few tokens long, and they are the ones of long prompts: what of a burst holds decode up weighs on them alone.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from functools import lru_cache
+from importlib.resources import files
 
-from ..performance.serving.load import (
-    REQUESTS_PER_USER,
-    Arrivals,
-    Burst,
-    ClosedLoop,
-    Lengths,
-    OpenLoop,
-    StaticBatch,
-)
-from .conversations import conversations
+from ..performance.serving.load import REQUESTS_PER_USER, Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from ..plan.quantiles import Joint
 from .table import MeasuredRow
 
 # Requests of an open loop where a row does not say how many there were.
@@ -118,3 +117,18 @@ def _share(text: str) -> float | None:
     except ValueError:
         return None
     return found if 0.0 <= found <= 1.0 else None
+
+
+@lru_cache(maxsize=1)
+def _known() -> Joint:
+    """The pairs of the data file."""
+    package = __name__.rpartition(".")[0]
+    text = files(package).joinpath("data/conversations.json").read_text(encoding="utf-8")
+    return Joint(tuple((int(prompt), int(answer)) for prompt, answer in json.loads(text)["pairs"]))
+
+
+@lru_cache(maxsize=256)
+def conversations(input_tokens: int, output_tokens: int) -> Joint:
+    """Conversations with these means: as long as those that are known times what brings them there."""
+    prompts, answers = (mean / known for mean, known in zip((input_tokens, output_tokens), _known().means, strict=True))
+    return Joint(tuple((max(1, round(one * prompts)), max(1, round(more * answers))) for one, more in _known().pairs))

@@ -1,6 +1,9 @@
-"""Scores of predictions, wherever they come from, against the rows that were measured.
+"""Scores of predictions, wherever they come from, against the rows that were measured; and whether they rank layouts as
+measurements do.
 
 Groups are weighted equally: a source with thousands of rows of one deployment counts no more than one with three.
+
+Both compare only what one source measured of one model on one kind of GPU under one load.
 """
 
 from __future__ import annotations
@@ -8,11 +11,22 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 
 from ..calibration.error_ranges import LOW_CONCURRENCY
-from .ordering import order_scores, scaling_scores
-from .scores import FAMILIES, Errors, Family, FamilyScore, GroupScore, Judged, Scores, error_pct
-from .table import MeasuredRow
+from .scores import (
+    FAMILIES,
+    Errors,
+    Family,
+    FamilyScore,
+    GroupScore,
+    Judged,
+    OrderScore,
+    ScalingScore,
+    Scores,
+    error_pct,
+)
+from .table import Degree, MeasuredRow
 
 _FAMILIES: Mapping[str, Family] = {
     "tpot_ms": "tpot", "itl_ms": "tpot", "e2e_latency_ms": "e2e", "output_tok_s_total": "throughput",
@@ -125,3 +139,111 @@ def _group(members: Sequence[Judged]) -> GroupScore:
         error_pct=statistics.median(abs(error) for error in signed),
         bias_pct=statistics.median(signed),
     )  # fmt: skip
+
+
+_TP_STEPS = ((1, 2), (2, 4), (4, 8))
+_ONE = Degree(1, 1)
+# A pair whose measured figures are this near says nothing of the order: repeats of one configuration differ as much.
+_TIE_SHARE = 0.02
+
+# What all layouts of a set share, and the layout itself.
+_Key = tuple[str, ...]
+Sets = dict[_Key, dict[_Key, list[Judged]]]
+
+
+def _sets(found: Iterable[Judged], *, on_as_many_gpus: bool = False) -> Sets:
+    """The sets with two layouts or more; of each number of GPUs one of its own, where that is wanted."""
+    sets: Sets = {}
+    for one in found:
+        key = (*one.row.question, str(one.row.gpus)) if on_as_many_gpus else one.row.question
+        sets.setdefault(key, {}).setdefault(one.row.layout, []).append(one)
+    return {key: layouts for key, layouts in sets.items() if len(layouts) > 1}
+
+
+def order_scores(found: Sequence[Judged]) -> tuple[OrderScore, ...]:
+    """Kendall's tau over all sets, over layouts of as many GPUs, and over each family; sets weighted equally.
+
+    More GPUs are nearly always faster; which of the layouts on the same ones is best is what a search decides.
+    """
+    parts: dict[str, Sets] = {"all": _sets(found), "on as many GPUs": _sets(found, on_as_many_gpus=True)}
+    parts |= {family: _sets(one for one in found if one.family == family) for family in FAMILIES}
+    scores: list[OrderScore] = []
+    for of, sets in parts.items():
+        taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=False)) is not None]
+        beside = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=True)) is not None]
+        if taus:
+            mean = statistics.fmean(beside) if beside else None
+            scores.append(OrderScore(of=of, sets=len(taus), tau=statistics.fmean(taus), roofline_tau=mean))
+    return tuple(scores)
+
+
+def _tau_of(layouts: Mapping[_Key, Sequence[Judged]], *, roofline: bool) -> float | None:
+    pairs: list[tuple[float, float]] = []
+    for members in layouts.values():
+        guesses = [one.roofline if roofline else one.predicted for one in members]
+        known = [guess for guess in guesses if guess is not None]
+        if known:
+            pairs.append((statistics.fmean(one.row.value for one in members), statistics.fmean(known)))
+    return kendall_tau(pairs)
+
+
+def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Kendall's tau of (measured, predicted): concordant less discordant pairs over all that the measurement orders.
+
+    `None` where it orders none: figures within 2% of each other are a tie.
+    """
+    total = agreeing = 0
+    for (measured, predicted), (other, other_predicted) in combinations(pairs, 2):
+        if abs(measured - other) <= _TIE_SHARE * max(measured, other):
+            continue
+        total += 1
+        product = (measured - other) * (predicted - other_predicted)
+        agreeing += (product > 0.0) - (product < 0.0)
+    return agreeing / total if total else None
+
+
+def scaling_scores(found: Sequence[Judged]) -> tuple[ScalingScore, ...]:
+    """What TP 1 to 2, 2 to 4 and 4 to 8 bring, for each family."""
+    scores: list[ScalingScore] = []
+    for family in FAMILIES:
+        sets = _sets(one for one in found if one.family == family and _is_plain(one))
+        for step in _TP_STEPS:
+            ratios: dict[_Key, list[tuple[float, float]]] = {}
+            for key, layouts in sets.items():
+                if (found_ratio := _speedup(layouts, step, larger_is_better=family == "throughput")) is not None:
+                    # One group: source, model and GPU, over all loads.
+                    ratios.setdefault((key[0], key[3], key[4]), []).append(found_ratio)
+            if ratios:
+                groups = list(ratios.values())
+                scores.append(
+                    ScalingScore(
+                        family=family,
+                        from_tp=step[0],
+                        to_tp=step[1],
+                        groups=len(groups),
+                        measured_speedup=statistics.median(statistics.median(m for m, _ in group) for group in groups),
+                        predicted_speedup=statistics.median(statistics.median(p for _, p in group) for group in groups),
+                        error_pct=statistics.median(
+                            statistics.median(abs(100.0 * (p / m - 1.0)) for m, p in group) for group in groups
+                        ),
+                    )
+                )
+    return tuple(scores)
+
+
+def _is_plain(one: Judged) -> bool:
+    """Whether TP is the only degree above 1."""
+    row = one.row
+    return all(degree in (None, _ONE) for degree in (row.pp, row.ep, row.dp)) and not row.disaggregated
+
+
+def _speedup(
+    layouts: Mapping[_Key, Sequence[Judged]], step: tuple[int, int], *, larger_is_better: bool
+) -> tuple[float, float] | None:
+    by_tp = {one.row.tp.decode: members for members in layouts.values() for one in members if one.row.tp is not None}
+    if step[0] not in by_tp or step[1] not in by_tp:
+        return None
+    narrow, wide = by_tp[step[0]], by_tp[step[1]]
+    measured = statistics.fmean(one.row.value for one in narrow) / statistics.fmean(one.row.value for one in wide)
+    predicted = statistics.fmean(one.predicted for one in narrow) / statistics.fmean(one.predicted for one in wide)
+    return (1.0 / measured, 1.0 / predicted) if larger_is_better else (measured, predicted)

@@ -17,12 +17,10 @@ from typing import Any
 from ..checkpoint import checkpoint
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from ..shapes import is_list, is_nested, is_object
-from .helm import of_helm
-from .kserve import of_kserve
+from .container_forms import of_helm, of_kserve, of_skypilot
 from .process import Process, engine_words, image_version, is_launched
 from .resources import hardware_in, of_object
 from .shell import SHELLS, Script, filled, read_script
-from .skypilot import of_skypilot
 
 MOST_CHARS = 400_000
 _MOST_VALUES = 50_000

@@ -14,10 +14,7 @@ from itertools import islice, pairwise
 from math import prod
 
 from .blocks import code_of
-from .functions import called
-from .job import job_variables
-from .loops import loop_in
-from .plain import plain
+from .plain import called, job_variables, loop_in, plain
 from .process import Process, engine_words, image_version, is_launched, is_load_generator
 from .resources import hardware_of_job, of_docker
 from .signs import may_launch

@@ -16,7 +16,7 @@ from functools import reduce
 
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.attention.spec import AttentionSpec
-from ..engines.memory import Batch, MemoryUse
+from ..engines.engine import Batch, MemoryUse
 from ..errors import MissingFieldError
 from ..plan.document import Phase, WorkloadBlock
 from ..plan.layout import PhaseLayout, StageLayout

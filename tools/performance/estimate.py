@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from ..arguments import checks_arguments
 from ..bounds import USD
 from ..calibration.custom import CustomCalibration, own_calibration
-from ..engines.load import LoadToSend
+from ..engines.engine import LoadToSend
 from ..errors import InputError
 from ..plan.document import Plan, WorkloadBlock
 from ..plan.load import without_rate

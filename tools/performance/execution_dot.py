@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..draw.xml_text import xml_text
-from ..plan.device_names import devices_text
+from ..draw.style import xml_text
+from ..plan.devices import devices_text
 from .execution_model import ExecutionDAG, ExecutionNode
 from .execution_svg import Line, devices_of, lines_of, look_of
 

@@ -18,10 +18,9 @@ from xml.etree import ElementTree as ET
 from ..draw.box import BoxKind
 from ..draw.placing import text_width
 from ..draw.routes import Spot
-from ..draw.style import STYLE
-from ..draw.xml_text import clipped, xml_text
+from ..draw.style import STYLE, clipped, xml_text
 from ..errors import InputError
-from ..plan.device_names import devices_text
+from ..plan.devices import devices_text
 from ..plan.elements import parse_device
 from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
 from .operation import OpName, Role

@@ -15,13 +15,11 @@ from functools import cached_property
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, accelerator_class, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
-from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
+from ..catalog.dtypes import DType, TensorClass, WeightTensor, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
-from ..catalog.tensors import TensorClass, WeightTensor
 from ..engines.defaults import engine_relaxations
-from ..engines.memory import Batch, MemoryUse
+from ..engines.engine import Batch, MemoryUse, Release
 from ..engines.names import ENGINES, engine_name
-from ..engines.release import Release
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
 from ..plan.kv_offload import KVOffload

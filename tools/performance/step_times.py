@@ -13,8 +13,7 @@ from itertools import accumulate
 
 from ..calibration.engine_profile import EngineConstants, accelerator_class
 from ..calibration.forms.elementary import Number, is_plain
-from ..catalog.attention.pairs import causal_pairs
-from ..catalog.attention.spec import AttentionSpec
+from ..catalog.attention.spec import AttentionSpec, causal_pairs
 from .operation import Operation, TokenLoad, is_core, seconds_on_path
 from .overlap_halves import is_two_batch
 from .pieces import Piece

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ..checkpoint import checked
+from .element_reader import SchemaFault
 from .elements import as_int, as_list, as_mapping, as_str
-from .faults import SchemaFault
 from .plan_size import Room, size_of
 from .replica_copies import ReplicaCopier
 

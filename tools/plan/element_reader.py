@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ..checkpoint import checked
@@ -197,3 +198,13 @@ def _edge_key(raw: dict[str, Any]) -> object:
         return marshal.dumps(own, _MARSHAL_VERSION)
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """One place at which a document is not of the format: rule ST001 in the making."""
+
+    path: str
+    message: str
+    value: Any = None
+    expected: Any = None

@@ -15,10 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 from ..catalog.architecture import Architecture
 from ..engines.engine import RankOrder
+from .devices import Inventory, in_stages
 from .document import Phase, PhaseStrategy, Strategy
-from .inventory import Inventory
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
-from .rank_order import in_stages
 
 # What is kept from straddling two nodes without need.
 _Keep = Literal["replicas", "stages", "nothing"]

@@ -23,7 +23,7 @@ from ..strict_values import Fault, JsonError, cleaned, is_sound, may_hold_halves
 from .collector import collector_paused
 from .compact import expand, is_compact
 from .document import Plan
-from .faults import SchemaFault
+from .element_reader import SchemaFault
 from .plan_size import excess_of
 from .schema import explain_refusal
 from .view import PlanView, as_list, as_mapping

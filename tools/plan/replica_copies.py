@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..checkpoint import checked
+from .element_reader import SchemaFault
 from .elements import as_int, as_list, as_mapping, as_str, parse_device
-from .faults import SchemaFault
 from .plan_size import Room, size_of
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from .document import Plan
-from .faults import SchemaFault
+from .element_reader import SchemaFault
 from .view import as_list, as_mapping
 
 SCHEMA_URI = "https://json-schema.org/draft/2020-12/schema"

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 from ..errors import InputError
 from ..plan.view import EdgeView, NodeView, PlanView
-from .edits import Change
-from .findings import MAX_NAMES, MAX_NODES, Finding, FixKind, Severity, Violation
+from .findings import MAX_NAMES, MAX_NODES, Change, Finding, FixKind, Severity, Violation
 from .legality import DegreeLimit, PairFaults, PipelineFaults
 from .sharding import tensor_holders
 from .shown_faults import shown_faults

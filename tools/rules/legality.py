@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..catalog.architecture import Architecture, AttentionSpec, FFNSpec, LayerSpec, MoESpec
 from ..catalog.dtypes import DType
-from ..engines.engine import Engine
-from ..engines.release import Release
+from ..engines.engine import Engine, Release
 from ..plan.document import Phase, PhaseStrategy, Relaxation
 from ..plan.placement import StageDegrees
 

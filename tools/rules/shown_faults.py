@@ -12,7 +12,7 @@ from typing import Any, cast, get_args
 
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import DType
-from ..engines.release import release_of
+from ..engines.engine import release_of
 from ..plan.branches import once_per_phase
 from ..plan.degrees import phase_degrees
 from ..plan.document import TWO_BATCH

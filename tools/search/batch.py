@@ -1,6 +1,6 @@
 """How many requests an engine is told to run at once, where its own number takes cache that the load needs.
 
-At start-up an engine runs its largest batch and captures graphs up to it (`engines/memory.py`): what these take is not
+At start-up an engine runs its largest batch and captures graphs up to it (`engines/engine.py`): what these take is not
 cache. Its own number, as good as unbounded, is kept wherever the cache beside it holds the load.
 """
 

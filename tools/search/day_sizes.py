@@ -12,13 +12,39 @@ from ..kept import Caches
 from ..performance.energy import Price
 from ..performance.setting import Setting
 from ..plan.document import Strategy
-from ..plan.placement import is_disaggregated
+from ..plan.placement import gpu_count, is_disaggregated
 from ..plan.rate_curve import DayAsked, Span
 from .candidate import Candidate, SearchRequest
 from .day import DayCost, DayStep
-from .replica_counts import Counts, counts_of, one_of_each, with_counts
 from .simulated import candidate_at, run_at
 from .sizing import fewest_gpus, resized
+
+# Replicas that serve both phases, or those of prefill and those of decode.
+Counts = tuple[int, ...]
+
+
+def counts_of(strategy: Strategy) -> Counts:
+    """The replicas of a strategy."""
+    if is_disaggregated(strategy):
+        return strategy.prefill.replicas or 1, strategy.decode.replicas or 1
+    return (strategy.dp,)
+
+
+def with_counts(strategy: Strategy, counts: Counts) -> Strategy:
+    """The strategy with so many replicas."""
+    if len(counts) == 2:
+        sides = zip(("prefill", "decode"), counts, strict=True)
+        update = {name: getattr(strategy, name).model_copy(update={"replicas": count}) for name, count in sides}
+        found = strategy.model_copy(update={**update, "dp": sum(counts)})
+    else:
+        found = strategy.model_copy(update={"dp": counts[0]})
+    return found.model_copy(update={"gpu_count": gpu_count(found)})
+
+
+def one_of_each(strategy: Strategy) -> Strategy:
+    """One replica of it, or one of each side: its layout."""
+    return with_counts(strategy, (1,) * len(counts_of(strategy)))
+
 
 # Different rates that are simulated: of a curve with more each is lifted to the next of so many even ones.
 MOST_LEVELS = 24

@@ -20,8 +20,7 @@ from ..plan.placement import is_disaggregated
 from ..plan.rate_curve import DAY_H, DayAsked
 from .candidate import Candidate, SearchRequest
 from .day import LayoutDay, OverDay
-from .day_sizes import DaySizer, Fleet, Rented, levels_of
-from .replica_counts import one_of_each
+from .day_sizes import DaySizer, Fleet, Rented, levels_of, one_of_each
 from .search import base_setting
 
 # Layouts that are sized over the day.

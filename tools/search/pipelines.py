@@ -1,22 +1,30 @@
-"""Several pipelines as arrays: their stages one after the other, and the layers of each.
+"""Pipelines as arrays, their stages one after the other, and where to cut a model into them: the cut whose slowest
+stage is the fastest.
 
     pipelines [P]   cuts ((2, 2), (4,), …)          stages [2, 1, …], starts [0, 2, …]
     stages    [S]   all stages of the first pipeline, all of the second, …: pipeline [0, 0, 1, …], place [0, 1, 0, …]
 
 Values of stages become values of pipelines by `np.add.reduceat(values, starts)`, or the maximum. It knows no devices,
 no times and no bytes.
+
+A stage costs what its layers cost over a request's life (its prompt once, its decode steps), the first one the
+embedding too and the last one the head. It knows no memory: whether a cut fits is for the caller to see.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..kept import Caches
-from ..plan.placement import own_cut
+from ..performance.operation import TokenLoad
+from ..performance.operator_times import OperatorTimes
+from ..performance.schedule import prefill_loads
+from ..plan.placement import even_cut, own_cut
 
 # Layers of each stage of a pipeline.
 Cut = tuple[int, ...]
@@ -83,3 +91,98 @@ class Pipelines:
 def pipelines_of(cuts: tuple[Cut, ...]) -> Pipelines:
     """The pipelines of `cuts`; layouts with the same ones share what is known of them."""
     return Pipelines(cuts)
+
+
+# A cut must be faster than the even one by this share to be worth an engine's override.
+_WORTH_SHARE = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class StageCosts:
+    """Seconds of each layer of a model, and of what the first and the last stage do beside their layers."""
+
+    layers: tuple[float, ...]
+    first: float
+    last: float
+
+    def plus(self, other: StageCosts) -> StageCosts:
+        """Both, added up."""
+        layers = tuple(one + two for one, two in zip(self.layers, other.layers, strict=True))
+        return StageCosts(layers, self.first + other.first, self.last + other.last)
+
+
+# The batch of a stage that a cut is made for where the number of requests is open.
+TYPICAL_BATCH = 64
+
+
+def rounded_batch(batch: int) -> int:
+    """`batch` as cuts are made for: down to a power of two, so that options with like stages share what was timed."""
+    return 1 << (max(1, batch).bit_length() - 1)
+
+
+def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageCosts:
+    """What each layer costs over a request's life in one phase, with `batch` sequences in a stage.
+
+    `first` and `last` time the first and the last stage.
+    """
+    setting, phase = first.timer.setting, first.timer.phase
+    if phase.phase == "decode":
+        sequences = rounded_batch(batch)
+        load = TokenLoad(sequences, 1, setting.mean_decode_context, phase.attention_groups)
+        return _stage_costs(first, last, load, (setting.workload.output_tokens - 1) / sequences)
+    loads = Counter(prefill_loads(setting, phase.attention_groups))
+    return reduce(StageCosts.plus, (_stage_costs(first, last, load, count) for load, count in loads.items()))
+
+
+def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, times: float) -> StageCosts:
+    """The costs of `times` passes of `load`."""
+    layers = first.timer.whole_sequence
+    seconds: dict[tuple[int, str | None], float] = {}
+    for spec, following in layers:
+        if (id(spec), following) not in seconds:
+            seconds[id(spec), following] = float(first.layer(spec, following, load))
+    return StageCosts(
+        tuple(times * seconds[id(spec), following] for spec, following in layers),
+        times * float(first.embedding(load)),
+        times * float(last.head(load)),
+    )
+
+
+class BestCuts:
+    """The best cuts into any number of stages: into one more they are found from those into one less."""
+
+    def __init__(self, costs: StageCosts) -> None:
+        count = len(costs.layers)
+        prefix = np.concatenate(([0.0], np.cumsum(costs.layers)))
+        # cost[i, j]: a stage of the layers i … j-1; no stage is empty.
+        cost: FloatArray = prefix[None, :] - prefix[:, None]
+        cost[0, :] += costs.first
+        cost[:, count] += costs.last
+        cost[np.tril_indices(count + 1)] = np.inf
+        self._cost, self._best = cost, cost[0].copy()
+        self._choices: list[IntArray] = []
+
+    def cut(self, stages: int) -> Cut | None:
+        """Layers of each of `stages` stages; `None`: the even cut is as good."""
+        if stages == 1:
+            return None
+        best, even = self._least_slowest(stages), even_cut(len(self._best) - 1, stages)
+        return best if self._slowest(best) < self._slowest(even) * (1 - _WORTH_SHARE) else None
+
+    def _slowest(self, cut: Cut) -> float:
+        """Seconds of the slowest stage of `cut`."""
+        edges = np.concatenate(([0], np.cumsum(cut)))
+        return float(self._cost[edges[:-1], edges[1:]].max())
+
+    def _least_slowest(self, stages: int) -> Cut:
+        count = len(self._best) - 1
+        while len(self._choices) < stages - 1:
+            whole = np.maximum(self._best[:, None], self._cost)
+            choice = whole.argmin(axis=0)
+            self._choices.append(choice)
+            self._best = whole[choice, np.arange(count + 1)]
+        edges = [count]
+        for choice in reversed(self._choices[: stages - 1]):
+            edges.append(int(choice[edges[-1]]))
+        edges.append(0)
+        return tuple(int(size) for size in np.diff(edges[::-1]))

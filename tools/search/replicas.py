@@ -20,9 +20,8 @@ from ..performance.weights import model_bytes
 from ..plan.document import Phase
 from ..plan.placement import even_cut
 from .candidate import SearchRequest
-from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, phase_costs, rounded_batch
 from .devices import StagePlaces
-from .pipelines import Cut, Pipelines, pipelines_of
+from .pipelines import TYPICAL_BATCH, BestCuts, Cut, Pipelines, StageCosts, phase_costs, pipelines_of, rounded_batch
 from .ranking import pipeline_complexity
 from .replica_memory import ReplicaMemory
 from .space import Replica, ReplicaKind, Room

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..draw.xml_text import clipped
+from ..draw.style import clipped
 from ..performance.execution_model import ExecutionNode
 from ..plan.document import PHASES, Phase
 from ..plan.view import PlanView

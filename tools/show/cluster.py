@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..errors import ShardwrightError
 from ..performance.layout import read_setting
 from ..plan.branches import StageView
-from ..plan.device_names import runs_text
+from ..plan.devices import runs_text
 from ..plan.elements import NodeView, as_int, parse_device
 from ..plan.performance import DeviceMemory
 from ..plan.view import PlanView

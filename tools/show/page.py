@@ -1,4 +1,5 @@
-"""The page of a plan: one HTML file that needs nothing else, for any browser, without a network.
+"""The page of a plan: the drawing, the verdict, the estimate and the timelines put together, as one HTML file that
+needs no network.
 
 What a plan holds is a stranger's: it is in the page as JSON, of which the script makes text and never markup, and the
 page's policy lets no script and no style in but its own.
@@ -8,15 +9,152 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 
-from ..draw.style import COLOURS, LINES
-from ..plan.document import Phase
+from ..draw.style import COLOURS, LINES, clipped
+from ..errors import InputError
+from ..performance.estimate import estimate_view
+from ..plan.describe import describe
+from ..plan.document import PHASES, Phase
+from ..plan.performance import PerformanceEstimate
 from ..plan.reader import ReadDocument
-from .page_data import page_data
+from ..plan.view import PlanView
+from ..rules.base import Rule, Violation
+from ..rules.registry import all_rules
+from ..validate import validate_read
+from .chrome_trace import title_of
+from .cluster import racks
+from .page_boxes import page_boxes
+from .page_model import Figures, FindingData, LaneData, PageData, RuleData, TimelineData
+from .timeline import Lane, Timeline, device_key, devices_of, phase_timeline
+
+# Findings that a page lists: beyond them nobody reads.
+_MOST_FINDINGS = 500
+# Operators on the lanes of a phase, of devices that run the same once: beyond them like layers are drawn as one.
+_MOST_EVENTS = 40_000
+# Nodes of a plan whose timeline takes long to unfold.
+_MOST_NODES = 2_000
+_TENSOR_HOLDERS = ("AttentionNode", "FFNNode")
+_VISITED: Mapping[str, tuple[str, ...]] = {
+    "phase": ("PhaseNode",), "stage": ("PipelineStageNode",), "tp_operator": _TENSOR_HOLDERS,
+}  # fmt: skip
+
+
+def page_data(read: ReadDocument, phase: Phase | None = None) -> PageData:
+    """What the page of a document shows, of one phase alone where `phase` names it."""
+    report, view = validate_read(read), read.view
+    violations = report.violations[:_MOST_FINDINGS]
+    figures, why = _figures(read)
+    timelines = [] if figures is None else list(_timelines(view, phase))
+    devices = sorted(view.devices, key=device_key)
+    numbers = {device: number for number, device in enumerate(devices)}
+    boxes = page_boxes(view, phase, violations, timelines, numbers)
+    rules = all_rules()
+    left = len(report.violations) - len(violations)
+    more = f"; the first {_MOST_FINDINGS:,} findings are shown, {left:,} more are not" if left else ""
+    memory = {} if figures is None else {one.device: one for one in figures.memory.per_device}
+    return PageData(
+        title=boxes.title,
+        strategy="" if read.plan is None else describe(read.plan.strategy),
+        note=f"{boxes.note}{more}".removeprefix("; "),
+        valid=report.valid,
+        boxes=boxes.boxes,
+        nodes=boxes.nodes,
+        devices=tuple([clipped(device, 40) for device in devices]),
+        rules=tuple([RuleData(id=one.id, requirement=one.requirement, severity=one.severity) for one in rules]),
+        judged=_judged(rules),
+        findings=tuple(_findings(violations, boxes.found_at)),
+        timelines=tuple([_timeline(one, numbers) for one in timelines]),
+        racks=racks(view, devices, memory),
+        figures=None if figures is None else _shown(figures),
+        no_figures=why,
+    )
+
+
+def _figures(read: ReadDocument) -> tuple[PerformanceEstimate | None, str]:
+    if read.plan is None:
+        return None, f"no figures: it is not a plan document ({clipped(read.faults[0].message, 300)})"
+    try:
+        return estimate_view(read.view), ""
+    except InputError as error:
+        return None, f"no figures: {clipped(str(error), 300)}"
+
+
+def _shown(found: PerformanceEstimate) -> Figures:
+    return Figures(
+        latency=found.latency, throughput=found.throughput, load=found.load, cost=found.cost,
+        ranges=found.ranges, explanation=found.explanation,
+    )  # fmt: skip
+
+
+def _timelines(view: PlanView, phase: Phase | None) -> Iterator[Timeline]:
+    for name in (phase,) if phase is not None else PHASES:
+        found = phase_timeline(view, name, fold=len(view.nodes) > _MOST_NODES)
+        if sum(len(lane.places) for lane, _ in _alike(found)) > _MOST_EVENTS:
+            found = phase_timeline(view, name, fold=True)
+        yield found
+
+
+def _alike(timeline: Timeline) -> list[tuple[Lane, list[str]]]:
+    """Lanes that differ in nothing but their device, the first with the devices of all."""
+    found: dict[object, tuple[Lane, list[str]]] = {}
+    for lane in timeline.lanes:
+        seen = [(title_of(timeline.dag.nodes[place]), timeline.spans_ms[place]) for place in lane.places]
+        found.setdefault((lane.name, tuple(seen)), (lane, []))[1].append(lane.device)
+    return list(found.values())
+
+
+def _timeline(timeline: Timeline, numbers: Mapping[str, int]) -> TimelineData:
+    names: dict[str, int] = {}
+    lanes = [
+        LaneData(
+            name=lane.name,
+            devices=tuple([numbers[device] for device in devices]),
+            events=tuple(_events(timeline, lane, set(devices), names)),
+        )
+        for lane, devices in _alike(timeline)
+    ]
+    dag = timeline.dag
+    return TimelineData(phase=dag.phase, ms=timeline.ms, is_folded=dag.folded, names=tuple(names), lanes=tuple(lanes))
+
+
+def _events(timeline: Timeline, lane: Lane, devices: set[str], names: dict[str, int]) -> Iterator[float]:
+    # Of like operators of like lanes one is on the critical path: it is lit on the lane that stands for all of them.
+    critical = {
+        (title_of(node), timeline.spans_ms[place])
+        for place in timeline.critical
+        if devices.intersection(devices_of(node := timeline.dag.nodes[place]))
+    }
+    for place in lane.places:
+        node, span = timeline.dag.nodes[place], timeline.spans_ms[place]
+        title = f"{title_of(node)} × {node.repeat}" if node.repeat and node.repeat > 1 else title_of(node)
+        yield names.setdefault(title, len(names))
+        yield -1 if node.layer is None else node.layer
+        yield round(span[0] * 1e3, 2)
+        yield round((span[1] - span[0]) * 1e3, 2)
+        yield 1 if (title_of(node), span) in critical else 0
+
+
+def _judged(rules: Sequence[Rule]) -> dict[str, tuple[int, ...]]:
+    """The rules that look at nodes of each type by themselves; those on the plan at once are not listed."""
+    found: dict[str, list[int]] = {}
+    for place, rule in enumerate(rules):
+        types = rule.visits if isinstance(rule.visits, tuple) else _VISITED.get(rule.visits, ())
+        for name in types or (_TENSOR_HOLDERS if rule.limits and rule.decide is None and rule.check is None else ()):
+            found.setdefault(name, []).append(place)
+    return {name: tuple(places) for name, places in found.items()}
+
+
+def _findings(violations: Iterable[Violation], found_at: Iterable[tuple[int, ...]]) -> Iterator[FindingData]:
+    for one, boxes in zip(violations, found_at, strict=True):
+        yield FindingData(
+            rule=one.rule, severity=one.severity, message=clipped(one.message, 600), remedy=clipped(one.remedy, 400),
+            path=clipped(one.path, 200), boxes=boxes,
+        )  # fmt: skip
+
 
 # In JSON these stand for themselves, and in HTML they would end the script or begin a comment.
 _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}

@@ -11,7 +11,7 @@ from ..draw.drawing import Drawing, drawing_of
 from ..draw.numbered import Numbered, numbered
 from ..draw.placing import in_parts
 from ..draw.routes import link_label
-from ..draw.xml_text import clipped
+from ..draw.style import clipped
 from ..plan.elements import MAX_LEVELS, NodeView
 from ..plan.view import PlanView
 from ..rules.base import Violation

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from ..errors import InputError
 from ..strict_json import JsonError, parse
-from .csv_rows import Table, table_of
-from .json_rows import kind_of, rows_of
+from .row_forms import Table, kind_of, rows_of, table_of
 from .rows import Fault, Row, RowError, list_of
 
 # A line of a log with the texts of a long conversation; a result that is one value.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree as ET
 
-from ....tools.draw.xml_text import xml_text
+from ....tools.draw.style import xml_text
 from ..results import DECISIVE, CaseResult, Header, Kept
 
 

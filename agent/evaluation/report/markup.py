@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ....tools.draw.xml_text import xml_text
+from ....tools.draw.style import xml_text
 
 _EMPTY = frozenset({"img", "input", "meta", "rect", "line"})
 

@@ -1,30 +1,45 @@
-"""The foreign reader: any text or object in which a parallel strategy is proposed, as a document of our format.
+"""The foreign reader: any text or object in which a strategy is proposed, and the sentences around it or in its place,
+as a document of our format.
 
 What is certain goes to its place; what is not is noted and left out, never guessed. What is in our format already
 comes through as it is, its compact form expanded. It never raises, completes nothing, and judges nothing.
+
+Only what is not said in the proposal itself counts, and of what they state in two ways nothing. A text that
+contradicts itself is read sentence by sentence; a sentence that does so says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from ...catalog import hardware, model_mentions
 from ...checkpoint import checked
+from ...errors import InputError
 from ...plan.collector import collector_paused
 from ...plan.compact import expand
-from ...plan.document import FORMAT
+from ...plan.describe import read_shorthand
+from ...plan.document import FORMAT, PHASES
 from ...plan.elements import as_list, as_mapping, as_str
+from ...plan.latency_limits import LATENCY_FIELDS
 from ...plan.plan_size import excess_of
 from ...shapes import is_object
 from ...strict_values import cleaned, whole_characters
 from .assemble import assemble
 from .graph import LEVELS
+from .lexicon import any_case
 from .notes import Note, Notes
-from .prose import read_prose
 from .scope import Scope
 from .text import Extract, extract
-from .walker import Walker
+from .walker import UNPLANNED, Walker
+from .words import Degrees, counts_in, degrees_in, said_in
+
+if TYPE_CHECKING:
+    from ...language.said import Said
+
 
 __all__ = ["Note", "ReadProposal", "read_proposal"]
 
@@ -90,3 +105,166 @@ def _expanded(document: dict[str, Any], notes: Notes) -> dict[str, Any]:
     for fault in faults:
         notes.unclear(fault.message, fault.path)
     return raw
+
+
+_MAX_CHARS = 20_000
+# A text of more figures is none of sentences; so much of it is read in one piece. The reader would need seconds.
+_MOST_FIGURES = 400
+_MOST_AT_ONCE = 4_000
+_PIECE = re.compile(rf"[\s\S]{{1,{_MOST_AT_ONCE}}}(?:\n|\Z)|[\s\S]{{1,{_MOST_AT_ONCE}}}")
+_MOST_LINES = 100
+_LONGEST_SENTENCE = 1_000
+_KEY_LINE = re.compile(
+    r"^[ \t-]{0,40}[\w\u4e00-\u9fff\"'][\w .\u4e00-\u9fff/\"'-]{0,60}[:：=][^\n]{0,2000}$", re.MULTILINE
+)
+_FLAG = re.compile(r"(?<!\S)(?:--[A-Za-z][\w-]{0,60}|-[a-z]{1,3}(?=[ =]\d))(?:[= ](?!-)\S{1,200})?")
+_FIGURE = re.compile(r"\d+")
+_SENTENCE = re.compile(r"[\n;；。]|\.\s")
+_UNPLANNED = {
+    "speculative": any_case(r"speculative[ -](?:decoding|sampling)|speculation|投机(?:解码|采样)"),
+    "lora": any_case(r"(?<![a-z_-])q?loras?(?![a-z_])"),
+}
+# A figure without the word that says what it is may be part of a calculation.
+_UNNAMED = any_case(r"\d[\d.,]*\s?[km万千]?\s?(?:tok(?:en)?s?|requests?|词元)?")
+_LIMITS = (*LATENCY_FIELDS, "request_rate")
+_LOAD = {
+    **{name: f"workload.{name}" for name in ("input_tokens", "output_tokens", "concurrency")},
+    **{name: f"precision.{name}" for name in ("weights", "kv_cache", "activations")},
+}
+_DENIED = any_case(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。，；]{0,20}$")
+
+
+def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:
+    """Claim what the text of `source` says where nothing was said before; degrees only where it stands `alone`."""
+    facts, where = walker.facts, "the text" if alone else "the text around"
+    text = _planned(_readable(source.prose), walker, where)
+    # Flags, and lines of a key and a value, were read as such where the text is the proposal itself.
+    keyless = _FLAG.sub(" ", _KEY_LINE.sub("", text) if source.holds_keys else text)
+    option = text if source.recommended is None else _readable(source.recommended)
+    short = _in_shorthand(option) if alone else None
+    statements = list(_statements(keyless, walker, where, alone=alone))
+    if not facts.has("config") and not facts.has("model"):
+        _model(text, statements, walker, where)
+    _hardware("" if keyless == text else text, statements, walker, where)
+    if short is not None:
+        _degrees([short], walker, where)
+    elif alone:
+        own = statements if source.recommended is None else list(_statements(option, walker, where, alone=True))
+        _degrees([degrees_in(strategy) for strategy in _strategies(own, option)], walker, where)
+    if any(map(facts.has, ("model", "config", "accelerator"))) or facts.says_degrees():  # load alone is no proposal
+        _load(statements, walker, where)
+
+
+def _readable(text: str) -> str:
+    """As much of the beginning as is worth the time."""
+    figure = next(islice(_FIGURE.finditer(text, 0, _MAX_CHARS), _MOST_FIGURES, None), None)
+    return text[: _MAX_CHARS if figure is None else figure.start()]
+
+
+def _planned(text: str, walker: Walker, where: str) -> str:
+    """The text without words for what is not planned, which are noted where they are not denied."""
+    for concept, pattern in _UNPLANNED.items():
+        before = [text[max(0, match.start() - 30) : match.start()] for match in pattern.finditer(text)]
+        if not all(map(_DENIED.search, before)):
+            walker.notes.unclear(UNPLANNED[concept], where)
+        text = pattern.sub(" ", text)
+    return text
+
+
+def _statements(text: str, walker: Walker, where: str, *, alone: bool) -> Iterator[Said]:
+    """What the text says, or what each of its sentences does where it contradicts itself."""
+    for piece in filter(str.strip, _PIECE.findall(text)):
+        whole = said_in(piece)
+        for said in [whole] if not isinstance(whole, InputError) else map(said_in, _sentences(piece)):
+            if not isinstance(said, InputError):
+                yield said
+            elif alone or said.field != "strategy":
+                walker.notes.unclear(said.reason, where)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    sentences = _SENTENCE.split(text)
+    return islice((one for one in sentences if one.strip() and len(one) <= _LONGEST_SENTENCE), _MOST_LINES)
+
+
+def _strategies(statements: list[Said], text: str) -> Iterator[Any]:
+    """The strategies that are stated; where a text compares several, those of its single sentences."""
+    from ...language.whole_strategy import with_ruled_out
+
+    for only in (statements, (said for said in map(said_in, _sentences(text)) if not isinstance(said, InputError))):
+        stated = [with_ruled_out(said.strategy, said.constraints) for said in only]
+        if any(stated):
+            yield from filter(None, stated)
+            return
+
+
+def _degrees(stated: list[Degrees], walker: Walker, where: str) -> None:
+    """Claim degrees, and that the phases are served apart where the replicas of both are counted."""
+    for degrees in stated:
+        if all("replicas" in degrees.get(phase, ()) for phase in PHASES):
+            walker.facts.claim("separate", True, where, weak=True)
+        walker.claim_degrees(degrees, Scope(where))
+
+
+def _in_shorthand(text: str) -> Degrees | None:
+    """What the text, or a line of it, says in the shorthand alone: replicas of each phase, layers of stages."""
+    for line in [text, *text.splitlines()[:_MOST_LINES]]:
+        short = read_shorthand(line.strip(" \t\n.`*-"))
+        if short is not None and {"replicas", "stage_layers"} & {*short["prefill"], *short["decode"]}:
+            return {None: {"dp": short["dp"]} if "dp" in short else {}, **{phase: short[phase] for phase in PHASES}}
+    return None
+
+
+def _claim(walker: Walker, stated: list[tuple[str, Any]], where: str) -> None:
+    """Claim what was not said before; of what is stated in two ways neither is taken."""
+    fresh = {field for field, _ in stated if not walker.facts.has(field)}
+    for field, value in stated:
+        if field in fresh and value is not None:
+            walker.facts.claim(field, value, where)
+
+
+def _model(text: str, statements: list[Said], walker: Walker, where: str) -> None:
+    """The model, from a line of a key or a command too."""
+    if any(said.model for said in statements):
+        _claim(walker, [("model", said.model) for said in statements], where)
+        return
+    named = {one.entry.name: one.words for one in model_mentions.mentions(text) if one.entry is not None}
+    if len(named) == 1:
+        walker.model_name(next(iter(named.values())), Scope(where))
+
+
+def _hardware(text: str, statements: list[Said], walker: Walker, where: str) -> None:
+    """The accelerator with the counts beside it; the only one in `text` where the sentences name none."""
+    facts = walker.facts
+    named = {said.accelerator for said in statements} - {None} or {
+        None if one.accelerator is None else one.accelerator.id for one in hardware.mentions(text)
+    }
+    accelerator = named.pop() if len(named) == 1 else None
+    if accelerator is None or facts.get("accelerator") not in (None, accelerator):
+        return
+    facts.claim("accelerator", accelerator, where, weak=True)
+    counts = [pair for said in statements if said.accelerator for pair in counts_in(said).items()]
+    shown = (f"hardware: {accelerator}", *(f"{name} {number}" for name, number in dict(counts).items()))
+    walker.notes.read(", ".join(shown), where)
+    if all(facts.get(name) in (None, number) for name, number in counts) and not facts.has("total"):
+        _claim(walker, counts, where)
+
+
+def _load(statements: list[Said], walker: Walker, where: str) -> None:
+    """Load and number formats; limits are only noted: what a text expects of a plan need not be asked of it."""
+    facts, notes = walker.facts, walker.notes
+    stated = dict.fromkeys(
+        (field, name, getattr(one, name))
+        for one in statements
+        for name, field in _LOAD.items()
+        if name in one.words and not _UNNAMED.fullmatch(one.words[name])
+    )
+    for field, name, value in stated:
+        if facts.get(field) not in (None, value):
+            notes.unclear(f"{name} {value} here, {facts.get(field)} in the proposal, which counts", where)
+        elif not facts.has(field):
+            notes.read(f"{name} {value}", where)
+    _claim(walker, [(field, value) for field, _, value in stated], where)
+    words = [one.words.get(name) for one in statements for name in _LIMITS if not facts.has(f"workload.{name}")]
+    for limit in filter(None, words):
+        notes.unclear(f"{limit!r}: a limit is read only from a key", where)

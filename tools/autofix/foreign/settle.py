@@ -16,7 +16,7 @@ from ...plan.document import PHASES, PhaseStrategy
 from ...plan.placement import phase_width
 from ...plan.view import as_mapping
 from ...rules.legality import RELAXATION_OF
-from .facts import Facts
+from .claims import Facts
 from .graph import Setting
 from .notes import Notes
 

@@ -18,14 +18,13 @@ from ...errors import InputError
 from ...plan.latency_limits import LATENCY_FIELDS
 from ...rules.combination.dimension_names import read_dimension
 from ...shapes import is_list, is_nested, is_object
-from .axes import degrees_by_axis, lengths_of
 from .claims import MOST_DEGREE, OPERATOR_DEGREES, Claims
-from .edges import edges_of
 from .figures import figure_of, span_of, whole_number
 from .flags import flags_in
-from .hardware import HARDWARE, HardwareReader
+from .hardware import HARDWARE, HardwareReader, degrees_by_axis, lengths_of
 from .items import ItemReader
 from .lexicon import DEGREE_NAMES, OBJECTIVES, any_case, concept_of, node_type_of, number_format, phase_of, words_of
+from .nodes import edges_of
 from .notes import Notes, shortened
 from .scope import Scope
 from .text import MOST_INNER_CHARS, extract, parsed

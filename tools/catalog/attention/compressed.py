@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..config_fields import ConfigFields
-from ..tensors import WeightTensor, matrix, vector
+from ..dtypes import WeightTensor, matrix, vector
 from .context import AttentionContext
-from .pairs import causal_pairs, window_pairs
 from .sliding import SlidingAttention
-from .spec import Attended, AttentionSpec
+from .spec import Attended, AttentionSpec, causal_pairs, window_pairs
 
 _SPARSE, _HEAVY = "compressed_sparse_attention", "heavily_compressed_attention"
 

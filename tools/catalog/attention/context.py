@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..config_fields import ConfigFields
-from ..config_profiles import Profile
-from ..tensors import WeightTensor, vector
+from ..config_fields import ConfigFields, Profile
+from ..dtypes import WeightTensor, vector
 
 
 @dataclass(frozen=True, slots=True)

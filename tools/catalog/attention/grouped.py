@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..tensors import WeightTensor, matrix, vector
+from ..dtypes import WeightTensor, matrix, vector
 from .context import AttentionContext
 from .spec import AttentionSpec
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..tensors import WeightTensor, matrix, vector
+from ..dtypes import WeightTensor, matrix, vector
 from .context import AttentionContext
 from .spec import AttentionSpec, SplitSize
 

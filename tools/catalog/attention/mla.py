@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..tensors import WeightTensor, matrix, vector
+from ..dtypes import WeightTensor, matrix, vector
 from .context import AttentionContext
-from .pairs import causal_pairs, window_pairs
-from .spec import Attended, AttentionSpec, LatentWidths, SplitSize
+from .spec import Attended, AttentionSpec, LatentWidths, SplitSize, causal_pairs, window_pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from .context import AttentionContext
 from .grouped import GroupedQueryAttention, Heads
-from .pairs import window_pairs
-from .spec import Attended
+from .spec import Attended, window_pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""An attention operator with its norm, whatever its kind: tensors, cache, heads, and what a token attends to.
+"""An attention operator with its norm, whatever its kind: tensors, cache, heads, and the pairs of a query and a key
+that it sees.
 
 Each kind is a subclass in a file of its own, registered in `kinds.py`. It overrides what differs from plain causal
 attention and says of itself how a config names it and how one is read; nothing outside this package asks for a kind.
@@ -10,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ..tensors import WeightTensor
+from ..dtypes import WeightTensor
 from .context import AttentionContext
-from .pairs import causal_pairs
 
 
 class Attended(NamedTuple):
@@ -122,3 +122,24 @@ class AttentionSpec:
     def output_heads(self) -> int:
         """Heads of `v_head_dim` that the operator hands to its output projection."""
         return self.query_heads
+
+
+def causal_pairs(new_tokens: int, context: int) -> float:
+    """Pairs of query and visible key: each new token sees the context, those before it, and itself."""
+    return new_tokens * context + new_tokens * (new_tokens + 1) / 2
+
+
+def window_pairs(new_tokens: int, context: int, window: int) -> float:
+    """Pairs where a token sees at most `window` tokens, itself included."""
+    growing = max(0, min(new_tokens, window - context))
+    return causal_pairs(growing, context) + (new_tokens - growing) * window
+
+
+def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
+    """Pairs where a token sees only its own aligned chunk (Llama 4)."""
+
+    def up_to(tokens: int) -> float:
+        whole, rest = divmod(tokens, chunk)
+        return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2
+
+    return up_to(context + new_tokens) - up_to(context)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...calibration.forms.elementary import Number, Truth, larger
-from ...catalog.tensors import WeightTensor
+from ...catalog.dtypes import WeightTensor
 from ...kept import Cache
 from ..clock import Clock, rate_dtype
 from ..collectives import NO_TRANSFER, Group, Links, Transfer, pick_transfer

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...plan.degrees import declared_degree, root_replicas
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
-from ..edits import Change
+from ..findings import Change
 
 ORDER = ("dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
-from ..edits import Change
+from ..findings import Change
 
 ORDER = ("model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism")
 

@@ -13,7 +13,7 @@ from typing import Any
 from ...plan.schema import pointer, shown
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
 from ..base import MAX_NODES, Example, Finding, Rule, Violation, set_top
-from ..edits import Change, steps_of, value_at
+from ..findings import Change, steps_of, value_at
 from .dimension_names import Dimension, read_dimension
 
 _STRATEGY_FIELDS = frozenset(

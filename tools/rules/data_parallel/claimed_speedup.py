@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...plan.schema import shown
 from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
-from ..edits import Change, steps_of
+from ..findings import Change, steps_of
 from ..performance.attribution import faults_of, finding_of
 from ..performance.recompute import recomputed
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule, Violation
-from ..edits import Change, Step, steps_of
+from ..findings import Change, Step, steps_of
 
 
 def _nodes(view: PlanView) -> Iterator[Finding]:

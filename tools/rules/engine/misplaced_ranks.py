@@ -12,8 +12,8 @@ from itertools import chain
 
 from ...engines.engine import Engine
 from ...plan.degrees import phase_degrees
+from ...plan.devices import in_rank_order, node_shares
 from ...plan.elements import parse_device
-from ...plan.rank_order import in_rank_order, node_shares
 from ...plan.stage_reading import read_stage
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Example, Finding, Rule, served_by

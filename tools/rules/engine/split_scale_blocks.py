@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...catalog.dtypes import DType
+from ...catalog.dtypes import DType, WeightTensor
 from ...catalog.precision import weight_dtypes
-from ...catalog.tensors import WeightTensor
 from ..base import Example, Rule, set_top
 from ..legality import Case, Conditions, DegreeLimit, Fault
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...errors import InputError
 from ...plan.view import PlanView
 from ..base import Violation
-from ..edits import Change
+from ..findings import Change
 
 
 def recomputed(view: PlanView, violation: Violation) -> Iterator[Change]:

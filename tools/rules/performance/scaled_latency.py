@@ -11,8 +11,8 @@ from itertools import chain
 
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule, Violation
-from ..edits import Change, steps_of
 from ..evaluation import evaluation_of
+from ..findings import Change, steps_of
 from .attribution import faults_of, finding_of
 from .claims import claim_of
 from .edge_payloads import misfits

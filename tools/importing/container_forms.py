@@ -1,18 +1,24 @@
-"""KServe's objects: an InferenceService with vLLM's flags, and an LLMInferenceService, whose degrees are fields.
+"""Objects whose containers are not written out, as containers: KServe's services, values of vLLM's Helm chart,
+SkyPilot's tasks.
 
 Of the second: `spec.parallelism` {tensor, pipeline, data, expert}, `spec.prefill` the other side where phases lie
 apart, and the flags of its preset in `VLLM_ADDITIONAL_ARGS` (kserve/website, `llmisvc-configuration`).
+
+`servingEngineSpec.modelSpec[]` with `modelURL`, `replicaCount`, `requestGPU` and `vllmConfig`, whose `extraArgs` are
+flags (vllm-project/production-stack, `helm/values.yaml`).
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..plan.elements import as_int, as_list, as_mapping, as_str
-from .process import Process
-from .resources import hardware_in, of_object
+from .process import Process, image_version
+from .resources import Allotment, hardware_in, of_object
 
 _KIND, _SINGLE = "LLMInferenceService", "InferenceService"
 _ID = "--model_id"
@@ -84,3 +90,51 @@ def _split(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError:
         return text.split()
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def of_helm(value: Mapping[str, Any], around: Process) -> Process | None:
+    """The servers of a model; `None` where an object is of another kind."""
+    config, model = as_mapping(value.get("vllmConfig")), as_str(value.get("modelURL"))
+    if model is None or not config:
+        return None
+    words = [model]
+    for name, setting in config.items():
+        if isinstance(setting, str | int | float):
+            words.append(f"--{_HUMP.sub('-', name).lower()}={setting}")
+    words += [str(word) for word in as_list(config.get("extraArgs"))]
+    count, image = as_int(value.get("requestGPU")), f"{value.get('repository')}:{value.get('tag')}"
+    return replace(
+        around,
+        words=tuple(words),
+        copies=max(1, as_int(value.get("replicaCount")) or 1),
+        version=image_version([image]),
+        gpus=Allotment(count, f"requestGPU: {count}") if count else around.gpus,
+    )
+
+
+_ACCELERATOR = re.compile(r"([\w.-]{1,60})(?::(\d{1,3}))?")
+
+
+def of_skypilot(value: Mapping[str, Any], around: Process) -> tuple[str, Process] | None:
+    """The script of a task, with what stands around it; `None` where an object is of another kind."""
+    script, resources = as_str(value.get("run")), as_mapping(value.get("resources"))
+    if script is None or not resources:
+        return None
+    written = resources.get("accelerators")
+    kinds = as_mapping(written)
+    named = written if isinstance(written, str) else next((f"{kind}:{kinds[kind]}" for kind in kinds), "")
+    kind = _ACCELERATOR.fullmatch(named)
+    count = int(kind[2] or 1) if kind is not None else None
+    environment = {str(name): str(one) for name, one in as_mapping(value.get("envs")).items() if one is not None}
+    if count is not None:
+        environment["SKYPILOT_NUM_GPUS_PER_NODE"] = str(count)
+    return script, replace(
+        around,
+        environment=environment,
+        nodes=as_int(value.get("num_nodes")) or around.nodes,
+        gpus=Allotment(count, f"accelerators: {named}") if count else around.gpus,
+        runs_on=(*around.runs_on, *([f"accelerators: {kind[1]}"] if kind is not None else [])),
+    )
