@@ -85,8 +85,7 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by name.
 
-    Raises:
-        TypeError: one is missing, is none that there is, or there are too many; the message names the function.
+    Raises TypeError: one is missing, is none that there is, or there are too many; the message names the function.
     """
     try:
         return _signature(function).bind(*args, **kwargs).arguments

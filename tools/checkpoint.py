@@ -27,11 +27,7 @@ class StoppedError(BaseException):
 
 
 def checkpoint() -> None:
-    """A step of long work begins.
-
-    Raises:
-        StoppedError: it is not wanted any more.
-    """
+    """A step of long work begins. Raises StoppedError: it is not wanted any more."""
     is_stopped = _IS_STOPPED.get()
     if is_stopped is not None and is_stopped():
         raise StoppedError
@@ -40,8 +36,7 @@ def checkpoint() -> None:
 def checked(items: Iterable[T], every: int = ELEMENTS_BETWEEN) -> Iterator[T]:
     """`items`, with a checkpoint before the first and after each `every` of them.
 
-    Raises:
-        StoppedError: as `checkpoint`.
+    Raises StoppedError: as `checkpoint`.
     """
     for place, item in enumerate(items):
         if place % every == 0:
@@ -67,10 +62,8 @@ def stoppable(is_stopped: Callable[[], bool]) -> Generator[None]:
 def until(is_over: Callable[[], bool]) -> Generator[None]:
     """As `stoppable`, and where `is_over` stops the work inside it simply ends there, without an error.
 
-    What was to come of it has then not come: the caller looks whether it has.
-
-    Raises:
-        StoppedError: what was opened around this stopped it.
+    What was to come of it has then not come: the caller looks whether it has. Raises StoppedError: what was opened
+    around this stopped it.
     """
     try:
         with stoppable(is_over):

@@ -53,8 +53,7 @@ def displayed_by(html: Callable[[Displayed], str], page: Callable[[Displayed], P
 def page_of(plan: Displayed) -> Page:
     """The interactive page of a plan.
 
-    Raises:
-        InputError: nothing makes pages, since `shardwright` itself was not used.
+    Raises InputError: nothing makes pages, since `shardwright` itself was not used.
     """
     if _page is None:
         raise InputError("pages are made by the package itself: call shardwright.validate, estimate or plan first")
@@ -68,11 +67,7 @@ def named(name: str) -> str:
 
 
 def frame(rows: Sequence[Mapping[str, object]]) -> Any:
-    """`rows` as a `pandas.DataFrame`.
-
-    Raises:
-        InputError: pandas is not installed.
-    """
+    """`rows` as a `pandas.DataFrame`. Raises InputError: pandas is not installed."""
     try:
         pandas: Any = import_module("pandas")
     except ImportError:

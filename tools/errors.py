@@ -39,8 +39,7 @@ class InputError(ShardwrightError, ValueError):
 def expect(value: object, kinds: type | tuple[type, ...], name: str, what: str) -> None:
     """See that an argument, which errors call `name`, is of `kinds`; `what` says these in words.
 
-    Raises:
-        InputError: it is not.
+    Raises InputError: it is not.
     """
     if not isinstance(value, kinds):
         raise InputError(f"{name}: {what}, not {type(value).__name__}")

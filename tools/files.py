@@ -40,8 +40,7 @@ def without_files() -> Generator[None]:
 def check_open(name: str) -> None:
     """See that files may be used here; errors call the file `name`.
 
-    Raises:
-        InputError: they may not (`without_files`).
+    Raises InputError: they may not (`without_files`).
     """
     if _IS_SHUT.get():
         raise InputError(f"{name}: no file is opened here; send the content itself")
@@ -62,10 +61,8 @@ def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "", *, is_o
     """The bytes of the file at `path`, which errors call `name`; `hint` ends the line where it is too large.
 
     A file, or a stream that the caller holds open (`/dev/stdin`, `/dev/fd/63`): another named pipe may never be written
-    to, and a device may never end. `is_own`: nobody named the path, it is one of ours.
-
-    Raises:
-        InputError: it cannot be read, is no file, is larger than `most_bytes`, or files may not be used here.
+    to, and a device may never end. `is_own`: nobody named the path, it is one of ours. Raises InputError: it cannot be
+    read, is no file, is larger than `most_bytes`, or files may not be used here.
     """
     with opened(path, name, is_own=is_own) as stream:
         data = stream.read(most_bytes + 1)
@@ -79,8 +76,7 @@ def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "", *, is_o
 def opened(path: Path, name: str, *, is_own: bool = False) -> Generator[io.BufferedIOBase]:
     """The file at `path`, to be read as it comes; else as `read_bounded`.
 
-    Raises:
-        InputError: it cannot be read, is no file, or files may not be used here.
+    Raises InputError: it cannot be read, is no file, or files may not be used here.
     """
     if not is_own:
         check_open(name)
@@ -103,22 +99,14 @@ def _opened_at_once(path: str, flags: int) -> int:
 
 
 def _check_stream(path: Path, kind: int, name: str) -> None:
-    """See that what is no file is a stream that the caller holds open.
-
-    Raises:
-        InputError: it is not.
-    """
+    """See that what is no file is a stream that the caller holds open. Raises InputError: it is not."""
     what = next((word for is_kind, word in _KINDS if is_kind(kind)), "not a file")
     if stat.S_ISBLK(kind) or not _STREAM.fullmatch(os.path.normpath(path.absolute())):
         raise InputError(f"{name}: is {what}; name a file, or - for standard input")
 
 
 def utf8_text(data: bytes, name: str) -> str:
-    """`data` as text, without a byte order mark; errors call it `name`.
-
-    Raises:
-        InputError: it is not UTF-8.
-    """
+    """`data` as text, without a byte order mark; errors call it `name`. Raises InputError: it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -136,8 +124,7 @@ def shown_path(path: Path) -> str:
 def file_place(path: Path) -> Path:
     """Where a file named `path` is put: a link is written through, not replaced.
 
-    Raises:
-        InputError: the folder is missing, or the place is a folder.
+    Raises InputError: the folder is missing, or the place is a folder.
     """
     name = shown_path(path)
     check_open(name)
@@ -162,8 +149,7 @@ def is_special(target: Path) -> bool:
 def write_file(path: Path, data: bytes) -> None:
     """Write `data` to `path`: a file whole or not at all, a device or a named pipe as it comes.
 
-    Raises:
-        InputError: the folder is missing, the place cannot be written, or nobody reads the pipe.
+    Raises InputError: the folder is missing, the place cannot be written, or nobody reads the pipe.
     """
     target = file_place(path)
     try:
@@ -182,8 +168,7 @@ def write_file(path: Path, data: bytes) -> None:
 def folder_place(path: Path) -> Path:
     """Where a folder named `path` is put: nothing is there, or an empty folder.
 
-    Raises:
-        InputError: something else is there, or the folder around it is missing.
+    Raises InputError: something else is there, or the folder around it is missing.
     """
     name = shown_path(path)
     check_open(name)
@@ -204,8 +189,7 @@ def folder_place(path: Path) -> Path:
 def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
     """Write a folder of files by their paths in it, so that it appears whole or not at all.
 
-    Raises:
-        InputError: there is something at `path`, or it cannot be written.
+    Raises InputError: there is something at `path`, or it cannot be written.
     """
     target = folder_place(path)
     temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
@@ -234,8 +218,7 @@ def _write_special(target: Path, data: bytes) -> None:
 def replace_file(target: Path, data: bytes) -> None:
     """Write `data` to `target` so that it appears whole or not at all: a temporary file beside it, then a rename.
 
-    Raises:
-        OSError: the place cannot be written.
+    Raises OSError: the place cannot be written.
     """
     temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
     try:

@@ -40,9 +40,7 @@ _TOKEN = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<is_name>\s*+:)?|[{}]')
 def parse(data: str | bytes, name: str, *, most_depth: int = MAX_DEPTH) -> Any:
     """The JSON value that `data`, which errors call `name`, is.
 
-    Raises:
-        JsonError: it is none, or one that the gate refuses.
-        InputError: bytes that are not UTF-8.
+    Raises JsonError: it is none, or one that the gate refuses; InputError: bytes that are not UTF-8.
     """
     text = utf8_text(data, name) if isinstance(data, bytes) else data
     value, faults = load(text, name)
@@ -55,8 +53,7 @@ def parse(data: str | bytes, name: str, *, most_depth: int = MAX_DEPTH) -> Any:
 def parse_answer(text: str) -> Any:
     """As `parse`, of what a server sent, who need not be told of slight faults: they are mended.
 
-    Raises:
-        JsonError: as `parse`.
+    Raises JsonError: as `parse`.
     """
     value, faults = load(text, "")
     if not is_sound(value):
@@ -71,10 +68,8 @@ def parse_answer(text: str) -> Any:
 def parse_each(text: str, name: str) -> Iterator[tuple[int, Any]]:
     """The JSON values that stand one after another in `text`, on lines of their own or not, each with its line.
 
-    NaN and Infinity, which many programs write, are the texts "NaN" and "Infinity".
-
-    Raises:
-        JsonError: as `parse`, with the line of the whole text.
+    NaN and Infinity, which many programs write, are the texts "NaN" and "Infinity". Raises JsonError: as `parse`, with
+    the line of the whole text.
     """
     at, line, counted = 0, 1, 0
     text = text.removeprefix("\ufeff")
@@ -133,10 +128,8 @@ def load(text: str, name: str, *, most_members: int | None = None) -> tuple[Any,
     """The JSON value of `text`, and what in it is not strict JSON: keys that stand twice, numbers that are none.
 
     Of a key that stands twice the last value is kept, in place of a number that is none `null` stands. Depth and
-    characters are not looked at: `check_value` or `cleaned` do.
-
-    Raises:
-        JsonError: it is no JSON, is nested beyond what can be read, or has an object of more than `most_members`.
+    characters are not looked at: `check_value` or `cleaned` do. Raises JsonError: it is no JSON, is nested beyond what
+    can be read, or has an object of more than `most_members`.
     """
     text = text.removeprefix("\ufeff")
     (value, end), faults = _decoded(text, name, _after_space(text, 0), _Hooks(most_members))

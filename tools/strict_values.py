@@ -74,8 +74,7 @@ class RefusedError(Exception):
 def check_value(value: object, name: str, *, most_depth: int = MAX_DEPTH) -> None:
     """See that `value`, which errors call `name`, is one that JSON can carry.
 
-    Raises:
-        JsonError: it is none; the message names the first place.
+    Raises JsonError: it is none; the message names the first place.
     """
     if is_sound(value, most_depth):
         return
@@ -86,8 +85,7 @@ def check_value(value: object, name: str, *, most_depth: int = MAX_DEPTH) -> Non
 def check_text(text: str, name: str) -> str:
     """`text`, which errors call `name`.
 
-    Raises:
-        InputError: it is no text, or holds half a character, as bytes that are not UTF-8 do in an argument.
+    Raises InputError: it is no text, or holds half a character, as bytes that are not UTF-8 do in an argument.
     """
     expect(text, str, name, "a text is expected")
     if not is_text(text):

@@ -68,11 +68,7 @@ class Verification(BaseModel):
 
 
 def verify_file(path: Path) -> Verification:
-    """Check the certificate at `path`.
-
-    Raises:
-        InputError: it cannot be read, or is no certificate.
-    """
+    """Check the certificate at `path`. Raises InputError: it cannot be read, or is no certificate."""
     name = shown_path(path)
     try:
         found = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)

@@ -75,11 +75,7 @@ class Chosen:
 
     @classmethod
     def of(cls, rules: Collection[str] | None, *, safe_only: bool, keep_strategy: bool = False) -> Chosen:
-        """The choice of rules by their ids.
-
-        Raises:
-            InputError: there is no such rule.
-        """
+        """The choice of rules by their ids. Raises InputError: there is no such rule."""
         named = None if rules is None else frozenset(find_rule(name).id for name in rules)
         return cls(safe_only, named, keep_strategy)
 

@@ -101,8 +101,7 @@ class Work:
 def search_request(intent: PlanIntent) -> SearchRequest:
     """The search of the whole space for what `intent` asks.
 
-    Raises:
-        InputError: something that no plan can do without is missing, or the accelerator is not known.
+    Raises InputError: something that no plan can do without is missing, or the accelerator is not known.
     """
     architecture, hardware = intent.architecture, _bounded(intent)
     if architecture is None or hardware is None or intent.workload is None or intent.precision is None:
@@ -156,8 +155,7 @@ class Attempt:
     def found(self) -> Replanned | None:
         """The nearest legal plan, `None` where there is none.
 
-        Raises:
-            InputError: a fact is missing without which no time can be worked out.
+        Raises InputError: a fact is missing without which no time can be worked out.
         """
         for strategy in checked(self.walk.strategies(), 1):
             found = self._judged(strategy)

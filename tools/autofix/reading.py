@@ -47,8 +47,7 @@ class Reading:
 def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
     """Read a plan, or a proposal in any other form: an object, a text, the path of a file.
 
-    Raises:
-        InputError: the file cannot be opened, is too large or is no text.
+    Raises InputError: the file cannot be opened, is too large or is no text.
     """
     if isinstance(source, Plan):
         return _ours(read_document(source))

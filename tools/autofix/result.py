@@ -239,8 +239,7 @@ def _shown(value: object) -> str:
 def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
     """The certificate of `result`, which `autofix` gave for the text `proposal`, as JSON values.
 
-    Raises:
-        InputError: nothing was read of the text.
+    Raises InputError: nothing was read of the text.
     """
     document: Any = result.read
     if document is None:

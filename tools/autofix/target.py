@@ -31,10 +31,8 @@ _SHOWN_IN = frozenset({"AttentionNode", "FFNNode", "ExpertNode"})
 def reference_for(author: PlanView, request: BuildRequest, architecture: Architecture) -> Alignment:
     """The builder's plan of `request`, written the way in which `author` writes his, and how his lines up with it.
 
-    It has his runs of layers where these are whole, and a ReduceScatter with an AllGather where he has them.
-
-    Raises:
-        InputError: the plan cannot be built.
+    It has his runs of layers where these are whole, and a ReduceScatter with an AllGather where he has them. Raises
+    InputError: the plan cannot be built.
     """
     found = _built(author, request)
     cuts = _cuts_of(author, found, architecture)

@@ -36,8 +36,7 @@ class Chip:
     def peak(self, dtype: DType) -> float:
         """Dense peak in FLOP/s of arithmetic in `dtype`.
 
-        Raises:
-            MissingFieldError: the chip states no peak that could stand in.
+        Raises MissingFieldError: the chip states no peak that could stand in.
         """
         if dtype not in self.peak_flops_s:
             raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.name}", "compute needs it")

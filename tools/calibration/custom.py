@@ -119,8 +119,7 @@ def _key(entry: KernelEntry) -> tuple[str, str, int, int]:
 def read_calibration(path: Path) -> CustomCalibration:
     """The calibration in the file at `path`.
 
-    Raises:
-        InputError: it cannot be read, is no calibration, or has a constant out of its bounds.
+    Raises InputError: it cannot be read, is no calibration, or has a constant out of its bounds.
     """
     where = shown_path(path)
     return parse_calibration(
@@ -131,8 +130,7 @@ def read_calibration(path: Path) -> CustomCalibration:
 def own_calibration(own: object) -> CustomCalibration | None:
     """A user's own calibration: it, the path of its file, or `None` for none.
 
-    Raises:
-        InputError: as `read_calibration`, or it is none of these.
+    Raises InputError: as `read_calibration`, or it is none of these.
     """
     if own is None or isinstance(own, CustomCalibration):
         return own
@@ -143,8 +141,7 @@ def own_calibration(own: object) -> CustomCalibration | None:
 def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:
     """The calibration that JSON text holds; `where` is what errors call it.
 
-    Raises:
-        InputError: as `read_calibration`.
+    Raises InputError: as `read_calibration`.
     """
     try:
         found = CustomCalibration.model_validate(parse(data, where))

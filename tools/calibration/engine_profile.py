@@ -132,10 +132,8 @@ def all_entries() -> tuple[EngineEntry, ...]:
 def engine_profile(engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile:
     """The profile of `engine` at `version` on `accelerator`, or of the nearest that was measured.
 
-    Nearest: the same engine and generation pooled over all accelerators, then the same engine.
-
-    Raises:
-        InputError: there is no entry at all.
+    Nearest: the same engine and generation pooled over all accelerators, then the same engine. Raises InputError: there
+    is no entry at all.
     """
     return _profile(engine, version, accelerator_class(accelerator))
 

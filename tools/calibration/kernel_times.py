@@ -135,9 +135,8 @@ class KernelTimes:
     def seconds(self, kernel: Kernel) -> KernelTime:
         """Time of `kernel`: of the fastest one where several are at hand.
 
-        Raises:
-            MissingFieldError: the chip lacks a fact that it needs (a peak, a link).
-            InputError: no profile has constants for it.
+        Raises MissingFieldError: the chip lacks a fact that it needs (a peak, a link); InputError: no profile has
+        constants for it.
         """
         first, *others = self.choices(kernel)
         return min((first, *others), key=lambda one: one.seconds) if others else first

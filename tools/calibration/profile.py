@@ -87,8 +87,7 @@ class KernelProfile:
     def alternatives(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
         """The best entry for a matmul, and those of the other stacks where all stacks have each other's matmuls.
 
-        Raises:
-            InputError: no profile has anything for it.
+        Raises InputError: no profile has anything for it.
         """
         best = self.choose(kernel, variant)
         if not self.shares_matmuls:
@@ -106,11 +105,8 @@ class KernelProfile:
         """All entries (one for each number of ranks, ascending) of the best stack for `kernel` in `variant`.
 
         Order: this accelerator before its relatives before the pooled profile; in each the format itself before its
-        stand-ins; in each the stack asked for before the others (`FRAMEWORKS`). `at` names one stack (`nccl`) and
-        lets no other stand in.
-
-        Raises:
-            InputError: no profile has anything for it.
+        stand-ins; in each the stack asked for before the others (`FRAMEWORKS`). `at` names one stack (`nccl`) and lets
+        no other stand in. Raises InputError: no profile has anything for it.
         """
         for file in self._files_for(kernel):
             for name in (variant, *STAND_INS.get(variant, ())):

@@ -90,8 +90,7 @@ def _folder() -> Traversable:
 def read_profile_file(accelerator_id: str) -> ProfileFile | None:
     """The data file that ships for `accelerator_id`; None where there is none.
 
-    Raises:
-        InputError: the file is not of the format.
+    Raises InputError: the file is not of the format.
     """
     if accelerator_id not in _shipped():
         return None
@@ -153,9 +152,7 @@ def relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
     """Accelerators whose constants stand in for those of `accelerator`, nearest first, each once, itself left out.
 
     The entry says whose (`kernels_like`); where it does not, the first of the same architecture that the catalogue has.
-
-    Raises:
-        UnknownNameError: the entry, which may be a user's own, names one that the catalogue does not have.
+    Raises UnknownNameError: the entry, which may be a user's own, names one that the catalogue does not have.
     """
     known = {one.id: one for one in all_accelerators()}
     order = [find_accelerator(name).id for name in accelerator.kernels_like]
@@ -171,8 +168,7 @@ def relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
 def kernel_generation(accelerator: Accelerator) -> str:
     """The generation whose kernels serve `accelerator`: its own, or its nearest relative's where nobody measured that.
 
-    Raises:
-        UnknownNameError: as `relatives_of`.
+    Raises UnknownNameError: as `relatives_of`.
     """
     measured = {one.generation for one in all_accelerators() if one.id in shipped_profiles()}
     near = (find_accelerator(name).generation for name in relatives_of(accelerator))

@@ -127,10 +127,8 @@ class Accelerator(BaseModel):
     def memory_bytes(self) -> tuple[int, str]:
         """Memory of one accelerator in bytes, and which figure that is.
 
-        The reported figure, else the driver's, else the marketing GiB less 0.5% (rule ME001).
-
-        Raises:
-            MissingFieldError: the accelerator states no memory at all.
+        The reported figure, else the driver's, else the marketing GiB less 0.5% (rule ME001). Raises MissingFieldError:
+        the accelerator states no memory at all.
         """
         if self.memory_bytes_reported is not None:
             return self.memory_bytes_reported, "reported by the device"
@@ -145,8 +143,7 @@ class Accelerator(BaseModel):
     def memory_bytes_to_processes(self) -> int:
         """Bytes of which an engine takes its share: what a process is told, where that was logged, else all memory.
 
-        Raises:
-            MissingFieldError: the accelerator states no memory at all.
+        Raises MissingFieldError: the accelerator states no memory at all.
         """
         if self.memory_gib_to_processes is not None:
             return round(self.memory_gib_to_processes * 2**30)

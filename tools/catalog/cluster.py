@@ -47,11 +47,7 @@ class HardwareFacts:
 
     @property
     def memory_bandwidth_bytes_s(self) -> float:
-        """Rate at which one accelerator reads its memory.
-
-        Raises:
-            MissingFieldError: the accelerator states none.
-        """
+        """Rate at which one accelerator reads its memory. Raises MissingFieldError: the accelerator states none."""
         if self.stated_memory_bandwidth_bytes_s is None:
             raise MissingFieldError(
                 "memory_bandwidth_gb_s", f"accelerator {self.accelerator.id}", "decode reads all weights at this rate"
@@ -60,20 +56,12 @@ class HardwareFacts:
 
     @property
     def intra_bw_bytes_s(self) -> float:
-        """Send rate inside a domain.
-
-        Raises:
-            MissingFieldError: neither the cluster nor the accelerator states one.
-        """
+        """Send rate inside a domain. Raises MissingFieldError: neither the cluster nor the accelerator states one."""
         return self._known(self.stated_intra_bw_bytes_s, "intra_node_bw_gb_s", "collectives inside a node need it")
 
     @property
     def inter_bw_bytes_s(self) -> float:
-        """Send rate between domains.
-
-        Raises:
-            MissingFieldError: neither the cluster nor the accelerator states one.
-        """
+        """Send rate between domains. Raises MissingFieldError: neither the cluster nor the accelerator states one."""
         return self._known(
             self.stated_inter_bw_bytes_s, "inter_node_bw_gb_s", f"traffic between nodes needs it; {SAY_NETWORK}"
         )
@@ -107,11 +95,9 @@ class HardwareFacts:
     def peak_flops(self, dtype: DType) -> float:
         """Dense peak of one accelerator for matmuls in `dtype`, in FLOP/s.
 
-        A part without units for a format computes in the next wider format that it has: 4-bit floats in fp8, then in
-        16 bits; fp8, int8 and int4 in 16 bits; bf16 and fp16 stand in for each other, fp32 for both.
-
-        Raises:
-            MissingFieldError: the accelerator states no peak that could stand in.
+        A part without units for a format computes in the next wider format that it has: 4-bit floats in fp8, then in 16
+        bits; fp8, int8 and int4 in 16 bits; bf16 and fp16 stand in for each other, fp32 for both. Raises
+        MissingFieldError: the accelerator states no peak that could stand in.
         """
         peaks = self.accelerator.dense_peak_tflops
         for key in (*COMPUTE_KEYS[dtype], *_FALLBACKS[dtype]):
@@ -130,9 +116,8 @@ def facts_of(
 ) -> HardwareFacts:
     """The facts of `nodes` x `gpus_per_node` of `part`; stated bandwidths win over the part's usual ones.
 
-    Raises:
-        MissingFieldError: the accelerator states no memory.
-        InputError: there are no nodes or no accelerators in them.
+    Raises MissingFieldError: the accelerator states no memory; InputError: there are no nodes or no accelerators in
+    them.
     """
     if nodes < 1 or gpus_per_node < 1:
         raise InputError("hardware needs at least one node and one accelerator per node")

@@ -90,8 +90,7 @@ def dense_ffn(context: FFNContext) -> FFNSpec:
 def num_experts(fields: ConfigFields, profile: Profile) -> int:
     """Routed experts of a MoE layer, 0 for a dense model.
 
-    Raises:
-        MissingFieldError: the model type always has experts and the config does not say how many.
+    Raises MissingFieldError: the model type always has experts and the config does not say how many.
     """
     found = fields.count("num_experts", MAX_EXPERTS)
     if found is None and profile.needs_experts:
@@ -184,8 +183,7 @@ _FFN_MATRICES = {"siglip_vision_model": 2, "clip_vision_model": 2, "gemma4_visio
 def encoder_params(config: Mapping[str, Any], where: str) -> int:
     """Parameters of the layers of the encoder that `config` describes; 0 where it has none or one of an unknown kind.
 
-    Raises:
-        InputError: it is no object, or a dimension of it is absent or no positive number.
+    Raises InputError: it is no object, or a dimension of it is absent or no positive number.
     """
     part: Any = config.get("vision_config")
     if part is None:

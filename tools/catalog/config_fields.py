@@ -89,8 +89,7 @@ class ConfigFields:
     def assume(self, note: str) -> None:
         """Note an assumption once, which begins with the field that is not stated.
 
-        Raises:
-            InputError: a field of nearly that name is stated.
+        Raises InputError: a field of nearly that name is stated.
         """
         field = note.partition(" ")[0].rstrip(":")
         unknown = [key for key in self.values if key not in _KNOWN and abs(len(key) - len(field)) <= _MISSPELT]
@@ -133,8 +132,7 @@ class ConfigFields:
     def size(self, field: str, why: str, most: int = MAX_SIZE) -> int:
         """A positive integer that the arithmetic needs.
 
-        Raises:
-            MissingFieldError: it is absent and has no documented default.
+        Raises MissingFieldError: it is absent and has no documented default.
         """
         found = self.optional_size(field, most)
         if found is None:
@@ -252,8 +250,7 @@ def _types() -> Mapping[str, Any]:
 def find_profile(model_type: str) -> Profile:
     """The profile of `model_type`; upper case and hyphens for underscores are forgiven.
 
-    Raises:
-        UnknownNameError: no such type is known; it carries the nearest known ones.
+    Raises UnknownNameError: no such type is known; it carries the nearest known ones.
     """
     types = _types()
     name = model_type if model_type in types else model_type.strip().lower().replace("-", "_")
@@ -271,8 +268,7 @@ MAX_CONFIG_BYTES = 2_000_000
 def read_config_file(path: Path) -> Mapping[str, Any]:
     """The object in the file at `path`, or in its `config.json` where `path` is a folder.
 
-    Raises:
-        InputError: it cannot be read, is larger than 2 MB, or is no JSON object.
+    Raises InputError: it cannot be read, is larger than 2 MB, or is no JSON object.
     """
     name = f"model config {shown_path(path)}"
     check_open(name)
@@ -285,11 +281,7 @@ def read_config_file(path: Path) -> Mapping[str, Any]:
 
 
 def parse_config(data: bytes | str, where: str) -> Mapping[str, Any]:
-    """A JSON object from text.
-
-    Raises:
-        InputError: it is not one; the message names `where` and the place.
-    """
+    """A JSON object from text. Raises InputError: it is not one; the message names `where` and the place."""
     value = parse(data, where)
     if not isinstance(value, dict):
         raise InputError(f"{where}: a model config must be a JSON object")

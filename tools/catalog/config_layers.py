@@ -38,9 +38,8 @@ class LayerKind:
 def layer_kinds(fields: ConfigFields, profile: Profile, experts: int) -> tuple[LayerKind, ...]:
     """The kind of every layer.
 
-    Raises:
-        MissingFieldError: nothing says how many layers there are.
-        InputError: a list covers another number of layers, or names an unknown kind.
+    Raises MissingFieldError: nothing says how many layers there are; InputError: a list covers another number of
+    layers, or names an unknown kind.
     """
     names = _named_kinds(fields)
     stated = fields.count("num_hidden_layers", MAX_LAYERS)

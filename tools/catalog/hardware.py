@@ -97,9 +97,8 @@ def system_sizes() -> Mapping[str, int]:
 def find_accelerator(name: str) -> Accelerator:
     """The accelerator that `name` stands for.
 
-    Raises:
-        UnknownNameError: the catalogue has none of this name, memory and form; it carries the nearest known ids.
-        InputError: it is no name at all.
+    Raises UnknownNameError: the catalogue has none of this name, memory and form; it carries the nearest known ids;
+    InputError: it is no name at all.
     """
     return read_accelerator_name(name).accelerator
 
@@ -167,10 +166,8 @@ def _nearest(key: str) -> tuple[str, ...]:
 def mentions(text: str) -> tuple[AcceleratorMention, ...]:
     """Accelerators named in running text (English or Chinese), left to right; unknown ones have an `error`.
 
-    Counts around a name ("8xH100", "16 张 H100", "A100-80G*4") are left to the reader of the text.
-
-    Raises:
-        InputError: the text has more than a million characters.
+    Counts around a name ("8xH100", "16 张 H100", "A100-80G*4") are left to the reader of the text. Raises InputError:
+    the text has more than a million characters.
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for accelerator names")
@@ -210,10 +207,8 @@ def hardware_facts(
 ) -> HardwareFacts:
     """The facts of a cluster; stated bandwidths (10^9 bytes/s per accelerator, one way) win over the catalogue's.
 
-    Raises:
-        UnknownNameError: no such accelerator.
-        MissingFieldError: the accelerator states no memory.
-        InputError: there are no nodes or no accelerators in them.
+    Raises UnknownNameError: no such accelerator; MissingFieldError: the accelerator states no memory; InputError: there
+    are no nodes or no accelerators in them.
     """
     part = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
     return facts_of(part, nodes, gpus_per_node, intra_node_bw_gb_s, inter_node_bw_gb_s)

@@ -78,9 +78,7 @@ def fetching(fetch: Callable[[str], None]) -> Generator[None]:
 def hub_config(repository: str) -> Mapping[str, Any] | None:
     """The config of a repository, fetched where that is allowed and needed; `None` where it is not there.
 
-    Raises:
-        InputError: it cannot be read, or what was fetched is no config.
-        ServiceError: the Hub could not be asked.
+    Raises InputError: it cannot be read, or what was fetched is no config; ServiceError: the Hub could not be asked.
     """
     found = cached_config(repository)
     if found is None and _fetchers:
@@ -98,8 +96,7 @@ def is_cached(repository: str) -> bool:
 def cached_config(repository: str) -> Mapping[str, Any] | None:
     """The config of a repository in the cache, with how it is quantised; `None` where it is not there.
 
-    Raises:
-        InputError: it is larger than 1 MB, or no config.
+    Raises InputError: it is larger than 1 MB, or no config.
     """
     folder = _snapshot(repository)
     config = None if folder is None else _read(folder / CONFIG, repository)

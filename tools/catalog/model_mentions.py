@@ -43,10 +43,8 @@ def mentions(text: str) -> tuple[Mention, ...]:
     """Models named in running text (English or Chinese), left to right.
 
     What looks like a model's name (a known family with a version or size) and stands for none has an `error`; words
-    that are a family's name and English too ("step", "solar") count only where they stand for an entry.
-
-    Raises:
-        InputError: the text has more than a million characters.
+    that are a family's name and English too ("step", "solar") count only where they stand for an entry. Raises
+    InputError: the text has more than a million characters.
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for model names")

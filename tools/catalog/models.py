@@ -108,12 +108,9 @@ def find_model(name: str) -> ModelEntry:
 
     "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`). Of an id of
     the Hugging Face Hub (`org/name`) of which the catalogue does not know all, the config itself is read where it can
-    be (`hub_cache.py`).
-
-    Raises:
-        UnknownNameError: there is none; it carries the nearest known names.
-        InputError: the name leaves open which of several sizes or variants is meant.
-        ServiceError: the model was to be fetched, and that failed.
+    be (`hub_cache.py`). Raises UnknownNameError: there is none; it carries the nearest known names; InputError: the
+    name leaves open which of several sizes or variants is meant; ServiceError: the model was to be fetched, and that
+    failed.
     """
     if not name.strip() or len(name) > _MAX_NAME:
         raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
@@ -291,9 +288,8 @@ def nearest_models(name: str, count: int = 3) -> tuple[str, ...]:
 def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:
     """A model by name, by the path of a `config.json` (or of a folder with one), or by a config object.
 
-    Raises:
-        UnknownNameError: neither a known name nor an existing path.
-        InputError: the file cannot be read, is too large, or is no model config.
+    Raises UnknownNameError: neither a known name nor an existing path; InputError: the file cannot be read, is too
+    large, or is no model config.
     """
     if isinstance(reference, Mapping):
         return _from_config(reference, "config", "given as an object")

@@ -42,11 +42,7 @@ def judged(
     calibration: CustomCalibration | None,
     usd_per_gpu_hour: float | None,
 ) -> Judged:
-    """Read, validate and estimate one plan, called `title`.
-
-    Raises:
-        InputError: it cannot be read as a plan document.
-    """
+    """Read, validate and estimate one plan, called `title`. Raises InputError: it cannot be read as a plan document."""
     read = read_document(source)
     try:
         return judged_read(read, title, calibration, usd_per_gpu_hour)
@@ -64,8 +60,7 @@ def judged_read(
 ) -> Judged:
     """The same of what was read; `takes_engine`: it names no engine itself, and is judged on that of the other side.
 
-    Raises:
-        InputError: it is no plan document.
+    Raises InputError: it is no plan document.
     """
     plan = _plan_of(read, title)
     report = validate_read(read)

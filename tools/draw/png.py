@@ -19,8 +19,7 @@ _FONT = "DejaVu Sans"
 def png(svg_text: str) -> bytes:
     """The picture `svg_text`, whose size is stated in pixels, as a file of the format PNG.
 
-    Raises:
-        InputError: the extra is not installed.
+    Raises InputError: the extra is not installed.
     """
     try:
         resvg: Any = import_module("resvg_py")

@@ -191,8 +191,7 @@ Without congestion a rank receives any number of messages at once.
 def chakra_folder(layout: LoadedLayout, title: str) -> tuple[FolderFile, ...]:
     """The files of the folder that has the traces of `layout`; the first says how they are run.
 
-    Raises:
-        CannotExportError: a phase has more nodes than are written.
+    Raises CannotExportError: a phase has more nodes than are written.
     """
     files: list[FolderFile] = []
     said: list[str] = []

@@ -29,8 +29,7 @@ _CACHE = "/cache/huggingface"
 def compose_file(written: Written) -> str:
     """The compose file that runs the servers of a plan.
 
-    Raises:
-        CannotExportError: servers start by mpirun, or the GPUs are not NVIDIA's.
+    Raises CannotExportError: servers start by mpirun, or the GPUs are not NVIDIA's.
     """
     only_nvidia(written, "how a compose file reserves GPUs by their numbers is known")
     launches = [launch for one in written.launches for launch in one]

@@ -32,8 +32,7 @@ _TYPES = {"both": "worker", "prefill": "prefill", "decode": "decode"}
 def graph(written: Written) -> str:
     """The object that runs the servers of a plan.
 
-    Raises:
-        CannotExportError: the operator would start a server otherwise than the plan has it.
+    Raises CannotExportError: the operator would start a server otherwise than the plan has it.
     """
     only_nvidia(written, "Dynamo's containers are")
     groups = groups_of(written)

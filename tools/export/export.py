@@ -109,11 +109,7 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
 
 
 def target_named(text: str) -> TargetName:
-    """The target that is called `text`.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The target that is called `text`. Raises InputError: there is none."""
     known: dict[str, TargetName] = {one: one for one in (*TARGETS, TRACES)}
     if text not in known:
         raise InputError(f"no target {text[:60]!r}: one of {', '.join(known)}")

@@ -25,8 +25,7 @@ _ROLLOUT = {"progressDeadlineSeconds": 7500, "strategy": {"type": "Recreate"}}
 def manifests(written: Written) -> str:
     """The objects that run the servers of a plan, as one YAML text.
 
-    Raises:
-        CannotExportError: servers of several nodes start by mpirun, which needs more than these objects give.
+    Raises CannotExportError: servers of several nodes start by mpirun, which needs more than these objects give.
     """
     groups = groups_of(written)
     for group in groups:

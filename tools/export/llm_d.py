@@ -29,8 +29,7 @@ _KEEP_ALIVE = {"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "120"}
 def stack(written: Written) -> str:
     """The objects that run the servers of a plan behind llm-d's router.
 
-    Raises:
-        CannotExportError: the engine is not vLLM, or the GPUs are not NVIDIA's.
+    Raises CannotExportError: the engine is not vLLM, or the GPUs are not NVIDIA's.
     """
     if written.engine.name != "vllm":
         raise CannotExportError(f"llm-d runs vLLM here, not {written.engine.name}: have the plan name vLLM, or none")

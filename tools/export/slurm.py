@@ -38,8 +38,7 @@ _END = (
 def batch_script(written: Written) -> str:
     """The script for `sbatch` that starts the servers of a plan.
 
-    Raises:
-        CannotExportError: ranks of TensorRT-LLM go over nodes in another order than Slurm's.
+    Raises CannotExportError: ranks of TensorRT-LLM go over nodes in another order than Slurm's.
     """
     # The nodes of a job stand in the order of their names, so the plan's do too.
     nodes = sorted({node for server in written.servers for node in server.nodes}, key=lambda node: int(node[1:]))

@@ -109,11 +109,7 @@ def is_plain(name: str) -> bool:
 
 
 def only_nvidia(written: Written, what: str) -> None:
-    """Check that the GPUs are NVIDIA's.
-
-    Raises:
-        CannotExportError: they are not, and `what` is for those alone.
-    """
+    """Check that the GPUs are NVIDIA's. Raises CannotExportError: they are not, and `what` is for those alone."""
     if written.gpu_resource != "nvidia.com/gpu":
         raise CannotExportError(f"{what} for NVIDIA's GPUs alone: export the plan to its engine, and run that script")
 
@@ -121,8 +117,7 @@ def only_nvidia(written: Written, what: str) -> None:
 def refuse_mpirun(server: Server, launches: Sequence[Launch], what: str) -> None:
     """Check that `server` is started by itself on each node.
 
-    Raises:
-        CannotExportError: it is started by mpirun, for `what`.
+    Raises CannotExportError: it is started by mpirun, for `what`.
     """
     if launches[0].arguments[0] == "mpirun":
         raise CannotExportError(

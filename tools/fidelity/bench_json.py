@@ -28,8 +28,7 @@ def looks_like_output(text: str) -> bool:
 def outputs(text: str, where: str) -> Iterator[Output]:
     """The JSON objects that follow one another in `text`, on lines of their own or not; `where` is what errors call it.
 
-    Raises:
-        InputError: it is too large, or is no such text.
+    Raises InputError: it is too large, or is no such text.
     """
     if len(text) > MAX_FILE_BYTES:
         raise InputError(f"{where}: larger than {MAX_FILE_BYTES >> 20} MiB; leave the per-request details out")

@@ -76,8 +76,7 @@ class Run:
 def read_runs(text: str, where: str, served: Served) -> tuple[Run, ...]:
     """The runs of a benchmark client's output.
 
-    Raises:
-        InputError: it is too large or no such output, a run cannot be modelled, or a fact is said nowhere.
+    Raises InputError: it is too large or no such output, a run cannot be modelled, or a fact is said nowhere.
     """
     return tuple(_run(found, count, served) for count, found in enumerate(outputs(text, where), start=1))
 

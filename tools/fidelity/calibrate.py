@@ -45,8 +45,7 @@ class Task:
 def calibrate(text: str, task: Task) -> CalibrationReport:
     """The calibration that the file's `text` gives.
 
-    Raises:
-        InputError: it is none of the formats, says too little, or nothing in it can be fitted.
+    Raises InputError: it is none of the formats, says too little, or nothing in it can be fitted.
     """
     if looks_like_output(text):
         runs = read_runs(text, task.where, task.served)

@@ -35,8 +35,7 @@ def _facts(accelerator: str, nodes: int, gpus_per_node: int) -> HardwareFacts:
 def _base(deployment: Deployment) -> LoadedLayout:
     """The layout at a load of one token each way.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known, or the devices do not suffice.
+    Raises InputError: a fact that the arithmetic needs is not known, or the devices do not suffice.
     """
     architecture = architecture_of(deployment.model)
     if deployment.has_dummy_weights:
@@ -95,8 +94,7 @@ def workload_of(arrivals: Arrivals, lengths: Lengths) -> WorkloadBlock:
 def layout_of(situation: Situation) -> LoadedLayout:
     """The layout of a situation, its setting under the situation's load.
 
-    Raises:
-        InputError: as for any layout; the reason is fit to be printed.
+    Raises InputError: as for any layout; the reason is fit to be printed.
     """
     base = _base(situation.deployment)
     loaded = base.setting.with_workload(workload_of(situation.arrivals, situation.lengths))
@@ -112,8 +110,7 @@ def layout_of(situation: Situation) -> LoadedLayout:
 def check_weights_fit(layout: LoadedLayout) -> None:
     """Refuse a deployment whose weights alone are more than the memory: it cannot have run as its row states it.
 
-    Raises:
-        InputError: they are.
+    Raises InputError: they are.
     """
     have = layout.setting.hardware.memory_bytes
     held = max(

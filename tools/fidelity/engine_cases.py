@@ -143,10 +143,8 @@ def case_of(
 ) -> Case:
     """The case of a situation; `measured` by figure (ms, or tokens per second), `base` a calibration of one's own.
 
-    `settings` keeps what one deployment's loads have in common from call to call.
-
-    Raises:
-        InputError: the situation cannot be modelled; the reason is fit to be printed.
+    `settings` keeps what one deployment's loads have in common from call to call. Raises InputError: the situation
+    cannot be modelled; the reason is fit to be printed.
     """
     layout = layout_of(situation)
     own = layout.setting.with_calibration(base)

@@ -135,8 +135,7 @@ RANKS_GB = 4.1
 def peak_memory_gb(situation: Situation) -> float:
     """Memory that the process on the fullest GPU takes, in decimal GB.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known.
+    Raises InputError: a fact that the arithmetic needs is not known.
     """
     layout = layout_of(situation)
     setting = layout.setting

@@ -70,8 +70,7 @@ def runs_of_rows(rows: Sequence[MeasuredRow]) -> tuple[tuple[Run, ...], tuple[st
 def learn(runs: Sequence[Run], today: str, base: CustomCalibration | None = None) -> Learned:
     """Entries for every engine, generation and class of accelerators among `runs`; `base` has kernels of one's own.
 
-    Raises:
-        InputError: no run can be modelled.
+    Raises InputError: no run can be modelled.
     """
     groups: defaultdict[tuple[str, str, str], list[_Known]] = defaultdict(list)
     left_out: list[str] = []

@@ -129,8 +129,7 @@ class MeasuredRow:
 def read_table(text: str, where: str) -> tuple[MeasuredRow, ...]:
     """The rows of the CSV in `text`, in its order; `where` is what errors call it.
 
-    Raises:
-        InputError: it is too large, has no header with the columns that are needed, or a row cannot be read.
+    Raises InputError: it is too large, has no header with the columns that are needed, or a row cannot be read.
     """
     if len(text) > MAX_TABLE_BYTES:
         raise InputError(f"{where}: larger than {MAX_TABLE_BYTES >> 20} MiB; split the table")
@@ -144,11 +143,7 @@ def read_table(text: str, where: str) -> tuple[MeasuredRow, ...]:
 
 
 def read_table_file(path: Path) -> tuple[MeasuredRow, ...]:
-    """The rows of the CSV at `path`.
-
-    Raises:
-        InputError: as `read_table`, or the file cannot be read.
-    """
+    """The rows of the CSV at `path`. Raises InputError: as `read_table`, or the file cannot be read."""
     name = str(path)
     return read_table(utf8_text(read_bounded(path, MAX_TABLE_BYTES, name, "; split the table"), name), name)
 

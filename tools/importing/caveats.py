@@ -40,11 +40,7 @@ Told = tuple[Kind, str]
 
 
 def check_nodes(servers: Iterable[Server]) -> None:
-    """That the nodes of each server have the same degrees.
-
-    Raises:
-        InputError: they have not.
-    """
+    """That the nodes of each server have the same degrees. Raises InputError: they have not."""
     for server in servers:
         for concept in _DEGREES:
             stated = {one.flags.values[concept]: one for one in server.commands if concept in one.flags.values}

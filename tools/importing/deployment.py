@@ -38,9 +38,8 @@ class Deployment:
 def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
     """The deployment of `architecture` that `launch` starts.
 
-    Raises:
-        InputError: a figure is none, or is left to a variable; servers of a phase, or nodes of a server, differ; one
-            phase has no server.
+    Raises InputError: a figure is none, or is left to a variable; servers of a phase, or nodes of a server, differ; one
+    phase has no server.
     """
     servers = list(servers_of(launch, architecture))
     check_nodes(servers)

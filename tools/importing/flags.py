@@ -50,8 +50,7 @@ class Flags:
     def count(self, concept: str) -> int | None:
         """A whole number; `32k` is 32,000 and `32K` 32,768, as vLLM reads them.
 
-        Raises:
-            InputError: it is none; a variable is named, for the caller to put in.
+        Raises InputError: it is none; a variable is named, for the caller to put in.
         """
         value = self.values.get(concept)
         if value is None:
@@ -65,11 +64,7 @@ class Flags:
         return int(number)
 
     def degree(self, concept: str) -> int:
-        """A count of parts, 1 where it is not stated.
-
-        Raises:
-            InputError: as `count`; or it is below 1.
-        """
+        """A count of parts, 1 where it is not stated. Raises InputError: as `count`; or it is below 1."""
         value = self.count(concept)
         if value is not None and value < 1:
             raise InputError(f"{self.written[concept]} is {value}: at least 1 is expected")
@@ -78,8 +73,7 @@ class Flags:
     def share(self, concept: str) -> float | None:
         """A part of a whole, between 0 and 1; `None` where it is not stated, or a variable.
 
-        Raises:
-            InputError: it is none.
+        Raises InputError: it is none.
         """
         number = self._number(concept)
         if number is not None and not 0 < number <= 1:
@@ -89,8 +83,7 @@ class Flags:
     def figure(self, concept: str) -> float | None:
         """A number above 0; `None` where it is not stated, a variable, or 0, which turns off what it is of.
 
-        Raises:
-            InputError: it is none.
+        Raises InputError: it is none.
         """
         number = self._number(concept)
         if number is not None and not 0.0 <= number < 1e18:

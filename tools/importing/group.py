@@ -92,11 +92,7 @@ class Dialect:
     refusals: Callable[[Flags, Group, bool], Iterable[str]] = lambda flags, group, is_moe: ()
 
     def scheduling(self, flags: Flags, group: Group) -> Scheduling:
-        """The settings of the scheduler of each of its attention groups.
-
-        Raises:
-            InputError: a figure is none.
-        """
+        """The settings of the scheduler of each of its attention groups. Raises InputError: a figure is none."""
         shared = group.groups if self.engine.counts_all_groups else 1
         sequences, budget = flags.count("max_sequences"), flags.text("token_budget") or "-"
         # SGLang takes a chunk of -1 as a whole prompt.
@@ -121,11 +117,7 @@ class Dialect:
 
 
 def stated_of(flags: Flags) -> Stated:
-    """What a command states of memory.
-
-    Raises:
-        InputError: a share is none.
-    """
+    """What a command states of memory. Raises InputError: a share is none."""
     return Stated(
         memory_share=flags.share("memory_share"),
         weights=format_of(flags.text("quantization")),

@@ -90,10 +90,8 @@ def request_line(plan: Plan) -> str:
 def read_launch(text: str, files: Mapping[str, str] | None = None) -> Launch:
     """The servers that `text` and `files` start: a command line, a script, a manifest, a file of options.
 
-    `files` are texts by their names; a command that names one of them has its options.
-
-    Raises:
-        InputError: they start none, or those of several engines or models.
+    `files` are texts by their names; a command that names one of them has its options. Raises InputError: they start
+    none, or those of several engines or models.
     """
     texts = {"": text, **(files or {})}
     size = sum(map(len, texts.values()))

@@ -39,8 +39,7 @@ class Server:
 def servers_of(launch: Launch, architecture: Architecture) -> Iterator[Server]:
     """Each command that is no further node of another, with those that follow it.
 
-    Raises:
-        InputError: a figure is none, or is left to a variable; a server is larger than any cluster.
+    Raises InputError: a figure is none, or is left to a variable; a server is larger than any cluster.
     """
     dialect = DIALECTS[launch.engine]
     heads: list[list[Command]] = []

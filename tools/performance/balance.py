@@ -23,8 +23,7 @@ MOST_IMBALANCE = 1.2
 def stage_seconds(layout: LoadedLayout, phase: Phase) -> tuple[float, ...]:
     """Seconds that one prompt, or one decode step of a microbatch, takes in each stage.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known.
+    Raises InputError: a fact that the arithmetic needs is not known.
     """
     setting = layout.setting
     timer = PhaseTimer(setting, layout.phase(phase))
@@ -60,8 +59,7 @@ def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Truth:
 def unbalanced_phases(layout: LoadedLayout) -> dict[Phase, tuple[float, ...]]:
     """The seconds of the stages of each phase whose slowest one is too far above the mean.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known.
+    Raises InputError: a fact that the arithmetic needs is not known.
     """
     found: dict[Phase, tuple[float, ...]] = {}
     for phase in PHASES:

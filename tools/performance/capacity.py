@@ -114,10 +114,8 @@ def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
     """What of the host's memory keeps blocks of the cache of one attention group on replicas that serve `phase`.
 
     The GPUs of a group read their parts at the same time, so the one with the largest part of a token decides. `None`
-    where none is stated, the engine has none, or nothing is known of what prompts share.
-
-    Raises:
-        MissingFieldError: how fast blocks come back is not known.
+    where none is stated, the engine has none, or nothing is known of what prompts share. Raises MissingFieldError: how
+    fast blocks come back is not known.
     """
     setting = layout.setting
     offload, gb_s = setting.kv_offload, host_gb_s(setting)
@@ -142,8 +140,7 @@ def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
 def host_gb_s(setting: Setting) -> float | None:
     """10^9 bytes/s at which a GPU gets blocks back from the host's memory; `None` where it has none there.
 
-    Raises:
-        MissingFieldError: it is not known.
+    Raises MissingFieldError: it is not known.
     """
     offload, part = setting.kv_offload, setting.hardware.accelerator
     if offload is None or not setting.keeps_in_host:

@@ -78,8 +78,7 @@ def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
 def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> PerformanceEstimate:
     """The estimate of `layout` at its workload; an explanation takes about as long again.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known (it names the field), or the load cannot be served.
+    Raises InputError: a fact that the arithmetic needs is not known (it names the field), or the load cannot be served.
     """
     prefill, decode = _bare_passes(layout)
     run = planned_run(layout)
@@ -206,11 +205,7 @@ def estimate_view(
     trace: Trace | str | Path | None = None,
     workload: WorkloadBlock | Mapping[str, object] | None = None,
 ) -> PerformanceEstimate:
-    """`estimate` of a document that was read already.
-
-    Raises:
-        InputError: as `estimate`.
-    """
+    """`estimate` of a document that was read already. Raises InputError: as `estimate`."""
     layout = layout_from_view(view)
     own = own_calibration(calibration)
     if own is not None:
@@ -278,9 +273,7 @@ def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
     `None` where no load generator of the engine is known, and for lengths or arrivals that none of them sends.
 
     At a rate the tool counts every request, from the first one on an idle server, which a plan's figures leave out.
-
-    Raises:
-        InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
+    Raises InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
     """
     run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
     if lengths.stated is not None or workload.prefixes is not None or workload.arrivals is not None:

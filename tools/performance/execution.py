@@ -73,9 +73,8 @@ def expand_plan(
 ) -> ExecutionDAG:
     """The execution DAG of one phase: a whole prefill pass of one prompt, or one decode step.
 
-    Raises:
-        InputError: the plan cannot be read, or lacks the phase.
-        TooManyNodesError: the DAG would be larger than `MAX_NODES`.
+    Raises InputError: the plan cannot be read, or lacks the phase; TooManyNodesError: the DAG would be larger than
+    `MAX_NODES`.
     """
     view: PlanView | None = None
     if isinstance(source, LoadedLayout):

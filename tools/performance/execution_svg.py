@@ -141,8 +141,7 @@ class _Lanes:
 def execution_svg(dags: Sequence[ExecutionDAG], title: str) -> str:
     """The picture of `dags`, one below another; dashed where a router chooses, dotted where an edge only orders.
 
-    Raises:
-        InputError: there are more than `MOST_NODES` nodes.
+    Raises InputError: there are more than `MOST_NODES` nodes.
     """
     count = sum(len(dag.nodes) for dag in dags)
     if count > MOST_NODES:

@@ -86,8 +86,7 @@ def stage_maker(setting: Setting) -> StageMaker:
 def make_layout(setting: Setting, strategy: Strategy) -> LoadedLayout:
     """The layout of `strategy` on the hardware of `setting`; no graph is needed.
 
-    Raises:
-        InputError: the hardware has too few devices.
+    Raises InputError: the hardware has too few devices.
     """
     checkpoint()
     facts = setting.hardware
@@ -100,8 +99,7 @@ def make_layout(setting: Setting, strategy: Strategy) -> LoadedLayout:
 def layout_from_view(view: PlanView) -> LoadedLayout:
     """The layout that a plan's whole graph shows, in the setting that the plan states.
 
-    Raises:
-        InputError: what cannot be read, by name.
+    Raises InputError: what cannot be read, by name.
     """
     whole = view.whole
     return whole.once(layout_from_view, lambda: _read(whole))
@@ -176,8 +174,7 @@ def _are_timed_alike(one: Setting, other: Setting) -> bool:
 def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block:
     """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
 
-    Raises:
-        InputError: a required field is missing or unreadable.
+    Raises InputError: a required field is missing or unreadable.
     """
     kept = {name: value for name, value in raw.items() if name in model.model_fields}
     for _ in range(len(kept) + 1):
@@ -193,11 +190,7 @@ def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Bloc
 
 
 def read_setting(view: PlanView) -> Setting:
-    """Model, hardware, workload, precision and policy of a plan.
-
-    Raises:
-        InputError: what cannot be read, by name.
-    """
+    """Model, hardware, workload, precision and policy of a plan. Raises InputError: what cannot be read, by name."""
     if view.architecture is None:
         raise InputError(view.architecture_error or "model.config cannot be read")
     block = read_block(HardwareBlock, view.hardware, "hardware")

@@ -55,8 +55,7 @@ class PlannedRun:
 def planned_run(layout: LoadedLayout) -> PlannedRun:
     """The run of the load that the workload of `layout` states; simulated once.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known, or the load cannot be served at all.
+    Raises InputError: a fact that the arithmetic needs is not known, or the load cannot be served at all.
     """
     return _RUNS.get(layout.caches, "planned", lambda: _planned(layout))
 
@@ -64,8 +63,7 @@ def planned_run(layout: LoadedLayout) -> PlannedRun:
 def keeps_reserve(layout: LoadedLayout, run: PlannedRun) -> bool:
     """Whether `layout`, whose run is given, keeps up with `RATE_RESERVE` more than its rate; so it does without one.
 
-    Raises:
-        InputError: as `planned_run`.
+    Raises InputError: as `planned_run`.
     """
     rate = layout.setting.workload.request_rate
     if rate is None:
@@ -87,8 +85,7 @@ def _planned(layout: LoadedLayout) -> PlannedRun:
 def run_alone(layout: LoadedLayout) -> ServingTimes:
     """What the user of a single request of mean lengths sees who has `layout` to himself.
 
-    Raises:
-        InputError: a fact that the arithmetic needs is not known, or the request cannot be served at all.
+    Raises InputError: a fact that the arithmetic needs is not known, or the request cannot be served at all.
     """
     return _TIMES.get(layout.caches, "alone", lambda: serve(layout, ClosedLoop(1, 1), _mean_lengths(layout)))
 

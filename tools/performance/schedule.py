@@ -252,8 +252,7 @@ def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...
 def prefill_loads(setting: Setting, groups: int) -> tuple[TokenLoad, ...]:
     """The chunks of one prompt on each of `groups` attention groups, but for what a prefix cache may have of it.
 
-    Raises:
-        InputError: the chunk is so small that a prompt takes thousands of passes.
+    Raises InputError: the chunk is so small that a prompt takes thousands of passes.
     """
     total = setting.prompt_tokens
     cached = min(math.floor(repeated_share(setting.workload) * total), total - 1)

@@ -118,9 +118,7 @@ def serve(
     """What users of `layout` see under `arrivals` of requests of `lengths`.
 
     `streams_at_intervals`: the server was set to deliver tokens some steps at a time, as benchmarks of throughput do.
-
-    Raises:
-        InputError: a fact that the arithmetic needs is not known.
+    Raises InputError: a fact that the arithmetic needs is not known.
     """
 
     def served() -> ServingTimes:

@@ -85,8 +85,7 @@ class _CacheSite:
 def build_plan(request: BuildRequest) -> Plan:
     """The plan document of `request`.
 
-    Raises:
-        InputError: the config cannot be read, or the inventory is too small for the strategy.
+    Raises InputError: the config cannot be read, or the inventory is too small for the strategy.
     """
     architecture = read_architecture(request.model.config, where=f"config of {request.model.name}")
     layout = request.layout or place(

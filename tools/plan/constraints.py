@@ -126,8 +126,7 @@ def chosen_kinds(constraints: Constraints) -> tuple[str, ...]:
 def hourly_price(budget: BudgetConstraint, accelerator: Accelerator) -> float:
     """USD per GPU hour that a budget is judged at: the stated price, else the middle of the known ones.
 
-    Raises:
-        MissingFieldError: no price is stated, and none is known of the accelerator.
+    Raises MissingFieldError: no price is stated, and none is known of the accelerator.
     """
     price = budget.usd_per_gpu_hour or accelerator.usd_per_hour
     if price is None:
@@ -140,8 +139,7 @@ def hourly_price(budget: BudgetConstraint, accelerator: Accelerator) -> float:
 def affordable_gpus(constraints: Constraints, accelerator: Accelerator, gpus_per_node: int) -> int | None:
     """GPUs of whole nodes that every budget pays for; `None` without a budget.
 
-    Raises:
-        MissingFieldError: as `hourly_price`.
+    Raises MissingFieldError: as `hourly_price`.
     """
     budgets = (one for one in constraints if isinstance(one, BudgetConstraint))
     most = (int(one.value / hourly_price(one, accelerator) * (1.0 + 1e-9)) for one in budgets)

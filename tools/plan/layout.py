@@ -192,11 +192,7 @@ class Layout:
         return (stage for replica in self.replicas for phase in replica.phases for stage in phase.stages)
 
     def phase(self, phase: Phase) -> PhaseLayout:
-        """The named phase of the first replica that serves it.
-
-        Raises:
-            InputError: no replica serves it.
-        """
+        """The named phase of the first replica that serves it. Raises InputError: no replica serves it."""
         for replica in self.replicas:
             if (found := replica.of(phase)) is not None:
                 return found
@@ -206,8 +202,7 @@ class Layout:
     def strategy(self) -> Strategy:
         """The strategy that the replicas amount to, the degrees those of the first replica of each phase.
 
-        Raises:
-            InputError: no replica serves one of the phases.
+        Raises InputError: no replica serves one of the phases.
         """
         prefill, decode = self.phase("prefill").degrees, self.phase("decode").degrees
         if self.is_disaggregated:

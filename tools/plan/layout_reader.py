@@ -22,8 +22,7 @@ from .view import PhaseView, PlanView, StageView
 def read_layout(view: PlanView, architecture: Architecture) -> Layout:
     """The replicas of a plan with the degrees and devices that their graphs show.
 
-    Raises:
-        InputError: no phase can be read, or a stage's layers are not the model's.
+    Raises InputError: no phase can be read, or a stage's layers are not the model's.
     """
     served = [phases for phases in view.served.values() if not phases.keys().isdisjoint(PHASES)]
     if not served:

@@ -221,8 +221,7 @@ _ROUNDED_SHARE = 0.05
 def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
     """See that `lengths` have the `stated` means, and that no range is stated of what they spread over.
 
-    Raises:
-        PydanticCustomError: they have others, or one is.
+    Raises PydanticCustomError: they have others, or one is.
     """
     spread = lengths.spread(stated["input_tokens"], stated["output_tokens"])
     for side, mean in zip(_SIDES, spread.means, strict=True):
@@ -236,8 +235,7 @@ def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
 def check_arrivals(arrivals: Arrivals, request_rate: float | None, *, has_turns: bool = False) -> None:
     """See that what is said of arrivals has a meaning beside `request_rate`, and where requests are turns.
 
-    Raises:
-        PydanticCustomError: it has none.
+    Raises PydanticCustomError: it has none.
     """
     if arrivals.burstiness is not None and request_rate is None:
         raise _refused("burstiness is of requests that come at a rate; state request_rate")

@@ -129,8 +129,7 @@ class SharedPrefixes(Sparse):
 def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
     """See that `prefixes` agree with the `stated` lengths, and that no hit rate is given beside them.
 
-    Raises:
-        PydanticCustomError: they do not, or one is.
+    Raises PydanticCustomError: they do not, or one is.
     """
     if stated.get("prefix_cache_hit_rate") is not None:
         raise _refused("prefix_cache_hit_rate is given, and prefixes are that it is computed from; leave one out")

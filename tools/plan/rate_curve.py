@@ -118,11 +118,7 @@ def clock(hours: float) -> str:
 
 
 def hourly(rates: Sequence[float], source: str, assumed: str | None = None) -> RateCurve:
-    """The curve of 24 rates, one an hour.
-
-    Raises:
-        InputError: they are none.
-    """
+    """The curve of 24 rates, one an hour. Raises InputError: they are none."""
     if len(rates) != DAY_H:
         raise InputError(f"rate curve: {len(rates)} rates; {DAY_H} are expected, one an hour of the day")
     steps = tuple(
@@ -132,11 +128,7 @@ def hourly(rates: Sequence[float], source: str, assumed: str | None = None) -> R
 
 
 def checked_curve(steps: Sequence[RateStep], source: str, assumed: str | None = None) -> RateCurve:
-    """The curve of `steps`.
-
-    Raises:
-        InputError: they make none.
-    """
+    """The curve of `steps`. Raises InputError: they make none."""
     try:
         return RateCurve(steps=tuple(one.model_dump() for one in steps), source=source, assumed=assumed)  # type: ignore[arg-type]
     except ValueError as error:
@@ -157,10 +149,8 @@ def shaped(peak_per_s: float, mean_per_s: float, words: str) -> RateCurve:
     """The curve of one hump with that peak and that mean, hour by hour; `words` say where both come from.
 
     With w(h) = (1 + cos(2 pi (h - 13) / 24)) / 2 it is peak x (b + (1 - b) w^p): a cosine (p = 1) over the rate at
-    night that makes the mean, and where that would be below 2% of the peak, these 2% and the power that does.
-
-    Raises:
-        InputError: no such curve has them: the peak is below the mean, or so far above it that its hours must be said.
+    night that makes the mean, and where that would be below 2% of the peak, these 2% and the power that does. Raises
+    InputError: no such curve has them: the peak is below the mean, or so far above it that its hours must be said.
     """
     if peak_per_s < mean_per_s:
         raise InputError(f"rate curve: a peak of {peak_per_s:g} requests/s is below the mean of {mean_per_s:g}")

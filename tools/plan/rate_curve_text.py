@@ -27,11 +27,7 @@ def is_curve_text(text: str) -> bool:
 
 
 def curve_of_text(text: str, source: str) -> RateCurve:
-    """The curve that a list of rates or steps is.
-
-    Raises:
-        InputError: it is none.
-    """
+    """The curve that a list of rates or steps is. Raises InputError: it is none."""
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"rate curve: {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     parts = [part for part in re.split(r"[,;\s]+", re.sub(r"\s*([-–=])\s*", r"\1", text.strip())) if part]
@@ -43,8 +39,7 @@ def curve_of_text(text: str, source: str) -> RateCurve:
 def curve_of_file(path: Path) -> RateCurve:
     """The curve in a file: 24 rates, steps as on the command line, or CSV rows of when a step begins and its rate.
 
-    Raises:
-        InputError: it cannot be read, or is none.
+    Raises InputError: it cannot be read, or is none.
     """
     name = shown_path(path)
     text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name).removeprefix("\ufeff")
@@ -55,11 +50,7 @@ def curve_of_file(path: Path) -> RateCurve:
 
 
 def curve_of_rows(text: str, source: str) -> RateCurve:
-    """The curve of a text as a file has it.
-
-    Raises:
-        InputError: it is none.
-    """
+    """The curve of a text as a file has it. Raises InputError: it is none."""
     if is_curve_text(text) and ("=" in text or not _has_two_columns(text)):
         return curve_of_text(text, source)
     dialect = csv.excel_tab if "\t" in text else csv.excel
@@ -79,8 +70,7 @@ def curve_of_rows(text: str, source: str) -> RateCurve:
 def curve_of_spans(spans: Sequence[Span], source: str) -> RateCurve:
     """The curve of spans that make a day together; one that ends before it begins goes over midnight.
 
-    Raises:
-        InputError: some of the day has no rate, or two.
+    Raises InputError: some of the day has no rate, or two.
     """
     parts: list[Span] = []
     for one in spans:
@@ -125,11 +115,7 @@ def _hours(text: str) -> float:
 
 
 def hours_of(text: str) -> float:
-    """Hours after midnight of `8`, `08:30` or `8.5`.
-
-    Raises:
-        InputError: a day has no such time.
-    """
+    """Hours after midnight of `8`, `08:30` or `8.5`. Raises InputError: a day has no such time."""
     whole, _, minutes = text.partition(":")
     hours = float(whole) + (float(minutes) / 60.0 if minutes else 0.0)
     if hours > DAY_H or (minutes and float(minutes) >= 60.0):

@@ -60,8 +60,7 @@ class ReadDocument:
 def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument:
     """Read `source`: a document, a JSON text (it starts with `{` or `[`), or the path of a file.
 
-    Raises:
-        InputError: it is none of these; the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
+    Raises InputError: it is none of these; the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
     """
     if isinstance(source, Plan):
         return _read_object(_dumped(source), (), is_text=False)
@@ -78,11 +77,7 @@ def is_json_text(text: str) -> bool:
 
 
 def path_named(source: object) -> Path:
-    """The path of a file that `source` is.
-
-    Raises:
-        InputError: it is no text and no path, or an empty text.
-    """
+    """The path of a file that `source` is. Raises InputError: it is no text and no path, or an empty text."""
     if isinstance(source, str) and source.strip():
         return Path(source)
     if isinstance(source, str):
@@ -100,11 +95,7 @@ def _dumped(plan: Plan) -> dict[str, Any]:
 
 
 def read_file(path: Path) -> str:
-    """The text of `path`.
-
-    Raises:
-        InputError: it cannot be opened, is too large, is no file, or is not UTF-8.
-    """
+    """The text of `path`. Raises InputError: it cannot be opened, is too large, is no file, or is not UTF-8."""
     name = shown_path(path)
     return utf8_text(read_bounded(path, MAX_DOCUMENT_BYTES, name), name)
 

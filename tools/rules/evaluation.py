@@ -28,8 +28,7 @@ _NOTHING = Evaluation()
 def evaluation_of(view: PlanView) -> Evaluation:
     """The estimate of the plan, with its explanation where the plan claims one.
 
-    Raises:
-        InputError: what cannot be read or is not known, by name.
+    Raises InputError: what cannot be read or is not known, by name.
     """
     if not view.is_sound:
         return _NOTHING
@@ -39,8 +38,7 @@ def evaluation_of(view: PlanView) -> Evaluation:
 def check_timed(view: PlanView) -> tuple[Finding, ...]:
     """Nothing, once the plan has been timed, which no rule may have asked for: what is called valid can be estimated.
 
-    Raises:
-        InputError: what cannot be read or is not known, by name.
+    Raises InputError: what cannot be read or is not known, by name.
     """
     if evaluation_of not in view.memo:
         from ..performance.estimate import estimate_layout

@@ -200,8 +200,7 @@ def _built(name: str) -> dict[str, Any]:
 def base_plan(name: str) -> dict[str, Any]:
     """A fresh copy of the base plan of that name, as a JSON object.
 
-    Raises:
-        UnknownNameError: there is no such base plan.
+    Raises UnknownNameError: there is no such base plan.
     """
     if name not in _BASES:
         raise UnknownNameError("base plan", name, tuple(_BASES))
@@ -211,9 +210,8 @@ def base_plan(name: str) -> dict[str, Any]:
 def apply(example: Example) -> dict[str, Any]:
     """The document of `example`: its base plan after its edits, in order.
 
-    Raises:
-        InputError: an edit names a node, an edge or a place that the document does not have.
-        UnknownNameError: there is no such base plan.
+    Raises InputError: an edit names a node, an edge or a place that the document does not have; UnknownNameError: there
+    is no such base plan.
     """
     return edited(base_plan(example.base), example.edits)
 
@@ -221,8 +219,7 @@ def apply(example: Example) -> dict[str, Any]:
 def edited(document: dict[str, Any], edits: Iterable[Edit]) -> dict[str, Any]:
     """`document`, changed by `edits` in order.
 
-    Raises:
-        InputError: an edit names a node, an edge or a place that the document does not have.
+    Raises InputError: an edit names a node, an edge or a place that the document does not have.
     """
     for edit in edits:
         _EDITORS[edit.action](document, edit)

@@ -52,11 +52,7 @@ def steps_of(pointer: str, document: Any) -> tuple[Step, ...] | None:
 
 
 def value_at(document: Any, path: Sequence[Step]) -> Any:
-    """What stands at `path`.
-
-    Raises:
-        LookupError: nothing does.
-    """
+    """What stands at `path`. Raises LookupError: nothing does."""
     for step in path:
         if isinstance(document, list | tuple) != isinstance(step, int) or not isinstance(document, list | tuple | dict):
             raise LookupError(step)

@@ -52,19 +52,14 @@ def _by_id() -> dict[str, Rule]:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule in the order of a report.
-
-    Raises:
-        DuplicateRuleError: two rule files claim one id.
-    """
+    """Every rule in the order of a report. Raises DuplicateRuleError: two rule files claim one id."""
     return tuple(_by_id().values())
 
 
 def find_rule(rule_id: str) -> Rule:
     """The rule of that id, however it is capitalised.
 
-    Raises:
-        UnknownNameError: there is no such rule; carries the nearest ids.
+    Raises UnknownNameError: there is no such rule; carries the nearest ids.
     """
     expect(rule_id, str, "rule", "the id of a rule is expected")
     # difflib is wanted only where the name is wrong.

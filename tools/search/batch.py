@@ -25,9 +25,7 @@ def searched(request: SearchRequest, known: SearchResult | None = None) -> tuple
     """What is found for `request` (`known`, where it was searched), or for it with the batch of its load.
 
     That is looked at where the engine's own batch takes cache that the best lacks, or no strategy holds the limits.
-
-    Raises:
-        InputError: as `search`.
+    Raises InputError: as `search`.
     """
     result = known or search(request)
     best, fitted = result.best, _with_batch_of_load(request)

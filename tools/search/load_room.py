@@ -32,10 +32,8 @@ class LoadRoom:
 def load_room(request: SearchRequest, candidate: Candidate) -> LoadRoom | None:
     """The room of `candidate`, a feasible answer to `request`, by halving the steps.
 
-    `None` where no limit is stated, or where as many requests as hold are what was asked for.
-
-    Raises:
-        InputError: a fact that the arithmetic needs is not known.
+    `None` where no limit is stated, or where as many requests as hold are what was asked for. Raises InputError: a fact
+    that the arithmetic needs is not known.
     """
     if not stated_limits(request.workload) or (request.concurrency_open and not request.fills_upwards):
         return None

@@ -74,10 +74,8 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     """Evaluate every colocated strategy for all `parts`, which differ in nothing but their workloads.
 
     The objective, the number formats and whether concurrency is open are those of the first part. Where formats were
-    left open each is evaluated, and the answer is that of the best.
-
-    Raises:
-        InputError: a part asks for what a mixture has no answer to.
+    left open each is evaluated, and the answer is that of the best. Raises InputError: a part asks for what a mixture
+    has no answer to.
     """
     _check(parts)
     if parts[0].request.precisions:

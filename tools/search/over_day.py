@@ -34,9 +34,8 @@ def size_over_day(
 ) -> OverDay:
     """The day of `chosen`, a feasible answer to `request` at the peak of the curve; `others` are of the same search.
 
-    Raises:
-        InputError: no number of its replicas holds the limits at the peak and its headroom, or a fact that the
-            arithmetic needs is not known.
+    Raises InputError: no number of its replicas holds the limits at the peak and its headroom, or a fact that the
+    arithmetic needs is not known.
     """
     curve = asked.curve
     day = DaySizer(

@@ -54,11 +54,7 @@ class Screen:
     """
 
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
-        """Screen the whole space of `request`.
-
-        Raises:
-            InputError: number formats are open.
-        """
+        """Screen the whole space of `request`. Raises InputError: number formats are open."""
         refuse_open_formats(request)
         self._gpus_per_node = request.hardware.gpus_per_node
         self._rows: list[StrategyRows] = []
@@ -164,8 +160,7 @@ class Screen:
 def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
     """Whether any strategy fits into memory at its fewest requests; no times are computed.
 
-    Raises:
-        InputError: number formats are open.
+    Raises InputError: number formats are open.
     """
     refuse_open_formats(request)
     if not request.disaggregated:

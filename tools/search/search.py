@@ -116,10 +116,7 @@ def _least_behind(results: Sequence[SearchResult], holding: list[Candidate], loa
 def holds_limits(request: SearchRequest, setting: Setting, *, with_reserve: bool = False) -> bool:
     """Whether some strategy holds every limit of `request` under the simulated load: whether `search` has a best one.
 
-    `with_reserve`: and keeps up with a little more than the stated rate.
-
-    Raises:
-        InputError: number formats are open.
+    `with_reserve`: and keeps up with a little more than the stated rate. Raises InputError: number formats are open.
     """
     return _Answer(request, setting).holds(with_reserve=with_reserve)
 

@@ -63,11 +63,9 @@ class Sensitivity(Frozen):
 def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
     """Which changes of lengths, load and limits change the answer of `result`, the search for `request`.
 
-    One search for each change: ten where two limits are stated. Where number formats were left open those
-    of the best stay; where nothing is the best all of them are searched.
-
-    Raises:
-        InputError: a fact that the arithmetic needs is not known.
+    One search for each change: ten where two limits are stated. Where number formats were left open those of the best
+    stay; where nothing is the best all of them are searched. Raises InputError: a fact that the arithmetic needs is not
+    known.
     """
     request = request.settled(result.best)
     setting = base_setting(request)

@@ -49,8 +49,7 @@ _MARGIN = 0.97
 def layout_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> LoadedLayout:
     """The layout of `strategy` with `concurrency` requests in flight.
 
-    Raises:
-        InputError: the inventory is too small for it.
+    Raises InputError: the inventory is too small for it.
     """
     workload = request.workload.model_copy(update={"concurrency": concurrency})
     return make_layout(setting.with_workload(workload), strategy)
@@ -72,8 +71,7 @@ def too_large(strategy: Strategy, concurrency: int, memory_bytes: int, shortfall
 def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Candidate:
     """`strategy` with `concurrency` requests in flight, judged; at a rate with those that its run has in flight.
 
-    Raises:
-        InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
+    Raises InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
     """
     checkpoint()
     load = request.workload
@@ -155,11 +153,7 @@ def _key(layout: LoadedLayout, strategy: Strategy) -> tuple[object, ...]:
 
 
 def run_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> PlannedRun:
-    """The simulated run of `strategy` under the load of `request`.
-
-    Raises:
-        InputError: as `candidate_at`.
-    """
+    """The simulated run of `strategy` under the load of `request`. Raises InputError: as `candidate_at`."""
     return _run(layout_at(request, setting, strategy, concurrency), strategy)
 
 

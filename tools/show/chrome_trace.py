@@ -26,8 +26,7 @@ _PHASE_LANE = "phase"
 def chrome_trace(view: PlanView, phase: Phase | None = None) -> str:
     """The trace of both phases of a plan, or of the one that is named: JSON, an event a line.
 
-    Raises:
-        InputError: the plan cannot be timed, or lacks a phase.
+    Raises InputError: the plan cannot be timed, or lacks a phase.
     """
     lines = ",\n".join(json.dumps(event, ensure_ascii=True, separators=(",", ":")) for event in _events(view, phase))
     return f'{{"displayTimeUnit":"ms","traceEvents":[\n{lines}\n]}}\n'

@@ -54,8 +54,7 @@ class Timeline:
 def phase_timeline(view: PlanView, phase: Phase, *, fold: bool = False) -> Timeline:
     """The timeline of a phase; like layers are one with `fold`, or where there are more operators than can be written.
 
-    Raises:
-        InputError: the plan cannot be timed, or lacks the phase.
+    Raises InputError: the plan cannot be timed, or lacks the phase.
     """
     try:
         dag = expand_plan(view, phase, fold=fold)

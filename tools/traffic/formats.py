@@ -29,11 +29,7 @@ class Reader:
         self.kind = ""
 
     def read(self) -> Iterator[Row | Fault]:
-        """Read it all.
-
-        Raises:
-            InputError: it is of no known format, or larger than any trace.
-        """
+        """Read it all. Raises InputError: it is of no known format, or larger than any trace."""
         lines = _lines(self._stream)
         number, first = next(lines, (0, ""))
         if number == 0:
@@ -128,8 +124,7 @@ def _of_table(table: Table, lines: Lines) -> Iterator[Row | Fault]:
 def _lines(stream: BufferedIOBase) -> Lines:
     """Lines with their numbers, empty ones left out; `None` in place of one that cannot be read.
 
-    Raises:
-        InputError: there are more than a trace has.
+    Raises InputError: there are more than a trace has.
     """
     number = 0
     while data := stream.readline(MOST_LINE_BYTES):

@@ -37,11 +37,7 @@ class Table:
     width: int
 
     def row(self, line: str) -> Row:
-        """The request of a line.
-
-        Raises:
-            RowError: it is none.
-        """
+        """The request of a line. Raises RowError: it is none."""
         cells = _cells(line)
         if len(cells) != self.width:
             refused("with another number of cells than the first line has")
@@ -79,11 +75,7 @@ MOONCAKE, RESULTS, LOG = "Mooncake JSONL", "result of a load generator", "log wi
 
 
 def kind_of(given: Object) -> str:
-    """Which of the formats an object is of.
-
-    Raises:
-        RowError: none.
-    """
+    """Which of the formats an object is of. Raises RowError: none."""
     if "input_length" in given and "output_length" in given:
         return MOONCAKE
     if isinstance(given.get("input_lens"), list) and isinstance(given.get("output_lens"), list):

@@ -42,20 +42,12 @@ class RowError(Exception):
 
 
 def refused(reason: str) -> NoReturn:
-    """Refuse what is being read.
-
-    Raises:
-        RowError: always.
-    """
+    """Refuse what is being read. Raises RowError: always."""
     raise RowError(reason)
 
 
 def tokens_of(value: Any, field: str) -> int:
-    """A count of tokens, written as a number or in digits.
-
-    Raises:
-        RowError: it is none, or none of a request.
-    """
+    """A count of tokens, written as a number or in digits. Raises RowError: it is none, or none of a request."""
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         value = int(value.strip().partition(".")[0])
     if isinstance(value, float) and value.is_integer():
@@ -68,11 +60,7 @@ def tokens_of(value: Any, field: str) -> int:
 
 
 def row_of(at_s: float | None, prompt: int, answer: int, blocks: tuple[int, ...] = ()) -> Row:
-    """The request.
-
-    Raises:
-        RowError: its prompt is empty, or it had no answer.
-    """
+    """The request. Raises RowError: its prompt is empty, or it had no answer."""
     if prompt == 0:
         refused("with an empty prompt")
     if answer == 0:
@@ -83,8 +71,7 @@ def row_of(at_s: float | None, prompt: int, answer: int, blocks: tuple[int, ...]
 def seconds_of(value: Any, field: str, unit_s: float = 1.0) -> float:
     """A time in s: a number of units, or a date as ISO 8601 writes it (UTC where it names no zone).
 
-    Raises:
-        RowError: it is neither.
+    Raises RowError: it is neither.
     """
     if isinstance(value, str):
         value = _read_time(value.strip()[:64])
@@ -110,11 +97,7 @@ def _read_time(text: str) -> float | None:
 
 
 def blocks_of(value: Any) -> tuple[int, ...]:
-    """The hashes of a prompt's blocks.
-
-    Raises:
-        RowError: they are no list of whole numbers or texts.
-    """
+    """The hashes of a prompt's blocks. Raises RowError: they are no list of whole numbers or texts."""
     blocks = list_of(value)
     if blocks is None or len(blocks) > _MOST_BLOCKS:
         refused("without a list in hash_ids")

@@ -170,11 +170,7 @@ def read_trace(path: str | Path, sample: int = MOST_PAIRS, seed: int = 0, window
 
 
 def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0, window: TraceWindow = "busiest") -> Trace:
-    """The trace that a text is.
-
-    Raises:
-        InputError: as `read_trace`, or it is too long.
-    """
+    """The trace that a text is. Raises InputError: as `read_trace`, or it is too long."""
     if len(text) > MOST_TEXT_CHARACTERS:
         raise InputError(f"trace: at most {MOST_TEXT_CHARACTERS:,} characters are read; send a part of it")
     return _trace_of(BytesIO(text.encode("utf-8", "surrogatepass")), "trace", _Sum(sample, seed, window))

@@ -66,8 +66,7 @@ class Tolerated:
 def parse_tolerant(text: str, start: int = 0) -> Tolerated:
     """The value that begins at `start`, which is `{`, `[` or `(`.
 
-    Raises:
-        TooDeepError: nested deeper than `MAX_DEPTH`, or too many values.
+    Raises TooDeepError: nested deeper than `MAX_DEPTH`, or too many values.
     """
     parser = _Parser(text, start)
     value = parser.value(0)

@@ -78,10 +78,7 @@ def attention_prefill_parts(
     """Seconds that no work costs, and the seconds of the work.
 
     `memory_scale` is the share of the memory time that is left where a benchmark finds its data in the L2 cache;
-    serving finds them in memory (1).
-
-    Raises:
-        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    serving finds them in memory (1). Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
     peak = chip.peak("bf16")
     rate = peak * constants.compute_share * _width_share(constants, kernel.head_dim)
@@ -185,8 +182,7 @@ def attention_decode_parts(
 ) -> tuple[Number, Number]:
     """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
 
-    Raises:
-        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
     peak = chip.peak("bf16")
     seen = kernel.context + kernel.new_tokens

@@ -69,8 +69,7 @@ def _one_level_floor_s(link_bytes_s: float, kernel: Collective) -> Number:
 def collective_floor_s(chip: Chip, kernel: Collective) -> Number:
     """Seconds of the bytes that must be sent over the whole rate of the links: what no kernel can beat.
 
-    Raises:
-        MissingFieldError: the link or the NIC that it needs is not stated.
+    Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
     if kernel.nodes <= 1:
         return _one_level_floor_s(link_of(chip), kernel)
@@ -83,22 +82,14 @@ def collective_floor_s(chip: Chip, kernel: Collective) -> Number:
 
 
 def link_of(chip: Chip) -> float:
-    """Send rate of a link inside a domain in bytes/s.
-
-    Raises:
-        MissingFieldError: nobody states one.
-    """
+    """Send rate of a link inside a domain in bytes/s. Raises MissingFieldError: nobody states one."""
     if chip.link_bytes_s is None:
         raise MissingFieldError("intra_node_bw_gb_s", f"accelerator {chip.name}", "collectives inside a node need it")
     return chip.link_bytes_s
 
 
 def nic_of(chip: Chip) -> float:
-    """Send rate of a NIC in bytes/s.
-
-    Raises:
-        MissingFieldError: nobody states one.
-    """
+    """Send rate of a NIC in bytes/s. Raises MissingFieldError: nobody states one."""
     if chip.nic_bytes_s is None:
         raise MissingFieldError("inter_node_bw_gb_s", f"accelerator {chip.name}", "traffic between nodes needs it")
     return chip.nic_bytes_s
@@ -118,8 +109,7 @@ def _shares(kernel: Collective, factor: Number, network_factor: Number) -> tuple
 def collective_s(constants: CollectiveLevels, chip: Chip, kernel: Collective) -> Number:
     """Seconds of `kernel`; its ranks are spread evenly over its nodes (domains).
 
-    Raises:
-        MissingFieldError: the link or the NIC that it needs is not stated.
+    Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
     if kernel.nodes <= 1:
         return one_level_s(constants.inside, link_of(chip), kernel)

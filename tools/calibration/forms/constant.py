@@ -36,8 +36,7 @@ def constant(prior: float, low: float, high: float, meaning: str, *, slack: floa
 def read_constants(kind: type[Constants], values: Mapping[str, float]) -> Constants:
     """The set `kind` with `values`; a constant that is not given keeps its prior.
 
-    Raises:
-        InputError: a name that `kind` does not have, a value that is no number or is out of its bounds.
+    Raises InputError: a name that `kind` does not have, a value that is no number or is out of its bounds.
     """
     known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # every set of constants is a dataclass
     for name, value in values.items():

@@ -72,8 +72,7 @@ def leaving_bytes(kernel: ExpertExchange) -> tuple[Number, Number]:
 def exchange_floor_s(chip: Chip, kernel: ExpertExchange) -> Number:
     """Seconds of the bytes that leave a rank over the whole rate of the links: what no kernel can beat.
 
-    Raises:
-        MissingFieldError: the link or the NIC that it needs is not stated.
+    Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
     inside, outside = leaving_bytes(kernel)
     least_s = inside / link_of(chip)
@@ -83,8 +82,7 @@ def exchange_floor_s(chip: Chip, kernel: ExpertExchange) -> Number:
 def exchange_s(constants: ExchangeConstants, chip: Chip, kernel: ExpertExchange) -> Number:
     """Seconds of `kernel`; never under its bytes over the whole link.
 
-    Raises:
-        MissingFieldError: the link or the NIC that it needs is not stated.
+    Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
     least_s = exchange_floor_s(chip, kernel)
     handling_s = constants.handling_us * 1e-6 * kernel.tokens * kernel.top_k

@@ -108,10 +108,8 @@ def gemm_parts(constants: GemmConstants, chip: Chip, kernel: Gemm, memory_scale:
     """Seconds that no work costs, and the seconds of the work, which are never under the roofline of the datasheet.
 
     `memory_scale` is the share of the time to read the weights that is left where a benchmark finds them in the L2
-    cache; serving finds them in memory (1).
-
-    Raises:
-        MissingFieldError: the chip states no peak that the format could run at.
+    cache; serving finds them in memory (1). Raises MissingFieldError: the chip states no peak that the format could run
+    at.
     """
     moved_bytes = memory_scale * gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
     memory_s = moved_bytes / chip.memory_bytes_s
@@ -123,8 +121,7 @@ def gemm_parts(constants: GemmConstants, chip: Chip, kernel: Gemm, memory_scale:
 def gemm_roofs_s(constants: GemmConstants, chip: Chip, kernel: Gemm) -> tuple[Number, Number]:
     """Seconds of its FLOPs alone and of its bytes alone at the rates that are reached, launch not counted.
 
-    Raises:
-        MissingFieldError: the chip states no peak that the format could run at.
+    Raises MissingFieldError: the chip states no peak that the format could run at.
     """
     moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
     compute_s = gemm_flops(kernel) / (constants.compute_share * chip.peak(kernel.dtype))
@@ -179,8 +176,7 @@ def grouped_matmuls_s(
 ) -> Number:
     """Seconds of the matmuls alone; `memory_scale` as in `grouped_gemm_parts`.
 
-    Raises:
-        MissingFieldError: the chip states no peak that could stand in for the format computed in.
+    Raises MissingFieldError: the chip states no peak that could stand in for the format computed in.
     """
     peak, bandwidth = chip.peak(kernel.dtype), chip.memory_bytes_s
     up = matrices(kernel) - 1
@@ -199,10 +195,8 @@ def grouped_gemm_parts(
     """Seconds that no work costs, and the seconds of the work.
 
     `memory_scale` is the share of the time to read weights that is left where a benchmark finds them in the L2 cache;
-    serving finds them in memory (1).
-
-    Raises:
-        MissingFieldError: the chip states no peak that could stand in for the format computed in.
+    serving finds them in memory (1). Raises MissingFieldError: the chip states no peak that could stand in for the
+    format computed in.
     """
     # In, out and between the two matmuls, 16 bits each.
     copy_bytes = kernel.copies * (2 * kernel.hidden + matrices(kernel) * kernel.inner) * _ACTIVATION_BYTES

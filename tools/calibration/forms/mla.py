@@ -94,8 +94,7 @@ def mla_prefill_parts(
 ) -> tuple[Number, Number]:
     """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
 
-    Raises:
-        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
     peak = chip.peak("bf16")
     rate = peak * constants.compute_share
@@ -120,8 +119,7 @@ def mla_decode_parts(
 ) -> tuple[Number, Number]:
     """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
 
-    Raises:
-        MissingFieldError: the chip states no peak that could stand in for the format of the cache.
+    Raises MissingFieldError: the chip states no peak that could stand in for the format of the cache.
     """
     peak = chip.peak(kernel.kv)
     seen = kernel.context + kernel.new_tokens
@@ -182,11 +180,8 @@ def sparse_bytes(kernel: LatentAttention) -> Number:
 def mla_sparse_parts(kernels: SparseKernels, chip: Chip, kernel: LatentAttention) -> tuple[Number, Number]:
     """Seconds that no work costs, and the seconds of the work.
 
-    A token is the work of one block for each 64 of its heads, which go over the multiprocessors in waves; the kernel
-    of 8-bit caches splits tokens further.
-
-    Raises:
-        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    A token is the work of one block for each 64 of its heads, which go over the multiprocessors in waves; the kernel of
+    8-bit caches splits tokens further. Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
     peak = chip.peak("bf16")
     tokens = kernel.sequences * kernel.new_tokens

@@ -58,8 +58,7 @@ class KernelFits:
 def fit_kernel_rows(rows: Sequence[KernelRow], today: date, stated: str | None = None) -> KernelFits:
     """The fits of every group of `rows`; `stated` names the accelerator where the rows' own name is not known.
 
-    Raises:
-        InputError: an accelerator or a format is not known, or no group can be fitted.
+    Raises InputError: an accelerator or a format is not known, or no group can be fitted.
     """
     found = grouped(rows, stated)
     fits: dict[str, KernelFit] = {}

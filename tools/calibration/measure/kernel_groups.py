@@ -95,8 +95,7 @@ def stack_of(src: str) -> tuple[str, str]:
 def accelerator_named(gpu: str, stated: str | None) -> Accelerator:
     """The catalogue's accelerator that a row calls `gpu`; `stated` counts where the row's name is not known.
 
-    Raises:
-        InputError: neither is known, or the row is of a host.
+    Raises InputError: neither is known, or the row is of a host.
     """
     if gpu == "cpu":
         raise InputError("the table has times of a host (gpu cpu): they say nothing of an accelerator")
@@ -109,11 +108,7 @@ def accelerator_named(gpu: str, stated: str | None) -> Accelerator:
 
 
 def grouped(rows: Sequence[KernelRow], stated: str | None = None) -> Grouped:
-    """The groups of `rows`.
-
-    Raises:
-        InputError: an accelerator or a format is not known, or no row is left.
-    """
+    """The groups of `rows`. Raises InputError: an accelerator or a format is not known, or no row is left."""
     parts: defaultdict[tuple[str, ...], list[KernelRow]] = defaultdict(list)
     chips = {gpu: accelerator_named(gpu, stated) for gpu in dict.fromkeys(row.gpu for row in rows)}
     left_out: Counter[str] = Counter()

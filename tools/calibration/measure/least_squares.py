@@ -80,8 +80,7 @@ class Fitted(Generic[Constants]):
 def fit(problem: Problem[Constants]) -> Fitted[Constants]:
     """Least squares of log(predicted / measured) with a soft-L1 loss and a weak ridge to the priors.
 
-    Raises:
-        InputError: fewer rows than constants.
+    Raises InputError: fewer rows than constants.
     """
     out = held_back(problem.shapes)
     train, test = np.flatnonzero(~out), np.flatnonzero(out)

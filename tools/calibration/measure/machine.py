@@ -39,11 +39,7 @@ _NO_TORCH = "measure needs PyTorch: pip install 'shardwright[measure]'"
 
 
 def load_torch() -> Any:
-    """The module `torch`.
-
-    Raises:
-        InputError: it is not installed, or cannot be loaded; the extra is named.
-    """
+    """The module `torch`. Raises InputError: it is not installed, or cannot be loaded; the extra is named."""
     try:
         return import_module("torch")
     except ImportError:
@@ -132,8 +128,7 @@ class Machine:
 def find_machine(gpu: str | None = None) -> Machine:
     """The accelerator of this machine, or its host where there is none; `gpu` names it where its own name does not.
 
-    Raises:
-        InputError: PyTorch is missing, or `gpu` is no name of the catalogue.
+    Raises InputError: PyTorch is missing, or `gpu` is no name of the catalogue.
     """
     torch = load_torch()
     stated = None if gpu is None else find_accelerator(gpu).id
@@ -191,8 +186,7 @@ def first_line(error: Exception) -> str:
 def time_calls(machine: Machine, calls: Sequence[Call], effort: Effort) -> Timed:
     """The time of one of `calls`, which do the same work on operands of their own, one after another.
 
-    Raises:
-        RuntimeError: the kernel refuses the operands (as PyTorch raises it).
+    Raises RuntimeError: the kernel refuses the operands (as PyTorch raises it).
     """
     for call in calls[:_WARM_UP_CALLS]:
         call()

@@ -62,8 +62,7 @@ class Measurement:
 def measure(machine: Machine, kernels: Sequence[Kernel], effort: Effort) -> Measurement:
     """Time `kernels` on `machine`; collectives are left out where it has one accelerator and no one asked for them.
 
-    Raises:
-        InputError: nothing could be timed.
+    Raises InputError: nothing could be timed.
     """
     rows: list[KernelRow] = []
     skipped: Counter[str] = Counter()

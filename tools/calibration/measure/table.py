@@ -98,8 +98,7 @@ def is_kernel_table(header: Iterable[str]) -> bool:
 def read_kernel_rows(text: str, where: str) -> tuple[KernelRow, ...]:
     """The rows of a CSV of kernel times; `where` is what errors call it.
 
-    Raises:
-        InputError: it is too large, is no such table, or a row cannot be read.
+    Raises InputError: it is too large, is no such table, or a row cannot be read.
     """
     if len(text) > MAX_TABLE_BYTES:
         raise InputError(f"{where}: larger than {MAX_TABLE_BYTES >> 20} MiB; split the table")
