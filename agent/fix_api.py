@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ..tools.arguments import checks_arguments
-from ..tools.autofix.autofix import Chosen, autofix_read
+from ..tools.autofix.autofix import SIGNS_OF_TEXT, Chosen, Reading, autofix_read, read_anything, read_text_anyhow
 from ..tools.autofix.intent import PlanDefaults
-from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
 from ..tools.autofix.result import FixResult
 from ..tools.errors import InputError
 from ..tools.files import is_there
 from ..tools.language.request import read_words
 from ..tools.language.said import Said
-from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
 from ..tools.plan.latency_limits import LATENCY_LIMITS
+from ..tools.plan.reader import collector_paused
 from ..tools.plan.view import as_int, as_mapping, as_str
 from .intent.complete import complete
 from .intent.intent import HardwareChoice

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.performance.estimate import estimate_view
-from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import Plan
 from ..tools.plan.performance import PerformanceEstimate
-from ..tools.plan.reader import read_document
+from ..tools.plan.reader import collector_paused, read_document
 from ..tools.validate import ValidationReport, validate_read
 
 

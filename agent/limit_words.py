@@ -16,7 +16,7 @@ from ..tools.performance.limits import (
 from ..tools.plan.describe import number
 from ..tools.plan.document import WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
-from ..tools.search.load_room import LoadRoom
+from ..tools.search.sensitivity import LoadRoom
 from .languages.say import say
 
 # A limit with less than this share of itself to spare is called tight.

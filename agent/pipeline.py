@@ -19,7 +19,7 @@ from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.document import ModelBlock, ServingBlock
-from ..tools.search.load_room import load_room
+from ..tools.search.sensitivity import load_room
 from .citations import citations, rule_citations
 from .hub.online import online
 from .intent.complete import complete

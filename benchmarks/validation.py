@@ -28,7 +28,6 @@ from typing import Any
 
 from shardwright import validate
 from shardwright.tools.plan.builder import BuildRequest, build_plan
-from shardwright.tools.plan.collector import collector_paused
 from shardwright.tools.plan.document import (
     HardwareBlock,
     ModelBlock,
@@ -38,6 +37,7 @@ from shardwright.tools.plan.document import (
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import gpu_count
+from shardwright.tools.plan.reader import collector_paused
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 MODEL: dict[str, Any] = {

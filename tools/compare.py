@@ -7,8 +7,7 @@ are judged under one setting: a plan that names no engine is judged as run on th
 from __future__ import annotations
 
 from .calibration.custom import CustomCalibration
-from .comparison.changes import changes, differ_unlisted, questions
-from .comparison.figures import figures
+from .comparison.changes import changes, differ_unlisted, figures, questions
 from .comparison.result import Change, Comparison
 from .comparison.side import Document, judged_read
 from .comparison.words import concluded

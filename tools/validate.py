@@ -18,9 +18,8 @@ from .arguments import checks_arguments
 from .checkpoint import checked, checkpoint, doing
 from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
-from .plan.collector import collector_paused
 from .plan.document import Plan, Relaxation
-from .plan.reader import ReadDocument, read_document
+from .plan.reader import ReadDocument, collector_paused, read_document
 from .plan.view import PlanView, as_mapping
 from .rules.base import Finding, Rule, Violation
 from .rules.document.schema_mismatch import finding_of

@@ -55,8 +55,7 @@ def fix_command(
     text = read_plan_text(document)
     if not text.strip():
         raise InputError(f"{title_of(document)}: empty; give a plan document, or a text with a proposal in it")
-    from ...tools.autofix.autofix import Chosen
-    from ...tools.autofix.reading import read_text_anyhow
+    from ...tools.autofix.autofix import Chosen, read_text_anyhow
     from ..fix_api import fixed
 
     chosen = Chosen.of(options["rules"] or None, safe_only=options["safe_only"], keep_strategy=options["keep_strategy"])

@@ -35,7 +35,7 @@ def _svg(read: ReadDocument, phase: Phase | None) -> str:
 
 
 def _png(read: ReadDocument, phase: Phase | None) -> bytes:
-    from ...tools.draw.png import png
+    from ...tools.draw.svg import png
 
     return png(_svg(read, phase))
 
@@ -59,7 +59,7 @@ def _dot(read: ReadDocument, phase: Phase | None) -> str:
 
 
 def _timeline(read: ReadDocument, phase: Phase | None) -> str:
-    from ...tools.show.chrome_trace import chrome_trace
+    from ...tools.show.timeline import chrome_trace
 
     return chrome_trace(read.view, phase)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...tools.autofix.reading import read_anything
+from ...tools.autofix.autofix import read_anything
 from ...tools.errors import InputError
 from ...tools.language.request import read_words
 from ...tools.language.said import StatedDegrees

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from ...tools.autofix.autofix import autofix_read
-from ...tools.autofix.reading import Reading, read_anything, read_text_anyhow
+from ...tools.autofix.autofix import Reading, autofix_read, read_anything, read_text_anyhow
 from ...tools.autofix.result import AppliedFix, Infeasible, Replanning
 from ...tools.errors import InputError
 from ...tools.performance.estimate import estimate

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...tools.autofix.autofix import Chosen
-from ...tools.autofix.reading import read_anything, read_text_anyhow
+from ...tools.autofix.autofix import Chosen, read_anything, read_text_anyhow
 from ...tools.autofix.result import FixResult
 from ...tools.errors import InputError
 from ...tools.language.request import MAX_REQUEST_CHARACTERS

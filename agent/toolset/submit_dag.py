@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ...tools.autofix.reading import MOST_RATIONALE
+from ...tools.autofix.autofix import MOST_RATIONALE
 from ...tools.errors import InputError
 from ...tools.plan.document import FORMAT, VERSION
 from ..loop.feedback import feedback

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from shardwright.tools.arrays import FloatArray, IntArray
-from shardwright.tools.calibration.measure.least_squares import Errors, Fitted, errors
+from shardwright.tools.calibration.measure.kernel_fit import Errors, Fitted, errors
 from shardwright.tools.calibration.profile_file import (
     FRAMEWORKS,
     POOLED,

@@ -14,8 +14,8 @@ from typing import get_args
 from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
+from shardwright.tools.calibration.measure.kernel_fit import Problem, fit
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
-from shardwright.tools.calibration.measure.least_squares import Problem, fit
 from shardwright.tools.calibration.profile_file import POOLED, KernelEntry
 from shardwright.tools.calibration.shapes import Collective, CollectiveOp
 

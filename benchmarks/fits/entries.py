@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
+from shardwright.tools.calibration.measure.kernel_fit import Fitted
 from shardwright.tools.calibration.measure.kernel_groups import stack_of
-from shardwright.tools.calibration.measure.least_squares import Fitted
 from shardwright.tools.calibration.profile_file import KernelEntry, KernelKind
 
 from .tables import source_of

@@ -14,9 +14,9 @@ from typing import Literal
 from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.exchange import ExchangeConstants, exchange_s
+from shardwright.tools.calibration.measure.kernel_fit import Problem, fit
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.kernel_shapes import Row
-from shardwright.tools.calibration.measure.least_squares import Problem, fit
 from shardwright.tools.calibration.profile_file import POOLED, KernelEntry
 from shardwright.tools.calibration.shapes import ExpertExchange
 

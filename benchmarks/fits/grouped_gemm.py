@@ -18,8 +18,8 @@ from shardwright.tools.calibration.forms.gemm import (
     grouped_gemm_parts,
     grouped_gemm_weight_bytes,
 )
+from shardwright.tools.calibration.measure.kernel_fit import Errors, errors, places_of
 from shardwright.tools.calibration.measure.kernel_shapes import Row, experts_shape, format_of
-from shardwright.tools.calibration.measure.least_squares import Errors, errors, places_of
 from shardwright.tools.calibration.shapes import GroupedGemm
 
 from .carry import FittedAccelerators

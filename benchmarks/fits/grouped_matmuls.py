@@ -18,9 +18,9 @@ from shardwright.tools.calibration.forms.gemm import (
     grouped_gemm_weight_bytes,
     grouped_matmuls_s,
 )
+from shardwright.tools.calibration.measure.kernel_fit import errors
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.kernel_shapes import Row
-from shardwright.tools.calibration.measure.least_squares import errors
 from shardwright.tools.calibration.profile_file import FRAMEWORKS, CarryCheck, KernelEntry, relatives_of
 from shardwright.tools.calibration.shapes import GroupedGemm
 from shardwright.tools.catalog.hardware import find_accelerator

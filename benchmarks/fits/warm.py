@@ -16,8 +16,8 @@ from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.constant import constant
 from shardwright.tools.calibration.forms.elementary import Number
+from shardwright.tools.calibration.measure.kernel_fit import Fitted, Problem, fit, places_of
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS, stack_of
-from shardwright.tools.calibration.measure.least_squares import Fitted, Problem, fit, places_of
 from shardwright.tools.calibration.profile_file import POOLED, KernelEntry, KernelKind
 
 from .carry import Benchmarked, FittedAccelerators, carry_checks, carry_source, pooled

@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from shardwright.agent.fix_api import fixed
-from shardwright.tools.autofix.autofix import Chosen
-from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.autofix.autofix import Chosen, read_text_anyhow
 from shardwright.tools.autofix.result import certificate
 from shardwright.tools.errors import InputError
 from shardwright.tools.verify import verify

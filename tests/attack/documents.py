@@ -16,8 +16,7 @@ from shardwright import FixResult, ValidationReport
 from shardwright.agent.fix_api import fixed
 from shardwright.agent.report.fix import render_fix
 from shardwright.agent.report.validation import render_validation
-from shardwright.tools.autofix.autofix import Chosen
-from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.autofix.autofix import Chosen, read_text_anyhow
 from shardwright.tools.autofix.result import certificate
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.draw.svg import svg

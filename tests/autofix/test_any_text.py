@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.autofix import FixResult, autofix
+from shardwright.tools.autofix.autofix import NOTHING_FOUND, FixResult, autofix
 from shardwright.tools.autofix.intent import PlanDefaults
-from shardwright.tools.autofix.reading import NOTHING_FOUND
 from shardwright.tools.plan.document import HardwareBlock, WorkloadBlock
 from shardwright.tools.rules.examples import base_names, base_plan
 from shardwright.tools.rules.registry import find_rule

@@ -14,7 +14,7 @@ from shardwright.tools.calibration.chip import chip_of
 from shardwright.tools.calibration.forms.collective import CollectiveConstants, one_level_s
 from shardwright.tools.calibration.forms.constant import read_constants
 from shardwright.tools.calibration.forms.gemm import GemmConstants, gemm_s
-from shardwright.tools.calibration.measure.least_squares import Problem, errors, fit, held_back
+from shardwright.tools.calibration.measure.kernel_fit import Problem, errors, fit, held_back
 from shardwright.tools.calibration.shapes import Collective, Gemm
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError

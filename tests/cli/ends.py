@@ -21,8 +21,7 @@ from pathlib import Path
 
 import shardwright
 from shardwright.agent.fix_api import fixed
-from shardwright.tools.autofix.autofix import Chosen
-from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.autofix.autofix import Chosen, read_text_anyhow
 from shardwright.tools.autofix.result import certificate
 
 from ..sweep.samples import TINY

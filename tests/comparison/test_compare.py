@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import shardwright
 from shardwright.tools.compare import compare
-from shardwright.tools.comparison.figures import SAME_SHARE
+from shardwright.tools.comparison.changes import SAME_SHARE
 from shardwright.tools.comparison.result import ComparedFigure, Comparison
 from shardwright.tools.comparison.words import verdict_of
 from shardwright.tools.errors import InputError

@@ -15,8 +15,7 @@ from hypothesis import given
 from shardwright.tools.errors import InputError
 from shardwright.tools.export.chakra import Dimension, input_files
 from shardwright.tools.export.export import export
-from shardwright.tools.export.trace_format import NodeType, TraceNode, trace_bytes
-from shardwright.tools.export.traces import Traces
+from shardwright.tools.export.traces import NodeType, TraceNode, Traces, trace_bytes
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.performance.execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
 from shardwright.tools.performance.layout import layout_from_view

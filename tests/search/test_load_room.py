@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.load_room import load_room
 from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.sensitivity import load_room
 from shardwright.tools.search.simulated import candidate_at
 
 from .requests import search_request

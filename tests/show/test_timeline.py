@@ -13,8 +13,7 @@ from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.document import Phase
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import base_plan
-from shardwright.tools.show.chrome_trace import chrome_trace
-from shardwright.tools.show.timeline import Timeline, devices_of, phase_timeline
+from shardwright.tools.show.timeline import Timeline, chrome_trace, devices_of, phase_timeline
 
 PLANS = ("dense-1", "dense-pp4", "dense-sp2-tp2", "moe-shared-tp2-ep4", "disaggregated-moe", "hybrid-tp2-ep2-pp2")
 PHASES: tuple[Phase, ...] = ("prefill", "decode")

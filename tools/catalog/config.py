@@ -14,9 +14,8 @@ from typing import Any, cast
 from ..errors import InputError
 from ..kept import Kept
 from .architecture import Architecture, LayerSpec
-from .attention.context import AttentionContext
 from .attention.kinds import read_attention
-from .attention.spec import AttentionSpec
+from .attention.spec import AttentionContext, AttentionSpec
 from .config_ffn import FFNContext, dense_ffn, encoder_params, mixture, num_experts
 from .config_fields import MAX_POSITIONS, PLAIN, ConfigFields, Profile, find_profile
 from .config_formats import native_formats

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..errors import InputError
 from .architecture import FFNSpec, MoESpec
 from .attention.compressed import hyper_connection
-from .attention.context import norm_tensor
+from .attention.spec import norm_tensor
 from .config_fields import MAX_EXPERTS, ConfigFields, Profile
 from .dtypes import TensorClass, WeightTensor, vector
 

@@ -11,8 +11,7 @@ from .box import Box
 from .build import Limits
 from .drawing import drawing
 from .numbered import Numbered, numbered
-from .placing import titled
-from .routes import link_label
+from .placing import link_label, titled
 from .style import COLOURS, LINES
 
 _LADDER = (Limits(12, 64, 2000), Limits(5, 64, 2000))

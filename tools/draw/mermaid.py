@@ -12,8 +12,7 @@ from .box import Box, BoxKind, Link
 from .build import Limits
 from .drawing import drawing
 from .numbered import Numbered, numbered
-from .placing import titled
-from .routes import link_label
+from .placing import link_label, titled
 from .style import COLOURS, LINES
 
 # More boxes than this are no picture that is read in passing.

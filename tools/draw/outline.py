@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from .box import Box
 from .build import Limits
 from .drawing import drawing
-from .placing import in_parts, titled
-from .routes import link_label
+from .placing import in_parts, link_label, titled
 
 # A list is read from the top: operators that are alike are opened once, and no more is printed than two screens hold.
 _LADDER = (Limits(12, 32, 90), Limits(6, 24, 90), Limits(5, 16, 90), Limits(4, 16, 90), Limits(3, 16, 90))

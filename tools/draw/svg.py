@@ -1,4 +1,5 @@
-"""A plan's DAG as an SVG picture for people: what repeats is drawn once, with how often it is there.
+"""A plan's DAG as an SVG picture for people, where what repeats is drawn once with how often it is there; and as PNG,
+drawn by resvg, an extra.
 
 Deterministic, self-contained (no script, no font, no reference), fit for light and dark pages, at most `MOST_BYTES`
 long. Any JSON value is drawn as far as it goes: it judges nothing, and says of a broken plan no more than it holds.
@@ -7,14 +8,17 @@ long. Any JSON value is drawn as far as it goes: it judges nothing, and says of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree import ElementTree
 from xml.etree import ElementTree as ET
 
+from ..errors import InputError
 from .box import Box
 from .build import Limits
 from .drawing import drawing
-from .placing import Placed, place, text_width, titled
-from .routes import Route
+from .placing import Placed, Route, place, text_width, titled
 from .style import STYLE, clipped, xml_text
 
 MOST_BYTES = 60_000
@@ -139,3 +143,34 @@ def _text(picture: ET.Element, text: str, x: float, y: float, name: str) -> ET.E
     element = ET.SubElement(picture, "text", {"class": name, "x": str(round(x)), "y": str(round(y))})
     element.text = xml_text(text)
     return element
+
+
+# Dots for each pixel of the picture, for screens that have two.
+_ZOOM = 2
+# No side of a picture has more dots than this: programs refuse to show larger ones.
+_MOST_DOTS = 16_000
+_FONT = "DejaVu Sans"
+
+
+def png(svg_text: str) -> bytes:
+    """The picture `svg_text`, whose size is stated in pixels, as a file of the format PNG.
+
+    Raises InputError: the extra is not installed.
+    """
+    try:
+        resvg: Any = import_module("resvg_py")
+        fonts = Path(import_module("matplotlib").get_data_path()) / "fonts" / "ttf"
+    except ImportError:
+        raise InputError("a PNG needs resvg-py and matplotlib: pip install 'shardwright[plot]'") from None
+    picture = ElementTree.fromstring(svg_text)
+    width_px, height_px = float(picture.get("width", 1)), float(picture.get("height", 1))
+    zoom = min(_ZOOM, _MOST_DOTS / max(width_px, height_px))
+    drawn: bytes = resvg.svg_to_bytes(
+        svg_string=svg_text,
+        width=round(width_px * zoom),
+        skip_system_fonts=True,
+        font_dirs=[str(fonts)],
+        font_family=_FONT,
+        sans_serif_family=_FONT,
+    )
+    return bytes(drawn)

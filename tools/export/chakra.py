@@ -28,8 +28,7 @@ from ..plan.layout import PhaseLayout
 from .result import FolderFile
 from .target import CannotExportError
 from .text import as_yaml
-from .trace_format import SCHEMA_VERSION, trace_bytes
-from .traces import Exchange, Traces, spread_pairs
+from .traces import SCHEMA_VERSION, Exchange, Traces, spread_pairs, trace_bytes
 
 PREFIX = "trace"
 # The binary of ASTRA-sim that models no congestion, and its options, which name the files below.

@@ -20,13 +20,12 @@ from ..performance.estimate import estimate_view
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..performance.overlap_halves import is_two_batch
 from ..plan.canonical import content_hash
-from ..plan.collector import collector_paused
 from ..plan.describe import describe
 from ..plan.document import Plan
 from ..plan.elements import as_mapping, as_str
 from ..plan.on_engine import on_engine
 from ..plan.performance import Benchmark
-from ..plan.reader import ReadDocument, read_document, read_sound
+from ..plan.reader import ReadDocument, collector_paused, read_document, read_sound
 from ..validate import validate_read
 from . import sglang, trtllm, vllm
 from .chakra import chakra_folder
@@ -41,7 +40,7 @@ from .script import script
 from .server import Server, ServingSettings, servers_of, settings_of
 from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
-from .trace_format import SCHEMA_VERSION
+from .traces import SCHEMA_VERSION
 
 _ENGINES: Mapping[str, Target] = {one.engine.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
 # The forms other than an engine's own script, which run the engine of the plan.

@@ -16,11 +16,10 @@ from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
 from ..plan.document import Phase, Plan
 from ..shapes import is_object
-from .blocks import fenced
 from .flags import Flags, read_flags
 from .group import Dialect
 from .manifest import Manifest, is_manifest, read_manifest
-from .process import Process
+from .process import Process, fenced
 from .sglang import DIALECT as _SGLANG
 from .shell import MOST_CHARS, Script, read_script
 from .signs import may_launch

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from math import prod
 
-from .blocks import code_of
 from .plain import called, job_variables, loop_in, plain
-from .process import Process, engine_words, image_version, is_launched, is_load_generator
+from .process import Process, code_of, engine_words, image_version, is_launched, is_load_generator
 from .resources import hardware_of_job, of_docker
 from .signs import may_launch
 

@@ -16,8 +16,7 @@ from typing import Literal
 from xml.etree import ElementTree as ET
 
 from ..draw.box import BoxKind
-from ..draw.placing import text_width
-from ..draw.routes import Spot
+from ..draw.placing import Spot, text_width
 from ..draw.style import STYLE, clipped, xml_text
 from ..errors import InputError
 from ..plan.devices import devices_text

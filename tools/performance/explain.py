@@ -17,10 +17,10 @@ from ..plan.performance import ConstantsShare, CostShare, Explanation, PhaseExpl
 from .confidence import engine_origin
 from .operation import Operation, Resource
 from .overlap_halves import is_two_batch, split_load
-from .pieces import Piece
 from .programs.expert_delivery import expert_load
 from .schedule import PhaseTime, PhaseTimer
 from .setting import Setting
+from .stage_shape import Piece
 
 COSTS_SHOWN = 5
 # What saves less is no help.

@@ -21,8 +21,8 @@ from ..plan.load import repeated_share
 from ..plan.performance import ConstantsOrigin, PathStep, TimeParts
 from .layout import LoadedLayout
 from .operation import Kind, Resource, TokenLoad
-from .pieces import KINDS, Piece, kind_seconds, pieces_seconds
 from .setting import Setting
+from .stage_shape import KINDS, Piece, kind_seconds, pieces_seconds
 from .timing import StageTimer
 
 # More passes than this for one prompt is a chunk size that no engine would run.

@@ -16,10 +16,10 @@ from ..calibration.forms.elementary import Number, is_plain
 from ..catalog.attention.spec import AttentionSpec, causal_pairs
 from .operation import Operation, TokenLoad, is_core, seconds_on_path
 from .overlap_halves import is_two_batch
-from .pieces import Piece
 from .schedule import PhaseTimer, pass_seconds, passes_of_host
 from .serving.step_table import StepTable
 from .setting import Setting
+from .stage_shape import Piece
 from .timing import StageTimer
 
 _TOKENS = (

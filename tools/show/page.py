@@ -25,11 +25,10 @@ from ..plan.view import PlanView
 from ..rules.base import Rule, Violation
 from ..rules.registry import all_rules
 from ..validate import validate_read
-from .chrome_trace import title_of
 from .cluster import racks
 from .page_boxes import page_boxes
 from .page_model import Figures, FindingData, LaneData, PageData, RuleData, TimelineData
-from .timeline import Lane, Timeline, device_key, devices_of, phase_timeline
+from .timeline import Lane, Timeline, device_key, devices_of, phase_timeline, title_of
 
 # Findings that a page lists: beyond them nobody reads.
 _MOST_FINDINGS = 500

@@ -9,8 +9,7 @@ from ..draw.box import Box
 from ..draw.build import Limits
 from ..draw.drawing import Drawing, drawing_of
 from ..draw.numbered import Numbered, numbered
-from ..draw.placing import in_parts
-from ..draw.routes import link_label
+from ..draw.placing import in_parts, link_label
 from ..draw.style import clipped
 from ..plan.elements import MAX_LEVELS, NodeView
 from ..plan.view import PlanView

@@ -19,7 +19,7 @@ from shardwright.agent.model.endpoint import EndpointClient
 from shardwright.agent.model.messages import Reply
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
 from shardwright.agent.model.settings import EndpointFlags, read_settings
-from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.autofix.autofix import read_text_anyhow
 from shardwright.tools.checkpoint import stoppable
 
 from ..model.fault_server import FaultServer, answer, call, sends

@@ -105,8 +105,8 @@ def test_noise_does_not_replace_what_ships() -> None:
     profile = profile_of(find_accelerator(GPU), None)
     shipped = GemmConstants(**profile.choose("gemm", "bf16").entry.constants)
     good = gemm_rows(shipped, FULL)
+    from shardwright.tools.calibration.measure.kernel_fit import held_back
     from shardwright.tools.calibration.measure.kernel_groups import grouped
-    from shardwright.tools.calibration.measure.least_squares import held_back
 
     (group,) = grouped(good).groups
     unseen = {shape for shape, out in zip(group.shapes, held_back(group.shapes), strict=True) if out}

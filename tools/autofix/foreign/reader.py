@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from ...catalog import hardware, model_mentions
 from ...checkpoint import checked
 from ...errors import InputError
-from ...plan.collector import collector_paused
 from ...plan.compact import expand
 from ...plan.describe import read_shorthand
 from ...plan.document import FORMAT, PHASES
 from ...plan.elements import as_list, as_mapping, as_str
 from ...plan.latency_limits import LATENCY_FIELDS
 from ...plan.plan_size import excess_of
+from ...plan.reader import collector_paused
 from ...shapes import is_object
 from ...strict_values import cleaned, whole_characters
 from .assemble import assemble

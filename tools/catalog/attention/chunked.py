@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .context import AttentionContext
 from .grouped import GroupedQueryAttention
-from .spec import Attended, chunk_pairs
+from .spec import Attended, AttentionContext, chunk_pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

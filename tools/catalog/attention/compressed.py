@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from ..config_fields import ConfigFields
 from ..dtypes import WeightTensor, matrix, vector
-from .context import AttentionContext
 from .sliding import SlidingAttention
-from .spec import Attended, AttentionSpec, causal_pairs, window_pairs
+from .spec import Attended, AttentionContext, AttentionSpec, causal_pairs, window_pairs
 
 _SPARSE, _HEAVY = "compressed_sparse_attention", "heavily_compressed_attention"
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..dtypes import WeightTensor, matrix, vector
-from .context import AttentionContext
-from .spec import AttentionSpec
+from .spec import AttentionContext, AttentionSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from .chunked import ChunkedAttention
 from .compressed import CompressedAttention
-from .context import AttentionContext
 from .full import FullAttention
 from .linear import LinearAttention
 from .mla import MultiHeadLatentAttention
 from .sliding import SlidingAttention
-from .spec import AttentionSpec
+from .spec import AttentionContext, AttentionSpec
 
 # The first that reads a layer has it.
 KINDS: tuple[type[AttentionSpec], ...] = (

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..dtypes import WeightTensor, matrix, vector
-from .context import AttentionContext
-from .spec import AttentionSpec, SplitSize
+from .spec import AttentionContext, AttentionSpec, SplitSize
 
 # The engines that serve such models keep the state in fp32, whatever format the cache has.
 _STATE_ELEMENT_BYTES = 4

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..dtypes import WeightTensor, matrix, vector
-from .context import AttentionContext
-from .spec import Attended, AttentionSpec, LatentWidths, SplitSize, causal_pairs, window_pairs
+from .spec import Attended, AttentionContext, AttentionSpec, LatentWidths, SplitSize, causal_pairs, window_pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

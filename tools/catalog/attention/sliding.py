@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .context import AttentionContext
 from .grouped import GroupedQueryAttention, Heads
-from .spec import Attended, window_pairs
+from .spec import Attended, AttentionContext, window_pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,5 @@
-"""An attention operator with its norm, whatever its kind: tensors, cache, heads, and the pairs of a query and a key
-that it sees.
+"""An attention operator with its norm, whatever its kind: tensors, cache, heads, the pairs that it sees, and what
+configs say of it.
 
 Each kind is a subclass in a file of its own, registered in `kinds.py`. It overrides what differs from plain causal
 attention and says of itself how a config names it and how one is read; nothing outside this package asks for a kind.
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ..dtypes import WeightTensor
-from .context import AttentionContext
+from ..config_fields import ConfigFields, Profile
+from ..dtypes import WeightTensor, vector
 
 
 class Attended(NamedTuple):
@@ -143,3 +143,40 @@ def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
         return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2
 
     return up_to(context + new_tokens) - up_to(context)
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionContext:
+    """What every attention reader needs: the fields, the traits of the type, and the sizes that all layers share."""
+
+    fields: ConfigFields
+    profile: Profile
+    hidden_size: int
+    query_heads: int
+
+    @property
+    def norms(self) -> WeightTensor:
+        """The norms around the operator: one vector of H each, twice that with a bias."""
+        return norm_tensor(self.profile, self.hidden_size, "attention_norms")
+
+    def flag(self, field: str) -> bool:
+        """A switch as the config states it, else as the type has it."""
+        return self.fields.flag(field, bool(self.profile.traits.get(field)))
+
+    @property
+    def head_dim(self) -> int:
+        """`head_dim`, or H / a where the config leaves it out (noted)."""
+        fields, width, heads = self.fields, self.hidden_size, self.query_heads
+        stated = fields.optional_size("head_dim")
+        if stated is not None:
+            return stated
+        if width % heads:
+            raise fields.missing("head_dim", f"hidden_size {width} is no multiple of {heads} attention heads")
+        fields.assume(f"head_dim = hidden_size / num_attention_heads = {width // heads}: not stated")
+        return width // heads
+
+
+def norm_tensor(profile: Profile, hidden_size: int, trait: str) -> WeightTensor:
+    """The norms that `trait` counts (1 where the type does not say), as one replicated tensor."""
+    vectors = profile.traits.get(trait, 1) * (2 if profile.traits.get("norm_bias") else 1)
+    return vector(trait.replace("_norms", "_norm"), vectors * hidden_size)

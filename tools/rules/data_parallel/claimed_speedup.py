@@ -14,7 +14,7 @@ from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
 from ..findings import Change, steps_of
 from ..performance.attribution import faults_of, finding_of
-from ..performance.recompute import recomputed
+from ..performance.claims import recomputed
 
 _MAX_TEXT_CHARS = 4000
 _CLAUSES = re.compile(r"[.;:,!?\n。；：，！？]+")

@@ -14,10 +14,23 @@ from ...plan.performance import PerformanceEstimate
 from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import MAX_NAMES, Finding
 from ..evaluation import evaluation_of
-from .claims import PARTS_OF, TOLERANCE, TOTAL_OF, Figure, claim_of, figures, given, near, phases_of, stages_in
-from .completeness import lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput
-from .critical_path import left_out
-from .scaling import scaled_by
+from .claims import (
+    PARTS_OF,
+    TOLERANCE,
+    TOTAL_OF,
+    Figure,
+    claim_of,
+    figures,
+    given,
+    lacking_cache,
+    lacking_latency,
+    lacking_memory_term,
+    lacking_throughput,
+    near,
+    phases_of,
+    stages_in,
+)
+from .critical_path import left_out, scaled_by
 
 _PHASE_OF = {
     "ttft_ms": "prefill", "prefill_ms": "prefill", "tpot_ms": "decode", "decode_ms": "decode",

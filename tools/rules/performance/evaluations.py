@@ -1,7 +1,7 @@
 """PE001 to PE005 and PE007 to PE009: an evaluation is complete, and each of its figures is what the graph takes.
 
 One table: what an evaluation has to give, and what is said of a figure that is off. Which rule names a figure
-(`attribution.py`) and what an evaluation lacks (`completeness.py`) is worked out once for all of them; figures that
+(`attribution.py`) and what an evaluation lacks (`claims.py`) is worked out once for all of them; figures that
 none of these names are PE006's. A plan without an evaluation claims nothing.
 """
 
@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from ...plan.view import PlanView, as_mapping
 from ..base import Edit, Example, Finding, Rule, set_top
 from .attribution import faults_of, finding_of, replicas_serving
-from .claims import claim_of, given
-from .completeness import lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput
-from .recompute import recomputed
+from .claims import claim_of, given, lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput, recomputed
 
 
 @dataclass(frozen=True, slots=True)

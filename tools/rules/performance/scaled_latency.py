@@ -14,9 +14,8 @@ from ..base import Edit, Example, Finding, Rule, Violation
 from ..evaluation import evaluation_of
 from ..findings import Change, steps_of
 from .attribution import faults_of, finding_of
-from .claims import claim_of
+from .claims import claim_of, recomputed
 from .edge_payloads import misfits
-from .recompute import recomputed
 
 
 def _has_sized_edge(view: PlanView) -> bool:
