@@ -1,4 +1,4 @@
-"""What a plan claims of its performance: its figures beside those of the tools, what it leaves out, and how it is mended.
+"""What a plan claims of its performance: figures beside those of the tools, what it leaves out, and how it is mended.
 
 Reads the `performance` block of any JSON and pairs its numbers with the estimate's, place by place. It judges nothing.
 """
