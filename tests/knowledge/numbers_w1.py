@@ -18,8 +18,8 @@ from shardwright.tools.performance.collectives import ExpertRoutes, Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.performance.memory import device_memory, usable_bytes
-from shardwright.tools.performance.operators.attention import absorbed_flops, naive_flops
-from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
+from shardwright.tools.performance.programs.attention_core import absorbed_flops, naive_flops
+from shardwright.tools.performance.programs.expert_delivery import Routing, active_experts, slowest_load
 from shardwright.tools.performance.request_memory import all_layers, bytes_per_token, layer_request_bytes, request_bytes
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.document import PhaseStrategy, PolicyBlock, PrecisionBlock, ServingBlock, Strategy

@@ -10,8 +10,8 @@ from shardwright.tools.catalog.dtypes import DType, element_bytes
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.clock import Clock
-from shardwright.tools.performance.operators.attention import attention_core, recurrence
-from shardwright.tools.performance.operators.work import Work, aggregate, routing, weigh
+from shardwright.tools.performance.programs.attention_core import attention_core, recurrence
+from shardwright.tools.performance.programs.work import Work, aggregate, routing, weigh
 
 HOPPER = hardware_facts("h100-sxm", nodes=1, gpus_per_node=8)
 

@@ -14,14 +14,14 @@ from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.clock import LAUNCH_S, Roofline, compute_efficiency, rate_dtype
 from shardwright.tools.performance.operation import TokenLoad
-from shardwright.tools.performance.operators.attention import (
+from shardwright.tools.performance.programs.attention_core import (
     absorbed_flops,
     attention_core,
     latent_attention,
     naive_flops,
 )
-from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
-from shardwright.tools.performance.operators.work import Work
+from shardwright.tools.performance.programs.expert_delivery import Routing, active_experts, slowest_load
+from shardwright.tools.performance.programs.work import Work
 from shardwright.tools.performance.timing import StageTimer
 
 

@@ -21,7 +21,7 @@ from shardwright.tools.catalog.dtypes import WeightTensor
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.operators.work import Work
+from shardwright.tools.performance.programs.work import Work
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.document import PhaseStrategy

@@ -16,8 +16,8 @@ from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.attention.spec import causal_pairs
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.layout import LoadedLayout
-from shardwright.tools.performance.operators.attention import absorbed_flops, latent_attention, naive_flops
-from shardwright.tools.performance.operators.moe import active_experts
+from shardwright.tools.performance.programs.attention_core import absorbed_flops, latent_attention, naive_flops
+from shardwright.tools.performance.programs.expert_delivery import active_experts
 from shardwright.tools.performance.request_memory import bytes_per_token
 
 LayoutOf = Callable[..., LoadedLayout]

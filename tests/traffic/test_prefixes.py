@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shardwright.agent.pipeline import plan
 from shardwright.benchmarks.traces import mooncake_lines
 from shardwright.tools.performance.estimate import estimate
-from shardwright.tools.traffic.prefixes import Prefixes
+from shardwright.tools.traffic.rows import Prefixes
 from shardwright.tools.traffic.trace import trace_of_text
 
 from ..examples import examples

@@ -37,7 +37,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import COMPUTE_KEYS, DType, element_bytes
 from ..catalog.hardware import HardwareFacts
 from .collectives import CollectiveTime
-from .operators.work import Work
+from .programs.work import Work
 
 
 class Clock:

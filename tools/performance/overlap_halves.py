@@ -13,7 +13,7 @@ from ..calibration.chip import ASSUMED_MULTIPROCESSORS
 from ..plan.document import TWO_BATCH
 from .clock import Roofline
 from .operation import COLLECTIVES, Operation, TokenLoad
-from .operators.work import Work
+from .programs.work import Work
 from .setting import Setting
 
 # Multiprocessors that engines keep for collectives beside the kernels of a prefill: 20 of an H800's 132 saturate its

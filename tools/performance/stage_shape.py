@@ -17,9 +17,9 @@ from ..plan.placement import ffn_groups
 from .clock import OperatorTime
 from .collectives import Group, group_of
 from .operation import COLLECTIVES, Kind, Operation, Path
-from .operators.work import Work
 from .overlap import Overlapped
 from .overlap_halves import HalvedLayer
+from .programs.work import Work
 from .setting import Setting
 
 OperatorSet = Literal["attention", "ffn", "stage"]

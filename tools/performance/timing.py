@@ -22,8 +22,14 @@ from .overlap import overlap_layers
 from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
 from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram
-from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
-from .programs.vocabulary_program import write_embedding, write_head
+from .programs.layer_program import (
+    after_attention,
+    first_operator,
+    last_operator,
+    write_behind_attention,
+    write_embedding,
+    write_head,
+)
 from .programs.writer import ProgramContext, ProgramWriter, write_send
 from .setting import Setting
 from .stage_shape import LayerKind, OperatorSet, Piece, StageShape, exchange_core, on_path, pieces_seconds, stage_shape

@@ -21,8 +21,7 @@ from ..plan.peak import Peak
 from ..plan.prefixes import SharedPrefixes
 from .counted import Kept, Lengths, Stretch, Windows
 from .formats import Reader
-from .prefixes import Prefixes
-from .rows import Fault, Row
+from .rows import Fault, Prefixes, Row
 
 # Of a text that somebody sends.
 MOST_TEXT_CHARACTERS = 4_000_000

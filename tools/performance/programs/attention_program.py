@@ -6,10 +6,10 @@ import math
 
 from ...catalog.attention.spec import AttentionSpec, LatentWidths
 from ..operation import Operation, Role, Shape, Where
-from ..operators.work import NO_MATRIX, Matrix, cache_update, linear, norm
 from ..request_memory import heads_share
 from ..stage_shape import OperatorSet
 from .attention_core import core_work
+from .work import NO_MATRIX, Matrix, cache_update, linear, norm
 from .writer import ProgramContext, ProgramWriter, close_operator, shape_of, union_where, weights_by_role
 
 

@@ -12,10 +12,10 @@ from ...kept import Cache
 from ..clock import Clock, rate_dtype
 from ..collectives import NO_TRANSFER, Group, Links, Transfer, pick_transfer
 from ..operation import COLLECTIVES, Operation, Owner, Role, Shape, TokenLoad, Where
-from ..operators.work import Matrix, Work
 from ..request_memory import heads_share
 from ..setting import Setting
 from ..stage_shape import OperatorSet, StageShape
+from .work import Matrix, Work
 
 
 @dataclass(frozen=True, slots=True)
