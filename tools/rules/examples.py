@@ -1,7 +1,8 @@
 """The small plans that the rules' examples start from, and how an example is made out of one.
 
-A base plan is written by the builder from a tiny model; an `Example` names a base and the edits that make it good or
-bad. Nothing here judges a plan. Edits name nodes by id and are a fault of the example where no such node exists.
+A base plan is written by the builder from a tiny model (`data/base_plans.json`); an `Example` names a base and the
+edits that make it good or bad. Nothing here judges a plan. Edits name nodes by id and are a fault of the example where
+no such node exists.
 """
 
 from __future__ import annotations
