@@ -22,7 +22,7 @@ _LINKS = Gated(
 )
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
 _LANES = re.compile(
-    r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
+    r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?!\d)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
     re.IGNORECASE,
 )
 # A bare number that a key calls a bandwidth ("intra node bw: 300").

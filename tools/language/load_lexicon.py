@@ -84,6 +84,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"questions?|documents?|docs|articles?)(?![a-z])",
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
+        r"(?<![\u4e00-\u9fff])入(?=\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?出)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
         rf"{_AFTER_NUMBER}(?:(?:in\s)?entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
         rf"{_AFTER_NUMBER}[进入](?![行程口])|进来(?=\s?(?:大?约|大概)?\d)",
@@ -94,6 +95,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|(?:re)?drafts?|labels?|tags?|feedback|verdicts?|explanations?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
+        r"(?<=[\dkns,/;\s])出(?=\s?\d)",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|(?:in\s)?exit)(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])|出去(?=\s?(?:大?约|大概)?\d)",
@@ -235,12 +237,12 @@ _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[
 # "60% near 1k, 40% near 8k": no one length is the usual one.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+", needs="%")
 TOGETHER = re.compile(
-    rf"(?<![a-z])(?:{_TOGETHER}|parallel|active|online|live|open)(?![a-z])|并发|同时|一起|在线|在[飞途]|路",
+    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|一起|在线|在[飞途]|路",
     re.IGNORECASE,
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
 ACTIVE = re.compile(
-    r"(?<![a-z])(?:generating|active(?:ly)?|busy|waiting|typing|sending|asking|working|streaming|decoding|running|"
+    r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|typing|sending|asking|working|streaming|decoding|running|"
     r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
     re.IGNORECASE,
 )
@@ -266,7 +268,7 @@ NEVER_ALL = re.compile(
 )
 POPULATION = re.compile(
     r"(?<![a-z])(?:(?:bank|compan(?:y|ies)|firm|hospital|universit(?:y|ies)|school|college|agency|ministry|city|organi[sz]ation|insurer|"
-    r"retailer|business|enterprise|institute|factory)\s(?:with|of|has|having|employs|employing)|licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats)(?![a-z])|注册|账[号户]|员工|全[校体]",
+    r"retailer|business|enterprise|institute|factory)\s(?:with|of|has|having|employs|employing)|licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats|daus?|daily\sactive\susers)(?![a-z])|注册|账[号户]|员工|全[校体]",
     re.IGNORECASE,
 )
 NO_PREFIX_CACHE = re.compile(

@@ -32,7 +32,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
     kept = with_shares_of_people(page, claims, kept, is_of_each=each is not None)
-    kept = of_all_people(page, claims, without_populations(page, claims, kept), each)
+    kept = of_all_people(page, claims, without_populations(page, claims, kept, is_of_each=each is not None), each)
     for role in LOADS:
         _keep_one(page, claims, kept, role, _wanted)
     kept = _lengths_of_contexts(claims, kept)

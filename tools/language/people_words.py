@@ -179,8 +179,13 @@ def _is_of_people(page: Page, share: Quantity) -> bool:
     return _OF_PEOPLE.match(page.text, share.end) is not None or is_online
 
 
-def without_populations(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Numbers of people count for nothing beside one that are served together, or where only a population is named."""
+def without_populations(
+    page: Page, claims: Claims, statements: list[Statement], *, is_of_each: bool = False
+) -> list[Statement]:
+    """Numbers of people count for nothing beside one that are served together, or where only a population is named.
+
+    `is_of_each`: what each of them sends was said, so that a population has a load.
+    """
     counts = [
         one
         for one in statements  # a bare figure is one more of the load before it, and counts no people
@@ -198,7 +203,7 @@ def without_populations(page: Page, claims: Claims, statements: list[Statement])
         start, end = other.quantity.start, other.quantity.end
         if together:
             claims.reading(f"{together[0].words!r} is planned for, not {other.words!r}")
-        elif lex.POPULATION.search(page.clause_text(start, end)):
+        elif not is_of_each and lex.POPULATION.search(page.clause_text(start, end)):
             claims.leave_unread(f"{other.words!r}: how many of them are served at once was not said")
         else:
             continue

@@ -47,8 +47,8 @@ _BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
 _WHO = (
     r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s|end\s)*(?:users?|requests?|reqs?|"
     r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|ppl|folks|"
-    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
-    r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工|民)"
+    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|daus?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
+    r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工|民)|[个位名]?\s?(?:同事|同学|员工|客服|坐席)(?=\s?在?(?:用|使用|同时))"
 )
 _SIZES = {
     "tib": 2.0**40, "gib": 2.0**30, "mib": 2.0**20,
