@@ -14,6 +14,12 @@ _OTHERS = re.compile(r"the\s(?:other|remaining)", re.IGNORECASE)  # of GPUs or o
 _ONE_OF = re.compile(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台", re.IGNORECASE)
 
 
+_MOST_BEFORE = re.compile(
+    r"(?:at\s(?:the\s)?most|no\smore\sthan|not\smore\sthan|up\sto|max(?:imum)?)\s$|(?:最多|至多|不超过)\s?$",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """A count of GPUs or nodes, with the phases that its clause names."""
@@ -102,3 +108,18 @@ def claim_counts(claims: Claims, counts: list[Count]) -> None:
         return
     for count in counts:
         claims.claim(count.field, count.number, count.words)
+
+
+def without_bounds(text: str, claims: Claims, counts: list[Count]) -> list[Count]:
+    """The counts without the most nodes that a stated number of GPUs may be on: "4 H100, at most 2 nodes"."""
+    if not any(one.field == "gpus" for one in counts) or claims.has("gpus_per_node"):
+        return counts
+    kept = [
+        one for one in counts if one.field != "nodes" or not _MOST_BEFORE.search(text[: max(0, text.find(one.words))])
+    ]
+    for one in counts:
+        if one not in kept:
+            claims.leave_unread(
+                f"{one.words!r} is the most nodes that there may be; GPUs are planned on as few as hold them"
+            )
+    return kept

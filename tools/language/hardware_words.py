@@ -16,7 +16,7 @@ from . import hardware_lexicon as lex
 from .card_names import COUNT_TAKEN_BACK, NodeSizes
 from .claims import Claims
 from .constraint_words import add_constraints
-from .hardware_counts import Count, agreed, claim_counts, without_the_busy
+from .hardware_counts import Count, agreed, claim_counts, without_bounds, without_the_busy
 from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
@@ -144,6 +144,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
+    counts = without_bounds(page.original, claims, counts)
     counts = agreed(claims, without_the_busy(claims, counts, available))
     former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
     claims.drop(COUNT_TAKEN_BACK)
