@@ -123,6 +123,7 @@ _TRIED = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
+_WHICH_OF_BOTH = re.compile(r"[\s,:.]{0,3}(?:which(?![a-z])|哪[个种一]|谁(?!来))", re.IGNORECASE)
 # Of which "pp=1" by itself only says that there is none: the other degrees stay open.
 _RULED_OUT_BY_ONE = ("pp", "ep", "sp")
 _AS_DP = re.compile(r"dp|data|数据", re.IGNORECASE)
@@ -176,7 +177,8 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
     rivals = [d for d in degrees if first.setdefault(d.name, d).value != d.value]
     for one, other in pairwise(degrees):
         gap = page.original[one.end : other.start]
-        if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
+        is_choice = _AND.fullmatch(gap) and _WHICH_OF_BOTH.match(page.original, other.end)
+        if is_choice or (len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap)):
             return page.original[one.start : other.end].strip()
     if len({(one.name, one.value) for one in degrees}) == 1 and (asked := _weighed_technique(page, degrees)):
         return asked
