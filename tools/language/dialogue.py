@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
@@ -14,7 +15,8 @@ from .load_lexicon import LENGTHS
 from .load_lexicon import ROLE as LOAD
 
 _WHO = r"(?:\[[^\]\n]{1,24}\]\s?)?[^\W\d][^\n:,.;?!\[\]]{0,20}(?:\s\d{1,2}:\d\d)?:\s?"
-_LINE = re.compile(rf"(?:^|\n){_WHO}")
+_LINE = re.compile(rf"(?:^|\n)({_WHO})")
+_STAMP = re.compile(r"\[[^\]\n]{0,24}\]\s?|\s?\d{1,2}:\d\d")
 _LEAST_LINES = 3
 _CHOICE = Gated(
     rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{_WHO})(?P<answer>[^\n]+)",
@@ -29,9 +31,19 @@ _QUESTION = Gated(
 
 def with_answers(text: str) -> str:
     """A normalised text, where it is a chat, with its choices made and its questions beside their answers."""
-    if len(_LINE.findall(text)) < _LEAST_LINES:
+    if not _is_chat(text):
         return text
     return _QUESTION.sub(_answered, _CHOICE.sub(_chosen, text))
+
+
+def _is_chat(text: str) -> bool:
+    """Whether people speak in turns: two of them more than once, or one where something is asked.
+
+    A list with labels ("Must: …", "Must: …", "Profile: …") is none.
+    """
+    speakers = Counter(_STAMP.sub("", label).strip() for label in _LINE.findall(text))
+    again = sum(count > 1 for count in speakers.values())
+    return speakers.total() >= _LEAST_LINES and (again > 1 or (again == 1 and "?" in text))
 
 
 def _chosen(match: re.Match[str]) -> str:
