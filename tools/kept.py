@@ -71,30 +71,48 @@ class Kept(Generic[K, V]):
         return self._held_bytes
 
 
-class Recent(Generic[V]):
-    """The values that were asked for last, each with the tables that grow beside it, for who asks for one like it.
+def entries(caches: Caches) -> int:
+    """How many answers one owner's tables hold together."""
+    return sum(len(table) for table in [*caches.values()])
 
-    At most `most` of them, and as few of the last as have at most `most_entries` in their tables together (the last
-    alone may have more). Threads may share one.
+
+class Recent(Generic[V]):
+    """The values that were asked for last: at most `most`, and as few of the last as `size` makes `most_size` together.
+
+    The last alone may be larger. Threads may share one.
     """
 
-    def __init__(self, most: int, most_entries: int, caches: Callable[[V], Caches]) -> None:
-        self._most, self._most_entries, self._caches = most, most_entries, caches
+    def __init__(self, most: int, most_size: int, size: Callable[[V], int]) -> None:
+        self._most, self._most_size, self._size = most, most_size, size
         self._values: tuple[V, ...] = ()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+
+    def find(self, is_meant: Callable[[V], bool]) -> V | None:
+        """The kept one that is meant, which is then the last that was asked for."""
+        found = next((one for one in self._values if is_meant(one)), None)
+        return None if found is None else self.keep(found, is_meant)
+
+    def keep(self, value: V, is_meant: Callable[[V], bool]) -> V:
+        """`value`, kept from now on in the place of what is meant by the same."""
+        with self._lock:
+            others = (one for one in self._values if not is_meant(one))
+            self._values = tuple(self._that_fit((value, *others)))
+        return value
 
     def like(self, value: V, is_like: Callable[[V, V], bool]) -> V:
         """The kept one that is like `value`, else `value`, which is kept from now on."""
+
+        def is_meant(one: V) -> bool:
+            return is_like(one, value)
+
         with self._lock:
-            found = next((one for one in self._values if is_like(one, value)), value)
-            others = (one for one in self._values if one is not found)
-            self._values = tuple(self._that_fit((found, *others)))
-        return found
+            found = self.find(is_meant)
+            return self.keep(value, is_meant) if found is None else found
 
     def _that_fit(self, values: tuple[V, ...]) -> Iterator[V]:
-        entries = 0
+        together = 0
         for place, value in enumerate(values[: self._most]):
-            entries += sum(len(table) for table in [*self._caches(value).values()])
-            if place and entries > self._most_entries:
+            together += self._size(value)
+            if place and together > self._most_size:
                 return
             yield value

@@ -11,7 +11,7 @@ from typing import Any
 from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.language.merge import merge_said
-from ...tools.language.quantities import normalise
+from ...tools.language.normal_form import normalise
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
 from ...tools.plan.latency_limits import LIMIT_FIELDS

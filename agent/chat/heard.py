@@ -16,7 +16,8 @@ from typing import Literal
 from ...tools.catalog import hardware, model_mentions
 from ...tools.engines.names import known_engine
 from ...tools.errors import InputError
-from ...tools.language.quantities import Quantity, find_quantities, normalise
+from ...tools.language.normal_form import normalise
+from ...tools.language.quantities import Quantity, find_quantities
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
 from ..reading.derived import derived, has_number

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from ...tools.errors import InputError
-from ...tools.language.quantities import normalise
+from ...tools.language.normal_form import normalise
 from ...tools.rules.registry import FAMILIES
 from ..languages.say import say
 from .outcome import Outcome

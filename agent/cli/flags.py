@@ -163,7 +163,8 @@ class CountType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """`value` as an integer within the bounds."""
-        from ...tools.language.quantities import normalise, read_number
+        from ...tools.language.normal_form import normalise
+        from ...tools.language.quantities import read_number
 
         number = read_number(normalise(str(value).strip()[:64]))
         if number is None or number != number // 1:

@@ -26,7 +26,8 @@ class PercentilesType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Percentiles:
         """`value` as the plan format has it."""
-        from ...tools.language.quantities import normalise, read_number
+        from ...tools.language.normal_form import normalise
+        from ...tools.language.quantities import read_number
         from ...tools.plan.lengths import Percentiles
         from ..stated_arguments import checked
 
@@ -50,7 +51,8 @@ class TokensType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """`value` as a whole number of tokens."""
-        from ...tools.language.quantities import normalise, read_whole
+        from ...tools.language.normal_form import normalise
+        from ...tools.language.quantities import read_whole
 
         tokens = read_whole(normalise(str(value)[:40]))
         if tokens is None or not TOKENS.hold(tokens):

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ...tools.catalog import hardware
-from ...tools.language.quantities import Quantity, find_quantities, normalise
+from ...tools.language.normal_form import normalise
+from ...tools.language.quantities import Quantity, find_quantities
 from ...tools.plan.latency_limits import LATENCY_FIELDS
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens")

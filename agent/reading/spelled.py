@@ -7,7 +7,8 @@ import re
 from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
 from ...tools.engines.names import ENGINES
-from ...tools.language.quantities import find_quantities, normalise
+from ...tools.language.normal_form import normalise
+from ...tools.language.quantities import find_quantities
 from ...tools.language.said import Said
 from ...tools.plan.latency_limits import STATISTIC_FIELDS
 

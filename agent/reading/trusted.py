@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ...tools.language.claims import Claims
 from ...tools.language.markup import without_markup
+from ...tools.language.normal_form import normalise
 from ...tools.language.page import TAKEN, Page
-from ...tools.language.quantities import normalise
 from ...tools.language.refusals import set_aside_instructions, set_aside_orders
 from .wording import spaced
 

@@ -17,7 +17,8 @@ from ...tools.catalog.models import find_model
 from ...tools.errors import InputError, UnknownNameError
 from ...tools.language.claims import Claims
 from ...tools.language.errors import RequestError
-from ...tools.language.quantities import find_quantities, normalise
+from ...tools.language.normal_form import normalise
+from ...tools.language.quantities import find_quantities
 from ...tools.language.request import read_words
 from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.constraints import Constraint

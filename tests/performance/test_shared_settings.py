@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.kept import Caches, Recent
+from shardwright.tools.kept import Caches, Recent, entries
 from shardwright.tools.performance.estimate import estimate_layout
 
 from .conftest import LayoutOf
@@ -59,7 +59,7 @@ def test_nothing_is_kept_of_another_deployment(layout_of: LayoutOf, more: dict[s
 
 
 def test_only_the_last_settings_are_kept_and_few_that_are_full() -> None:
-    recent = Recent[Caches](3, 10, lambda caches: caches)
+    recent = Recent[Caches](3, 10, entries)
     made: list[Caches] = [{} for _ in range(4)]
     for caches in made:
         assert recent.like(caches, lambda one, other: one is other) is caches

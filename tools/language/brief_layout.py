@@ -13,8 +13,9 @@ from ..catalog.model_mentions import mentions
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
 from .brief_statements import PER_NODE, UNIT_BEHIND, Statement, key_words
+from .normal_form import normalise, with_keyed_amounts, with_paired_statistics
 from .page import BARRIER
-from .quantities import find_quantities, normalise, with_keyed_amounts, with_paired_statistics
+from .quantities import find_quantities
 
 # "1,6 TB/s": a comma before one or two digits and a unit is a decimal point.
 _DECIMAL_COMMA = re.compile(

@@ -13,7 +13,7 @@ from ..bounds import Bounds
 from ..plan.latency_limits import LATENCY_FIELDS
 from .alternatives import CORRECTED
 from .errors import RequestError
-from .evidence import PLAIN, THIN, grade, holds
+from .evidence import Grade, grade, holds
 from .said import Said, Understood
 from .standing import standing_of
 
@@ -77,7 +77,7 @@ class Claims:
             RequestError: the figure is impossible, or other words stated another value.
         """
         if (reason := self._impossible(name, value, words)) is not None:
-            if grade(name, value, words) is THIN:
+            if grade(name, value, words) is Grade.THIN:
                 self.leave_unread(f"{words!r} is no {label(name)}, and was not understood")
                 return
             raise self.refusal(reason)
@@ -126,7 +126,7 @@ class Claims:
         return True
 
     def _is_plain(self, name: str) -> bool:
-        return grade(name, self.values[name], self.words[name]) is PLAIN
+        return grade(name, self.values[name], self.words[name]) is Grade.PLAIN
 
     def _is_plainer(self, name: str, value: Any, words: str) -> bool:
         """Whether one of the two statements says much more plainly what it is of; the other is then left unread."""
@@ -191,6 +191,14 @@ class Claims:
             for name, value in self.values.items()
         )
         return RequestError(reason, understood, field)
+
+    @property
+    def gpus(self) -> int | None:
+        """How many GPUs there are in all, where that was said or follows."""
+        values = self.values
+        if "gpus" in values:
+            return values["gpus"]
+        return values["nodes"] * values["gpus_per_node"] if "nodes" in values and "gpus_per_node" in values else None
 
     def checked_degree(self, value: float, words: str) -> int:
         """A parallel degree, checked like any other figure."""

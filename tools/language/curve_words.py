@@ -15,8 +15,9 @@ from ..plan.rate_curve_text import FORMS, curve_of_spans, hours_of
 from . import load_lexicon as lex
 from .claims import Claims
 from .gated import Gated
+from .normal_form import normalise
 from .page import Page
-from .quantities import Quantity, find_quantities, normalise, read_number
+from .quantities import Quantity, find_quantities, read_number
 
 # What says that rates go up and down over a day, and are to be planned for hour by hour.
 _DAY = Gated(

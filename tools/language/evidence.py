@@ -8,13 +8,19 @@ a length). Between equals nothing is decided here: they are asked back.
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from typing import Any
 
 from .matching import gap_cost
 from .quantities import find_quantities
 
-PLAIN, LINKED, THIN = 3, 2, 1
-"""The grades, the most telling first."""
+
+class Grade(IntEnum):
+    """How plainly words state a field; the more the better."""
+
+    THIN, LINKED, PLAIN = 1, 2, 3
+
+
 _FAR = 2.7  # three words of meaning between a figure and the word that it is read for
 _LEAST_LENGTH = 16  # tokens; a smaller bare number beside the word for a text is a version, a step or a list's number
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?", re.IGNORECASE)
@@ -30,21 +36,23 @@ _GPU = re.compile(
 _NODE = re.compile(r"node|server|machine|box|host|[台机]", re.IGNORECASE)
 
 
-def grade(name: str, value: Any, words: str) -> int:
+def grade(name: str, value: Any, words: str) -> Grade:
     """How plainly `words` state `value` for the field `name`."""
     if name in _LENGTHS:
         if _UNIT.search(words):
-            return PLAIN
+            return Grade.PLAIN
         if isinstance(value, int | float) and value < _LEAST_LENGTH:
-            return THIN
-        return LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else PLAIN
+            return Grade.THIN
+        return Grade.LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else Grade.PLAIN
     if name == "concurrency" and _SENTENCE_BREAK.search(words):
-        return THIN  # "2 going. Not everyone at once"
+        return Grade.THIN  # "2 going. Not everyone at once"
     if name != "gpus_per_node" or _GPU.search(words):
-        return PLAIN
+        return Grade.PLAIN
     if not _NODE.search(words):
-        return THIN
-    return PLAIN if any(letter.isdigit() for letter in words) else LINKED  # "one per server" may be of anything
+        return Grade.THIN
+    return (
+        Grade.PLAIN if any(letter.isdigit() for letter in words) else Grade.LINKED
+    )  # "one per server" may be of anything
 
 
 def holds(words: str, number: int) -> bool:

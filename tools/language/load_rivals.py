@@ -9,7 +9,7 @@ from dataclasses import replace
 from . import load_lexicon as lex
 from .choices import chosen, take_choice
 from .claims import Claims, label
-from .evidence import THIN, grade
+from .evidence import Grade, grade
 from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
 from .load_shares import load_of_one, of_all_hardware, of_all_people
@@ -58,7 +58,7 @@ def _telling(page: Page, claims: Claims, statements: list[Statement]) -> list[St
 
 
 def _is_thin(name: str, one: Statement) -> bool:
-    return grade(name, one.quantity.value, one.words) is THIN
+    return grade(name, one.quantity.value, one.words) is Grade.THIN
 
 
 def _lengths_of_contexts(claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from .claims import Claims
 from .gated import Gated
 from .load_context import LOADS, Statement
-from .page import Page
+from .page import SENTENCE_END, Page
 from .people_words import times
 from .quantities import find_quantities
 
@@ -26,7 +26,6 @@ _NO_PEOPLE = re.compile(
     r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列", re.IGNORECASE
 )
 _MOST_OF_ONE = 8  # requests that one person has at once
-_SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 _PART = (
     r"(?:per|for\seach|on\seach|each|every)\s(?:(?P<gpu>gpu|card|accelerator)|(?P<node>node|server|machine|box|host|vm))(?!s|[a-z]|\s(?:of|with|has))|"
     r"每\s?[张块]?(?P<gpu2>卡|gpu)|每\s?(?:台|个)?(?P<node2>台|机器?|节点|服务器)"
@@ -80,11 +79,8 @@ def of_all_hardware(page: Page, claims: Claims, statements: list[Statement]) -> 
         if part is None:
             found.append(one)
             continue
-        nodes, gpus = claims.values.get("nodes"), claims.values.get("gpus")
         is_gpu = bool(part["gpu"] or part["gpu2"])
-        if gpus is None and nodes is not None and claims.has("gpus_per_node"):
-            gpus = nodes * claims.values["gpus_per_node"]
-        count = gpus if is_gpu else nodes
+        count = claims.gpus if is_gpu else claims.values.get("nodes")
         page.take(one.quantity.start, one.quantity.end)
         if count is None:
             claims.leave_unread(f"{one.words!r} of each {'GPU' if is_gpu else 'node'}: how many there are was not said")
@@ -116,6 +112,6 @@ def _is_of_one(page: Page, one: Statement) -> bool:
 def _up_to(page: Page, one: Statement) -> str:
     """The clause of a rate, with what its sentence says before it where that begins with when it holds."""
     left, right = page.clause(one.quantity.start, one.quantity.end)
-    begins = max((end.end() for end in _SENTENCE_END.finditer(page.original, 0, left)), default=0)
+    begins = max((end.end() for end in SENTENCE_END.finditer(page.original, 0, left)), default=0)
     before = page.original[begins:left].strip()
     return f"{before if before.lower().startswith('while ') else ''} {page.original[left:right]}"

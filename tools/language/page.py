@@ -23,6 +23,7 @@ BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 # Between the lines of a document: no word of one speaks of another.
 BARRIER = "\n\n\n"
 _MARKS = re.compile("[\ue000-\ue00f]")
+SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
 # A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.

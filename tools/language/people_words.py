@@ -10,7 +10,7 @@ from . import load_lexicon as lex
 from .claims import Claims
 from .load_context import LOADS, Statement
 from .number_words import ENGLISH_NUMBER
-from .page import Page
+from .page import SENTENCE_END, Page
 from .quantities import Quantity, find_quantities, read_whole
 
 _OF_PEOPLE = re.compile(
@@ -49,7 +49,6 @@ _GROUPS = re.compile(
     r"|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 
 
 def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
@@ -62,7 +61,7 @@ def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> li
     kept: list[Statement] = []
     for one in statements:
         behind = page.original[group.end() : one.quantity.end + _BESIDE]
-        ends = _SENTENCE_END.search(page.original, group.end(), max(group.end(), one.quantity.start))
+        ends = SENTENCE_END.search(page.original, group.end(), max(group.end(), one.quantity.start))
         apart = one.quantity.start < group.end() or (ends is not None and len(behind) > _MOST_APART)
         if one.role not in LOADS or apart or not _EACH_GROUP.search(behind):
             kept.append(one)

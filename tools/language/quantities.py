@@ -8,14 +8,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
-from .plain_writing import in_plain_writing
-from .spelling import plain_figures, simplified
-from .symbols import spoken, visible
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
 
 _SUFFIXES: dict[str, tuple[int, int]] = {  # suffix: (where things are counted, where they are measured)
@@ -79,103 +75,7 @@ _EACH_SECOND_BEFORE = re.compile(
 )
 _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小字词])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
-# "within a minute": the number that the article stands for.
-_ONE_UNIT = re.compile(
-    r"(?<![a-z])(within|under|below|in|than|least|most|to|sub)[\s\-](?:an?\s|(?<=sub[\s\-]))(minute|second)(?![a-z]|\sand\san?\s|\sor)",
-    re.IGNORECASE,
-)
-# "In the busiest hour there are 1,800 claims".
-_BUSY_HOUR = re.compile(
-    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
-    re.IGNORECASE,
-)
-# "1,800 requests in the busiest hour"; "requests per minute: 90", as keys of files have it.
-_THINGS = (
-    r"(?:requests?|reqs?|quer(?:y|ies)|calls|prompts|chats|messages|tickets|documents?|docs|jobs|questions|completions)"
-)
-_IN_BUSY_HOUR = re.compile(
-    rf"(?<![\w.])(\d[\d,.]*k?)\s({_THINGS})\s(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
-    r"(hour|minute|second|day)(?![a-z])",
-    re.IGNORECASE,
-)
-# "busiest minute: 1,080 requests".
-_BUSY_KEY = re.compile(
-    rf"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)\s?[:=]\s?(\d[\d,.]*k?)\s({_THINGS})(?![a-z])",
-    re.IGNORECASE,
-)
-_KEYED_RATE = re.compile(
-    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_]user)?)"
-    r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
-    r"(\d[\d,.]*k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
-    re.IGNORECASE,
-)
-# "documents: 48000": as many of them.
-_KEYED_WORK = re.compile(
-    r"(?<![a-z_])(documents|docs|records|rows|articles|e-?mails|tickets|reviews|transcripts|invoices|contracts)(?:[\s_](?:total|count))?\s?[:=]\s?"
-    r"(\d[\d,]{2,11})(?=\s{0,9}(?:\n|$|#|;))",
-    re.IGNORECASE,
-)
-# "600 calls per 5 minutes", "one document every two seconds".
-_FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
-_IN_SOME_TIME = re.compile(
-    rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary)\s"
-    rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
-    re.IGNORECASE,
-)
-_DISTILLED = re.compile(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
-# "~~A10G~~": struck out.
-_STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
-# "per 24 h"; "about thousand tokens".
-_A_DAY = re.compile(r"(?<![a-z])(?:per|every|each|in|a)\s24\s?(?:h|hours?|hrs?)(?![a-z])", re.IGNORECASE)
-_BARE_SCALE = re.compile(
-    r"(?<![a-z])(about|around|roughly|maybe|some|almost|nearly)\s(?=(?:thousand|hundred)\s)", re.IGNORECASE
-)
-# "three quarters of a second", "a second and a half", "two and a half seconds".
-_PARTS_OF = {
-    "half": 0.5,
-    "third": 1 / 3,
-    "quarter": 0.25,
-    "fifth": 0.2,
-    "tenth": 0.1,
-    "twentieth": 0.05,
-    "hundredth": 0.01,
-}
-_PART_OF_TIME = re.compile(
-    r"(?<![a-z])(?:(?P<n>\d{1,2}|an?|one|two|three|four|five|six)\s(?P<unit>second\s|minute\s)?and\sa\s(?P<part>half|quarter|third)"
-    r"|(?:(?P<m>a|one|two|three)[\s\-])?(?P<part2>half|quarter|third|fifth|tenth|twentieth|hundredth)s?\s(?:of\s)?(?:an?|one))"
-    r"(?(unit)(?![a-z])|\s(?P<unit2>sec(?:ond)?|minute)s?(?![a-z]))",
-    re.IGNORECASE,
-)
-# "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
-_SHARE_OF_REQUESTS = re.compile(
-    r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
-    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items|tokens)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
-    r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>(?:19|nineteen)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:20|twenty))|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100)|"
-    r"(?P<n100>9[05]|ninety[\s\-]five|ninety)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:100|(?:a|one)\shundred))"
-    r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))|"
-    r"一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
-    re.IGNORECASE,
-)
-_EXCEPT = {"一": 99, "五": 95, "十": 90}
-# "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
-_PAIRED_STATISTICS = re.compile(
-    r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
-    re.IGNORECASE,
-)
-# "4096/512 tokens in/out"
-_PAIRED_LENGTHS = re.compile(
-    r"(?<![\w./])(\d[\d.,]{0,11}k?)\s{0,3}/\s{0,3}(\d[\d.,]{0,11}k?)\s{0,3}((?:tokens?\s{1,3})?)"
-    r"\(?(in(?:put)?|isl)\s?/\s?(out(?:put)?|osl)(?![a-z])\)?",
-    re.IGNORECASE,
-)
-# "4k1k": input and output.
-# "3000 tokens of log and rules in and 400 tokens of JSON out": what they are tokens of says nothing of their number.
-_LENGTH_OF = re.compile(
-    r"(?<=tokens) of (?:[a-z&]{1,16}\s){1,4}(?=(?:in|out)(?![a-z\-])\s?(?:[,.;)/]|and(?![a-z])|$))", re.IGNORECASE
-)
-_GLUED_LENGTHS = re.compile(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,71 +102,6 @@ class Quantity:
     def is_whole(self) -> bool:
         """Whether the value is an integer (of any sign)."""
         return abs(self.value) < 1e18 and self.value == int(self.value)
-
-
-def normalise(text: str) -> str:
-    """The text in the form that the patterns read: full-width forms narrowed, white space and dashes made alike.
-
-    Invisible characters are gone, arrows are one arrow, emoji are commas.
-
-    The full-width comma never groups digits, so it gets a space behind it; superscript digits become exponents.
-    """
-    text = visible(text)
-    text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
-    text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
-    text = unicodedata.normalize("NFKC", text)
-    text = re.sub(r"[‐‑‒−﹣]", "-", text)
-    text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
-    text = _STRUCK_OUT.sub(" ", text)
-    text = _BARE_SCALE.sub(r"\1 a ", _A_DAY.sub("per day", text))
-    text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
-    text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
-    text = _IN_SOME_TIME.sub(_in_one_unit, text)
-    text = with_keyed_amounts(text)
-    text = _DISTILLED.sub("R1-Distill-", text)
-    text = in_plain_writing(text)
-    text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
-    text = _PART_OF_TIME.sub(_spelled_time, text)
-    text = _SHARE_OF_REQUESTS.sub(_percentile, text)
-    text = _GLUED_LENGTHS.sub(r"\1/\2", text)
-    text = _LENGTH_OF.sub(" ", text)
-    text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
-    text = with_paired_statistics(text)
-    text = re.sub(r"[×✕✖⨯]", "x", text)
-    text = re.sub(r"每个?(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?", r"每\1", text, flags=re.IGNORECASE)
-    text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
-    text = re.sub(r"[’‘`´]", "'", text)
-    return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
-
-
-def _percentile(match: re.Match[str]) -> str:
-    in_words = match["n100"] or ""
-    of_words = 95 if match["of20"] or in_words.endswith(("5", "five")) else 99 if match["of100"] else 90
-    return f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or of_words} "
-
-
-def _in_one_unit(match: re.Match[str]) -> str:
-    count, span = ((read_number(words.lower().replace(",", "")) or 1) for words in (match[1], match[3]))
-    each = count / span
-    return f"{each:.12g} {match[2]} per {match[4]}"
-
-
-def _spelled_time(match: re.Match[str]) -> str:
-    whole = english_value((match["n"] or match["m"] or "1").lower().removesuffix("n")) or 1
-    part = _PARTS_OF[(match["part"] or match["part2"]).lower()]
-    value = whole + part if match["n"] else whole * part
-    return f"{value:.4g} {(match['unit'] or match['unit2']).strip()}s"
-
-
-def with_paired_statistics(text: str) -> str:
-    """The text with each statistic of a pair before its figure: "p50/p99: 700 ms / 2 s" as "p50 700 ms, p99 2 s"."""
-    return _PAIRED_STATISTICS.sub(r"\1 \4, \2 \5", text)
-
-
-def with_keyed_amounts(text: str) -> str:
-    """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
-    text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(r"\2 \3 per \1", text))
-    return _KEYED_RATE.sub(lambda match: match.expand(r"\4 \1 per \2\3") if match[3] else match.group(), text)
 
 
 def read_number(words: str) -> float | None:

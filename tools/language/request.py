@@ -37,6 +37,7 @@ from .merge import merge_said, stated_fields
 from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
+from .normal_form import normalise
 from .objective_words import read_objective
 from .observed import without_observed
 from .offload_words import read_offload, settle_offload
@@ -44,7 +45,6 @@ from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
-from .quantities import normalise
 from .quoted import quoted_apart
 from .rate_words import read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
@@ -236,22 +236,13 @@ def _understood(said: Said) -> tuple[Understood, ...]:
     return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 
-def _gpus(claims: Claims) -> int | None:
-    values = claims.values
-    if "gpus" in values:
-        return values["gpus"]
-    if "nodes" in values and "gpus_per_node" in values:
-        return values["nodes"] * values["gpus_per_node"]
-    return None
-
-
 def _resolve_shares(claims: Claims) -> None:
     """Figures per GPU or per node become those of the fields, where the counts are known."""
     settle_offload(claims)
     if claims.has("tokens_per_second_per_gpu"):
         value, words = claims.values["tokens_per_second_per_gpu"], claims.words["tokens_per_second_per_gpu"]
         claims.drop("tokens_per_second_per_gpu")
-        gpus = _gpus(claims)
+        gpus = claims.gpus
         if gpus is None:
             claims.leave_unread(f"{words!r}: a throughput per GPU is a limit only where the number of GPUs is stated")
         else:

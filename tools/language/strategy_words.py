@@ -15,7 +15,7 @@ from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
 from .constraint_words import rule_out
 from .gated import Gated
-from .page import BARRIER, MODEL, OTHER, Page, between, breaks_of
+from .page import BARRIER, MODEL, OTHER, SENTENCE_END, Page, between, breaks_of
 from .quantities import read_number
 from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides
@@ -107,7 +107,6 @@ _TECHNIQUE = re.compile(
     r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|张量|流水线?|专家并行",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 # What stands between degrees of one strategy.
 _JOIN = re.compile(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?", re.IGNORECASE)
 # Between two degrees, right before the second: one of the two is to be had, not both.
@@ -194,7 +193,7 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
 
 def _weighed_technique(page: Page, degrees: list[_Degree]) -> str | None:
     """The question that weighs a degree against a way to split without one, or `None`."""
-    breaks = breaks_of(page.original, _SENTENCE_END)
+    breaks = breaks_of(page.original, SENTENCE_END)
     left, right = between(breaks, degrees[0].start, degrees[0].end, len(page.original))
     around = page.text[left : degrees[0].start] + page.text[degrees[0].end : right]
     techniques = [one for one in page.search(_TECHNIQUE) if left <= one.start() and one.end() <= right]
@@ -237,7 +236,7 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
 
 def _is_of_another(page: Page, match: re.Match[str]) -> bool:
     """Whether the sentence of a degree names a model that is not planned, and none that is."""
-    left, right = between(breaks_of(page.original, _SENTENCE_END), *match.span(), len(page.original))
+    left, right = between(breaks_of(page.original, SENTENCE_END), *match.span(), len(page.original))
     sentence = page.text[left:right]
     return OTHER in sentence and MODEL not in sentence
 

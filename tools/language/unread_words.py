@@ -131,27 +131,33 @@ def _list_parts(page: Page, claims: Claims) -> None:
 def _list_demands(page: Page, claims: Claims) -> None:
     """List the clauses that demand something where nothing of the clause was read."""
     for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
-        left, right = page.clause(*match.span())
-        words = page.original[left:right].strip()
-        said = (*claims.words.values(), *claims.readings, *claims.unread)
+        words = _unread_clause(page, claims, match)
+        if words is None or _REMARK.fullmatch(words.strip(" -'\"")):
+            continue
+        left, _ = page.clause(*match.span())
         of_other = OTHER in page.text and STAYS.search(words)
         of_objective = _ONLY.fullmatch(match.group()) and wants(words, claims.values.get("objective"))
-        follows = (
-            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
-        )  # "(keep two cards free), 不能动"
-        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
-        if not (follows or is_read or of_other or of_objective or _REMARK.fullmatch(words.strip(" -'\""))):
+        # "(keep two cards free), 不能动"
+        follows = len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
+        if not (follows or of_other or of_objective):
             claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")
+
+
+def _unread_clause(page: Page, claims: Claims, match: re.Match[str]) -> str | None:
+    """The clause of a match, where nothing of it was read and no remark tells of it."""
+    left, right = page.clause(*match.span())
+    words = page.original[left:right].strip()
+    said = (*claims.words.values(), *claims.readings, *claims.unread)
+    is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+    return None if is_read else words
 
 
 def _list_passed_over(page: Page, claims: Claims) -> None:
     """List the clauses that speak of what decides a plan where nothing of the clause was read."""
     for match in list(page.search(_DECISIVE))[:_MOST_UNREAD]:
-        left, right = page.clause(*match.span())
-        words = page.original[left:right].strip()
-        said = (*claims.words.values(), *claims.readings, *claims.unread)
-        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
-        if not (is_read or _ASKS.search(words) or LEFT_TO_US.search(words) or _QUESTION.match(page.original, right)):
+        words = _unread_clause(page, claims, match)
+        is_asked = _QUESTION.match(page.original, page.clause(*match.span())[1])
+        if words is not None and not (_ASKS.search(words) or LEFT_TO_US.search(words) or is_asked):
             claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
 
 

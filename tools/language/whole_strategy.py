@@ -10,8 +10,8 @@ from ..plan.constraints import Constraint, DegreeConstraint, ForbiddenDegree, Re
 from ..plan.document import PHASES
 from .claims import Claims
 from .constraint_words import read_constraints
+from .normal_form import normalise
 from .page import TAKEN, Page
-from .quantities import normalise
 from .said import StatedStrategy
 from .strategy_words import read_strategy
 

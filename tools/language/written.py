@@ -15,7 +15,8 @@ from ..plan.document import Tokens
 def _counted(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    from .quantities import normalise, read_number
+    from .normal_form import normalise
+    from .quantities import read_number
 
     number = read_number(normalise(value.strip()[:64]))
     return int(number) if number is not None and number == number // 1 else value

@@ -20,7 +20,7 @@ from ..catalog.precision import weight_dtypes
 from ..checkpoint import checkpoint
 from ..engines.names import rank_order
 from ..errors import InputError
-from ..kept import Caches, Recent
+from ..kept import Caches, Recent, entries
 from ..plan.constraints import free_bytes
 from ..plan.document import (
     HardwareBlock,
@@ -152,7 +152,7 @@ def make_setting(
 
 
 # An entry (times of a piece, a run of a load) has some kilobytes.
-_RECENT = Recent[Setting](32, 10_000, lambda setting: setting.caches)
+_RECENT = Recent[Setting](32, 10_000, lambda setting: entries(setting.caches))
 # What says how much of a load there is and what is wanted of it.
 _OF_A_LOAD = ("concurrency", "objective", *LATENCY_FIELDS, *STATISTIC_FIELDS)
 

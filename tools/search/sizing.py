@@ -90,7 +90,7 @@ def fewest_gpus(
     """
     paid = affordable_gpus(request.policy.constraints or (), request.facts.accelerator, 1)
     if paid is not None:
-        at_most = min(at_most, paid // usual_node * usual_node or paid)
+        at_most = min(at_most, paid)
     if more_than >= at_most:
         return None
     if request.precisions:
