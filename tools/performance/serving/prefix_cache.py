@@ -8,7 +8,7 @@ stays when it is gone, until another one needs the room; the oldest goes first, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .host_tier import HostTier
 from .state import GivenPrefixes
@@ -106,15 +106,17 @@ class PrefixCache(GivenPrefixes):
 
         What is there alone lies behind what is here, for the end of a prompt gives way before its start.
         """
-        ends, held, host = self._tree.ends, self.held, self.host
+        ends, held = self._tree.ends, self.held
+        spans: Mapping[int, tuple[int, int]] = {} if self.host is None else self.host.spans
         blocks = loaded = 0
         for node in path:
-            blocks += held.get(node, 0)
-            if host is not None and blocks < ends[node]:
-                more = host.beyond(node, held.get(node, 0))
+            here = held.get(node, 0)
+            blocks += here
+            if self.host is not None and blocks < ends[node] and node in spans:
+                more = self.host.beyond(node, here)
                 loaded += more
                 blocks += more
-            if blocks >= most or blocks < ends[node]:
+            if blocks < ends[node] or blocks >= most:
                 break
         return blocks, loaded
 
@@ -192,16 +194,7 @@ class PrefixCache(GivenPrefixes):
         """Tokens of whole blocks on a path that are here."""
         if self.free_blocks * self._block > self._kv_tokens - used:
             self.give_way(used)
-        if self.host is not None:
-            return self._there(path, self._kv_tokens)[0] * self._block
-        # `_there` written out: a router asks every cache about every request.
-        ends, held = self._tree.ends, self.held
-        blocks = 0
-        for node in path:
-            blocks += held.get(node, 0)
-            if blocks < ends[node]:
-                break
-        return blocks * self._block
+        return self._there(path, self._kv_tokens)[0] * self._block
 
     def give_way(self, used: int) -> None:
         """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""

@@ -165,7 +165,9 @@ class TogetherRun:
         steps = begin_step(replica)
         ready_s = math.inf
         if self.policy.host_memory is not None:
-            ready_s = min((group.ready_s[0] for group in replica.groups if group.ready_s), default=math.inf)
+            for group in replica.groups:
+                if group.ready_s and group.ready_s[0] < ready_s:
+                    ready_s = group.ready_s[0]
             if steps > 1 and replica.now < ready_s < math.inf:
                 steps = min(steps, steps_to_reach(ready_s - replica.now, replica.first_s, replica.growth_s))
         if steps > 0:
