@@ -20,7 +20,8 @@ from .names import TUNINGS, NameToken, TokenKind, named_format, tokens_of
 
 _MAX_TEXT = 1_000_000
 _PUBLISHER = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9_.-]{1,30}/(?:Meta-|NVIDIA-)?$", re.ASCII)
-
+_BEGINS_ORGANISATION = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9_.]{1,30}[_-]$", re.ASCII)
+_ORGANISATION = re.compile(r"[A-Za-z0-9_.-]{1,40}/", re.ASCII)
 _REPOSITORY = re.compile(rf"(?<![\w./@:-]){REPOSITORY}(?![\w/])", re.ASCII)
 
 
@@ -84,7 +85,9 @@ def _resolve(text: str, span: NameSpan) -> Mention | None:
     if entry is None:
         return Mention(span.start, end, words, error=error)
     # Whose checkpoint it is: the organisation stands before the family's name, where a span begins.
-    publisher = _PUBLISHER.search(text[max(0, span.start - 40) : span.start])
+    is_family_of_organisation = _ORGANISATION.match(words) is not None  # "meta-llama/Llama-3.1-8B"
+    before = _BEGINS_ORGANISATION if is_family_of_organisation else _PUBLISHER
+    publisher = before.search(text[max(0, span.start - 40) : span.start])
     start = span.start - len(publisher[0]) if publisher else span.start
     words = text[start:end]
     entry = find_model(words)

@@ -55,7 +55,9 @@ _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
 _TENSOR = re.compile(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
 _COUNT_OF_NODES = re.compile(
-    r"(?:cluster|instances?|vms?|hosts?|machines?|servers?|nodes?|box(?:es)?) (?:count|number)", re.IGNORECASE
+    r"(?:cluster|instances?|vms?|hosts?|machines?|servers?|nodes?|box(?:es)?) "
+    r"(?:count|number|(?:in|of) (?:the )?(?:pool|cluster|fleet|partition|site))",
+    re.IGNORECASE,
 )
 _COUNT_OF_CARDS = re.compile(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
 _UNIT_IN_KEY = re.compile(
@@ -74,7 +76,8 @@ _OUT_OF_SCOPE = re.compile(
 )
 _BACKGROUND = re.compile(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
-    rf"|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}})"
+    rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
+    rf"|(?:附录?\W?)?监控.{{0,10}})"
 )
 _ASKED = re.compile(
     r"(?P<name>.{2,40}?)\s?(?:(?:is\s)?(?:allowed|permitted)|"

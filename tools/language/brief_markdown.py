@@ -70,6 +70,8 @@ _TIME_OF_DAY = re.compile(
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
 _WRAP_BYTES = 60  # what is shorter was not broken because the line was full
+# Between two keys of one line: "Type: Task          Priority: High".
+_NEXT_COLUMN = re.compile(r"(?<=\S)[ \t]{3,}(?=[A-Za-z][\w ]{1,24}:\s)")
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
 
 
@@ -283,7 +285,8 @@ def _unwrapped(text: str) -> list[tuple[int, str]]:
     """The lines of a paragraph with their numbers; a long line that ends inside a sentence goes on in the next."""
     lines: list[tuple[int, str]] = []
     last = ""
-    for i, raw in enumerate(text.split("\n")):
+    written = ((i, part) for i, line in enumerate(text.split("\n")) for part in _NEXT_COLUMN.split(line))
+    for i, raw in written:
         words = _TASK_BOX.sub("", raw.strip())
         is_long = len(last.encode()) >= _WRAP_BYTES and not last.endswith((".", ":", ";", "!", "?", "。", "：", "；"))
         if words and lines and is_long and not split_key(words)[0]:

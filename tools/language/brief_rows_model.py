@@ -11,7 +11,7 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
         r"(?:first|leading|initial|前) ?#|first k dense|dense layers|# ?(?:leading |initial |first )?dense "
         r"(?:layers?|blocks?)|稠密层",
         r"experts?\b"),
-    "num_hidden_layers": (r"\blayers?\b|层数?|\b(?:decoder |transformer )?blocks\b|n layers?|depth",
+    "num_hidden_layers": (r"\blayers?\b|层数?|\b(?:decoder|transformer) blocks\b|n layers?|depth",
         r"隐藏层|隐层|中间层|first|leading|dense layers?|stage|pipeline|per layer|offload|每层|head|前 ?#|moe layers"),
     "head_dim": (rf"(?:{_HEADS}|heads?) of (?:dim\w*|size|width)? ?#|head ?(?:dim\w*|size|width)|d head|(?:dim\w*|"
         r"size|width|elements)(?: of| per)? (?:each )?head|# (?:dim\w* )?(?:per|each) head|头维度?|每头|每个头",

@@ -52,6 +52,14 @@ _GPUS_OF_NODE = re.compile(r"(?:gpus?|cards?|accelerators?) per (?:node|server|m
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
 _GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
+# {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
+_KEPT_BACK = re.compile(
+    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用"
+)
+_HARDWARE_KEY = re.compile(r"nodes?|gpus?|cards?|servers?|machines?")
+_CROSSING_KEY = re.compile(
+    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
+)
 _MACHINE_KEY = re.compile(
     r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)"
 )
@@ -184,6 +192,11 @@ class _Walker:
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine else "gpu" if names_card else ""
                 own = f"{counted} {key}" if counted and _COUNT.fullmatch(key_words(key)) else key
+                if keys and _KEPT_BACK.search(key_words(keys[-1])) and _HARDWARE_KEY.fullmatch(key_words(key)):
+                    own = f"reserved {key_words(key)}"
+                elif keys and item is False and _CROSSING_KEY.fullmatch(key_words(key)):
+                    self._add(keys, "must stay inside one node", (*at, key))
+                    continue
                 self._walk((*keys, own), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:

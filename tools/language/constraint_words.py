@@ -57,7 +57,7 @@ _MOST = cues(
     r"at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
     r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
     r"(?P<less>under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)",
-    r"<=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限|(?P<less_sign><)",
+    r"<=|≤|不(?:能|可|得|要|可以|许|想|希望|应该?|宜)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限|(?P<less_sign><)",
 )
 _COUNT = Gated(
     rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
@@ -94,7 +94,7 @@ _STRICT = cues(
     "只能|必须|限|不出|内|待在|要在",
 )
 _DENIAL = cues(
-    r"none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer|larger|wider|higher|bigger|greater|deeper|less|fewer|smaller|lower))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
+    r"none|no(?![\s\-](?:need|problem|limit|(?:strong\s)?(?:preference|idea|opinion|view|clue|knowledge|feeling)|objection|more|longer|larger|wider|higher|bigger|greater|deeper|less|fewer|smaller|lower))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
@@ -165,7 +165,7 @@ def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
 # Asked for, or left to whoever plans: nothing is demanded.
 LEFT_TO_US = re.compile(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
-    r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou)(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
+    r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou|no\s(?:strong\s)?(?:idea|opinion|view|clue|preference))(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
     re.IGNORECASE,
 )
 

@@ -21,6 +21,12 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
     ("", rf"个(?=\s?[{CARD}{BOX}{RACK}])"),
+    # A server by its maker and number: "Dell XE9680", "HPE ProLiant DL380a".
+    (
+        "S",
+        r"(?:dell|hpe?|supermicro|lenovo|cisco|gigabyte|inspur|poweredge|proliant|thinksystem)\s(?:(?:emc|poweredge|proliant|thinksystem)\s)?"
+        r"[a-z]{1,4}-?\d{3,5}[a-z]{0,4}(?:\sservers?)?(?![a-z])",
+    ),
     ("l", r"\n{3}|\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
@@ -33,6 +39,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("n", rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])"),
     (
         "e",
+        rf"(?:(?<=gpu\s)|(?<=gpus\s)|(?<=cards\s))an?\s{_NODE_NOUN}(?![a-z])|"
         r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card|of\s\d[\d,.]*k?\s(?:input|prompt|token|output)))"
         rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
@@ -50,6 +57,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
         rf"(?:{_NODE_NOUN}(?:e?s)?|workstations|{_SYSTEM})(?![a-z])|"
         r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
+    ("q", r"[张块个]\s?(?:\d{2,4}G)?(?:网卡|网口|口(?![\u4e00-\u9fff])|硬盘)"),  # what else a node has
     (
         "g",
         r"(?:hw|hardware)(?=\s(?:count|quantity|qty))|(?:gpus?|cards?|accelerators?|chips?|(?<=\d-)way)(?![a-z]|\s(?:memory|mem|util|vram|ram|hours?|hrs?)(?![a-z]))|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
@@ -134,7 +142,7 @@ PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 # "I've got six of them": read only where nothing else counts.
 OF_THEM = re.compile(r"(?P<n>n)m")
 OWNING = re.compile(
-    r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?)(?:\s(?:only|just|about|exactly))?\s?$",
+    r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?|quota(?:\s(?:is|of|for|allows))?)(?:\s(?:only|just|about|exactly))?\s?$",
     re.IGNORECASE,
 )
 # "How few H100 do? We own 8.": what there is, where nothing else counts.
@@ -176,7 +184,7 @@ EACH_REPLICA = re.compile(
 # "Slurm lets our team take 3 nodes", "we may use 4 GPUs": of what there is in all.
 OUR_PART = re.compile(
     rf"(?<![a-z])(?:(?:lets?|allows?|gives?|grants?|leaves?)\s(?:us|me|our\steam)(?:\s(?:to\s)?(?:take|use|have|with))?|"
-    rf"(?:we|i|our\steam)\s(?:can|may|could|get\sto|(?:am|are|is)\sallowed\sto)\s(?:only\s|just\s)?(?:take|use|have|get|touch))\s(?:only\s|just\s|up\sto\s)?"
+    rf"(?:we|i|our\steam)(?:\s(?:can|may|could|get\sto|(?:am|are|is)\sallowed\sto)|'(?:m|re)\s(?:only\s)?allowed\sto)\s(?:only\s|just\s)?(?:take|use|have|get|touch))\s(?:only\s|just\s|up\sto\s|at\smost\s)?"
     rf"(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:(?P<node>nodes?|servers?|machines?|box(?:es)?|hosts?)|gpus?|cards?)(?![a-z])",
     re.IGNORECASE,
 )
@@ -225,7 +233,7 @@ SPREAD = Gated(
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
 SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
 TIMES_NODES = re.compile(r"(?P<p>n)(?P<noun>-?g?[CB]?g?)x(?P<n>n)-?(?P<unit>S)(?![gSn])")
-GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn)x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
+GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn|:[nq])x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
 NODES_OF = re.compile(
     r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>(?:t(?!:?n))?)"
 )

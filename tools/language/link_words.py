@@ -36,8 +36,9 @@ _PORTED = re.compile(
     r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?P<port>\s?的?(?:网口|口|网卡))?(?![A-Za-z0-9]|\.\d)",
     re.IGNORECASE,
 )
-# "200G RoCE x4", "400G IB x 8", "400G*8".
+# "200G RoCE x4", "400G IB x 8", "400G*8", "HDR 200 x8".
 _PORTS_BEHIND = re.compile(
+    r"(?<![a-z])(?:[ehnx]dr|ib|infiniband|roce(?:v2)?)\s?(?P<gbit2>25|40|50|100|200|400|800)(?:\s?g(?:be|bps|b/s|bit/s|b)?)?\s?[x*]\s?(?P<ports2>\d{1,2})(?!\w|\.\d)|"
     r"(?<![\d.])(?P<gbit>25|40|50|100|200|400|800)\s?g(?:be|bps|b/s|bit/s|b)?(?:\s(?:rocev?2?|ib|infiniband|ethernet|ndr|hdr|efa))?\s?[x*]\s?(?P<ports>\d{1,2})(?!\w|\.\d)",
     re.IGNORECASE,
 )
@@ -84,7 +85,7 @@ def read_links(page: Page, claims: Claims) -> None:
 def _claim_ports(page: Page, claims: Claims) -> None:
     """Read the ports of a node: numbers like those of cards, beside a word for a network, or named by their speed."""
     for match in page.search(_PORTS_BEHIND):
-        gbit = int(match["gbit"]) * int(match["ports"])
+        gbit = int(match["gbit"] or match["gbit2"]) * int(match["ports"] or match["ports2"])
         claims.claim("inter_node_bw_gb_s_per_node", gbit / 8, page.take(*match.span()))
     for match in page.search(_PORTED):
         _, right = page.clause(*match.span())

@@ -222,6 +222,11 @@ WORK = re.compile(
 )
 WORK_CHINESE = re.compile(r"\s?[条篇份封](?!\s?(?:[/每]|请求|并发))")
 """Behind a large number, in Chinese."""
+FACTOR = re.compile(
+    r"(?:\s?|-)(?:fold|times(?!\s(?:an?|per|each|every|in)\s)|倍)(?![a-z])|\s?x(?=\s(?:as|more|the|that|of|our|today|what|current|normal|now)(?![a-z]))",
+    re.IGNORECASE,
+)
+"""Behind a number: it multiplies something ("4 times today's"), and counts nothing itself."""
 CALLS = re.compile(
     r" (?:(?:api|chat|user|customer|logged) )?(?:calls|requests|queries|messages|chats|turns|sessions|"
     r"days|weeks|months|hours)(?![a-z])(?!\s?[:=|]?\s?\d)|"

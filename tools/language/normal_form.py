@@ -35,7 +35,8 @@ _IN_BUSY_HOUR = re.compile(
 )
 # "busiest minute: 1,080 requests".
 _BUSY_KEY = re.compile(
-    rf"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)\s?[:=]\s?(\d[\d,.]*k?)\s({_THINGS})(?![a-z])",
+    r"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet)){0,5}"
+    rf"\s?[:=]\s?(\d[\d,.]*k?)\s({_THINGS})(?![a-z])",
     re.IGNORECASE,
 )
 _KEYED_RATE = re.compile(
@@ -141,6 +142,7 @@ def normalise(text: str) -> str:
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
+    text = re.sub(r"(?<=\d)(gi?b?)x(?=\d{1,4}(?![\w.]))", r"\1 x ", text, flags=re.IGNORECASE)  # "A100 80Gx8"
     text = re.sub(r"每个?(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?", r"每\1", text, flags=re.IGNORECASE)
     text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)

@@ -21,9 +21,15 @@ _SEEN = re.compile(
     r"(?<![a-z])(?:(?:we|i|it)(?:'re|'m|'s|\sare|\sam|\sis)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
     r"(?:see|sees|saw|seeing|get|gets|got|getting|measured?|measuring|observed?|observing|reach|reached|reaching|hit|hits|hitting|"
     r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|"
-    r"currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际",
+    r"monitoring|grafana|dashboards?|currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际|监控",
     re.IGNORECASE,
 )
+# What says so of its whole sentence, at its beginning.
+_SEEING = re.compile(
+    r"\s{0,3}(?:[-*]\s)?(?:(?:we(?:'re)?|i(?:'m)?)\s)?(?:(?:are|am|now|currently)\s)?(?:seeing|see|measured?|observed?|getting|monitoring|监控|实测)(?![a-z])",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[!?\n。]|\.(?=\s|$)")
 # What says that a figure is demanded, whatever else is said of it.
 _DEMAND = re.compile(
     r"(?<![a-z])(?:slo|sla|limits?|targets?|budget|requirements?|goals?|must|should|shall|needs?|wants?|wish|aim|have\sto|has\sto|under|below|within|at\s(?:least|most)|"
@@ -82,4 +88,6 @@ def _seen_from(text: str, start: int, end: int) -> int | None:
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
     clause = text[left:right]
     is_limit = _SPEED.search(text, start, end) is not None or ROLE.of(clause).search(clause) is not None
-    return left if is_limit and _SEEN.search(clause) and not _DEMAND.search(clause) else None
+    sentence, _ = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
+    is_seen = _SEEN.search(clause) or _SEEING.match(text, sentence)
+    return left if is_limit and is_seen and not _DEMAND.search(clause) else None

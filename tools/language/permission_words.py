@@ -78,7 +78,7 @@ _QUESTION = re.compile(
 )
 _DISAGGREGATED = Gated(
     r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
-    r"|(?P<yes>(?<![a-z])(?:disagg(?![a-z])|(?:prefill(?:\s?(?:and|&|/|-)\s?)decode\s)?dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disaggregation|split)|"
+    r"|(?P<yes>(?<![a-z])(?:disagg(?![a-z])|(?:prefill(?:\s?(?:and|&|/|-)\s?)decode\s)?dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disagg(?:regation|regated)?|split)|"
     r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
     r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
     r"(?:prefill|预填充)[^.;\n]{0,12}(?:decod\w+|解码)[^.;\n]{0,40}?(?:different|separate|distinct|their\sown|dedicated)\s(?:cards|gpus|nodes|servers|machines|pools?|instances?)|"
@@ -88,6 +88,7 @@ _DISAGGREGATED = Gated(
 # "Separate prefill/decode pools: no".
 _DENIED_BEHIND = re.compile(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
+    r"\s?[:|]?\s?(?:还|暂|本期)?(?:未|没有?|不)(?:启用|开启?|上|用|做|部署|采用)|\s?[:|]\s?(?:off|disabled|none|not\s(?:used|enabled|planned|in\suse))(?![a-z])|"
     r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期|也)?都?(?:先)?(?:不|别|免)(?!错)",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from .number_words import chinese_value
+from .quantities import read_number
 
 # "15 lakh", "1.2 crore".
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
@@ -36,15 +37,70 @@ _EVERY_SO_OFTEN = re.compile(
     r"每?(?P<n>\d{1,4}(?:\.\d)?|[一两二三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?:就|会|才|左右|大概|要)?(?:触发|发起|调用|请求|提问|问|查|刷新?|用|来|点|发)?(?P<how>一|1)次"
 )
 _SOME_TEN = re.compile(r"(?<![一二两三四五六七八九十百千万亿\d])十[来多几](?=个)")
+# "20 000 prompts", "7 200 tokens": groups of digits as many countries write them.
+_SPACED_GROUPS = re.compile(
+    r"(?<![\w.,/:-])(?<!\d\s)(\d{1,3}) (000|\d{3}"
+    r"(?=\s(?:of\s)?(?:prompts?|tokens?|requests?|employees|users|people|documents|calls|queries|characters|words)(?![a-z])))"
+    r"(?![\w.,]*\d)(?!\s\d)",
+    re.IGNORECASE,
+)
+# Versions of what runs beside an engine: no quantity of a plan.
+_SOFTWARE = re.compile(
+    r"(?<![a-z])(?:ubuntu|debian|rhel|centos|rocky(?:\slinux)?|sles|windows(?:\sserver)?|cuda|cudnn|nccl|rocm|driver|python|py?torch|linux|kernel|docker|kubernetes|k8s|helm|slurm|ansible|terraform)\s?(?:version\s|v)?\d{1,4}(?:\.\d{1,3}){0,3}(?![\w%]|\s?(?:gb|gpus?|nodes?|ms|s|tokens?)(?![a-z]))",
+    re.IGNORECASE,
+)
 # "fp8 everywhere incl. KV".
 _EVERYWHERE = re.compile(
     r"(?<![\w.])(?P<format>fp8|int8|bf16|fp16)\s(?:everywhere|throughout|for\severything|all\sthe\sway)(?:,?\s\(?(?:incl(?:\.|uding)?|also)\s(?:the\s)?kv(?:[\s\-]?cache)?\)?)?",
+    re.IGNORECASE,
+)
+# "gpus=16xH100 nodes=2 qps=2 goal=max_throughput": keys with values in a row, each a statement of its own.
+_KEY = r"[a-z][a-z\d_\-]{0,30}\s?(?:[<>]=|[=≤≥])\s?(?=\S)"
+_NEXT_KEY = re.compile(rf"(?<=[^\s,;:|]) +(?={_KEY})", re.IGNORECASE)
+_FEWEST_KEYS = 3
+_SNAKE = re.compile(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])", re.IGNORECASE)
+# "token rate at least 20 per second per user": of what.
+_TOKEN_RATE = re.compile(
+    r"(?<![a-z])(?:token|decode|decoding|generation|output|typing|reading)\s(?:rate|speed)s?((?:[\s:=]|(?:of|is|must\sbe|should\sbe|at\sleast|min(?:imum)?|above|over|about|around|no\sless\sthan|not\sbelow)(?![a-z]))*"
+    r"\d{1,4}(?:\.\d)?)\s?(?=(?:per|/|a|each|every)\s?s(?:ec(?:ond)?)?\s?(?:per|/|for\s(?:each|every)|a)\s?(?:user|request|stream|session|person|client))",
+    re.IGNORECASE,
+)
+# "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
+_LENGTH = r"\d[\d,]*(?:\.\d+)?\s?k?"
+_ALL = r"(?:total|context|altogether|overall|all\stold|in\s(?:total|all)|in\sand\sout|input\s(?:and|\+|plus)\soutput)"
+_ANSWER = (
+    r"(?:the\s|its\s|our\s|an?\s)?"
+    r"(?:completions?|repl(?:y|ies)|answers?|responses?|outputs?|generat(?:ions?|ed)|summar(?:y|ies)|written)(?![a-z])"
+)
+_ABOUT = r"(?:\s?(?:about|around|roughly|approximately|approx\.?|some|just|only|~|≈))?\s?"
+_OF_TOTAL = re.compile(
+    rf"(?<![\w.])(?P<all>{_LENGTH})\s(?:tokens?|toks?)\s(?:of\s)?{_ALL}(?:\s(?:each|apiece|per\s[a-z]{{4,12}}))?\s?[,;(\-]?\s?"
+    rf"(?:of\swhich\s{_ANSWER}\s(?:is|are|makes?|takes?|has|have){_ABOUT}(?P<a>{_LENGTH})(?:\stokens?)?|"
+    rf"(?:with|of\swhich|including|incl\.?){_ABOUT}(?P<b>{_LENGTH})(?:\stokens?)?(?:\sof\s(?:that|those|them|which|it))?\s(?:being|are|is|for|as|of|go(?:es)?\sto)\s{_ANSWER}|"
+    rf"{_ABOUT}(?P<c>{_LENGTH})(?:\stokens?)?\sof\s(?:that|those|them|which|it)\s(?:being|are|is|for|as|go(?:es)?\sto)\s{_ANSWER})(?![\w.]\d)",
+    re.IGNORECASE,
+)
+# "思考大概 1500 token, 正式回答 500 token", "2k reasoning tokens plus 500 of answer": both are the output.
+_THOUGHT_CHINESE = re.compile(
+    r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]*k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]*k?)(?=\s?个?\s?tokens?)",
+    re.IGNORECASE,
+)
+_THOUGHT = re.compile(
+    r"(?<![\w.])(?P<a>\d[\d,]*k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]*k?)\s"
+    r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])",
     re.IGNORECASE,
 )
 
 
 def in_plain_writing(text: str) -> str:
     """The text with colloquial figures, names and turns as they are written out."""
+    if len(re.findall(rf"(?<![\w]){_KEY}", text, re.IGNORECASE)) >= _FEWEST_KEYS:
+        text = _SNAKE.sub(lambda match: match.group().replace("_", " "), _NEXT_KEY.sub(", ", text))
+    for thought, written in ((_THOUGHT_CHINESE, "输出 {}"), (_THOUGHT, "{} output tokens")):
+        text = thought.sub(lambda match, written=written: written.format(_sum_of(match)), text)
+    text = _OF_TOTAL.sub(_both_lengths, _TOKEN_RATE.sub(r"\1 tokens ", text))
+    text = _SOFTWARE.sub(lambda match: match.group().split()[0].rstrip("0123456789."), text)
+    text = _SPACED_GROUPS.sub(r"\1\2", text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)
     text = _EVERY_SO_OFTEN.sub(_so_often, text)
@@ -55,6 +111,20 @@ def in_plain_writing(text: str) -> str:
 
 def _number(words: str) -> float:
     return float(words) if words[0].isdigit() else float(chinese_value(words) or 1)
+
+
+def _both_lengths(match: re.Match[str]) -> str:
+    """ "2000 input tokens, 300 output tokens" for a length of both together and the answer's part of it."""
+    total, answer = (
+        read_number(words.lower().replace(",", "")) for words in (match["all"], match["a"] or match["b"] or match["c"])
+    )
+    if total is None or answer is None or answer >= total:
+        return match.group()
+    return f"{total - answer:.12g} input tokens, {answer:.12g} output tokens"
+
+
+def _sum_of(match: re.Match[str]) -> str:
+    return f"{sum(read_number(match[part].lower().replace(',', '')) or 0 for part in 'ab'):.12g}"
 
 
 def _so_often(match: re.Match[str]) -> str:

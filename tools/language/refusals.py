@@ -88,7 +88,7 @@ _SERVING = re.compile(
     re.IGNORECASE,
 )
 _WISHED = re.compile(
-    r"^(?:to|want|please|let'?s|we|can|i)\s|^(?:pre-?|fine-?|post-?)(?:train|tune)$|^train$|for\s|rlhf|grpo|ppo|进行|做|要|想|用于|来",
+    r"^(?:to|want|please|let'?s|we|can|i)\s|^(?:pre-?|fine-?|post-?)(?:train|tune)$|^train$|for\s|进行|做|要|想|用于|来",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")

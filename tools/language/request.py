@@ -78,6 +78,12 @@ _STAMP = re.compile(
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
     re.IGNORECASE,
 )
+# Places of a document, by their numbers: "the targets of section 4".
+_REFERENCE = re.compile(
+    r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
+    r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]",
+    re.IGNORECASE,
+)
 _LIST_NUMBER = re.compile(
     r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)"
 )
@@ -161,7 +167,7 @@ def read_page(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
     """
-    for match in (*page.search(_LIST_NUMBER), *page.search(TICKET), *page.search(_STAMP)):
+    for match in (*page.search(_LIST_NUMBER), *page.search(TICKET), *page.search(_REFERENCE), *page.search(_STAMP)):
         page.take(*match.span())
     set_aside_orders(page, claims)
     set_aside_former(page, claims)
@@ -248,16 +254,29 @@ def _resolve_shares(claims: Claims) -> None:
         else:
             claims.claim("min_tokens_per_second", value * gpus, words)
             claims.reading(f"{words!r} read as {value * gpus:g} tokens/s of {gpus} GPUs together")
+    if claims.has("usd_per_node_hour"):
+        value, words = claims.values["usd_per_node_hour"], claims.words["usd_per_node_hour"]
+        claims.drop("usd_per_node_hour")
+        if (per_node := _gpus_of_node(claims)) is None:
+            claims.leave_unread(f"{words!r}: a price of a node is read only where the GPUs per node are stated")
+        else:
+            claims.claim("usd_per_gpu_hour", value / per_node, words)
+            claims.reading(
+                f"{words!r} read as ${value / per_node:.4g} an hour for each of the {per_node} GPUs of a node"
+            )
     if claims.has("inter_node_bw_gb_s_per_node"):
         value, words = claims.values["inter_node_bw_gb_s_per_node"], claims.words["inter_node_bw_gb_s_per_node"]
         claims.drop("inter_node_bw_gb_s_per_node")
-        nodes, gpus = claims.values.get("nodes"), claims.values.get("gpus")
-        per_node = claims.values.get("gpus_per_node") or (gpus // nodes if gpus and nodes else None)
-        if per_node is None:
+        if (per_node := _gpus_of_node(claims)) is None:
             claims.leave_unread(f"{words!r}: a bandwidth per node is read only where the GPUs per node are stated")
         else:
             claims.claim("inter_node_bw_gb_s", value / per_node, words)
             claims.reading(f"{words!r} read as {value / per_node:g} GB/s for each of {per_node} GPUs, one way")
+
+
+def _gpus_of_node(claims: Claims) -> int | None:
+    nodes, gpus = claims.values.get("nodes"), claims.values.get("gpus")
+    return claims.values.get("gpus_per_node") or (gpus // nodes if gpus and nodes else None)
 
 
 def _refuse_unknown_part(page: Page, claims: Claims) -> None:

@@ -50,10 +50,11 @@ OTHERS_TAKE = Gated(
     rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have)\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
+    rf"(?:分|拿|划|调|借|要|拉)走(?:了)?\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])|"
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
-    needs="use|take|get|keep|occup|hog|eat|hold|has|have|sit|live|run|squat|stay|camp|is|are|跑|做|给|用",
+    needs="use|take|get|keep|occup|hog|eat|hold|has|have|sit|live|run|squat|stay|camp|is|are|跑|做|给|用|走",
 )
 # The last of these before it says what is counted.
 HARDWARE = re.compile(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -121,6 +122,7 @@ _OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
     r"off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
+    r"(?:leave|keep|save|hold|reserve)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
     r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
     r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"
@@ -128,14 +130,14 @@ AWAY = cues(
     r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\sbe\sleft\s(?:for|to)|"
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
-    r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
+    r"stays?\swith|(?:goes|go)\sto(?=\s(?:the\s|our\s|an?\s)?(?:train|other|another|research|staging|dev|re-?rank|embed|ocr|asr|tts|speech|vision|fine-?tun|batch|etl))|"
     r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)|"
     r"(?:hot|cold|warm)[\s\-](?:spares?|stand-?bys?)|(?:(?:is|are|as)\s(?:the|our|an?)\s|as\s)(?:spares?|stand-?bys?|fail-?over|back-?ups?|reserves?)(?!\s(?:parts?|disk|drive))|"
     r"(?:is|are)\s(?:another|an?\sother|the\s\w+|some(?:one|body)\selse)(?:\s(?:team|group|department|project|unit|lab))?'s",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经分?给了|分给了?(?!我|咱)|"
     rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
-    r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
-    needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|count|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
+    r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|给(?!大模型|推理|这个|我们|咱|你)[^,;。\n]{1,8}用(?!户)|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
+    needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|hold|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|go|plan|count|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(

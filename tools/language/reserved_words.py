@@ -29,6 +29,7 @@ _EACH = lex.cues(
     r"(?:gpus?|cards?|devices?|accelerators?|one)?|a\scard",
     r"每\s?[张块个]?\s?(?:卡|gpu|显卡)",
 )
+_OF_CARDS = lex.cues(r"vram|(?:gpu|video|device)\smem(?:ory)?|hbm", "显存")
 # Memory that is no GPU's.
 _HOST = lex.cues(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
 _LEFT = lex.cues(
@@ -70,7 +71,7 @@ _EXACT = lex.cues(
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
-_OR_MORE = re.compile(r"\s?(?:or\smore|at\sleast|minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
+_OR_MORE = re.compile(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
 _OF_KEY = re.compile(r"replicas?\s(?:(?P<least>min)|max)", re.IGNORECASE)
 _MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
 # "The rest belongs to another team": what was counted before it is what there is.
@@ -89,15 +90,15 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     _note_on_each_node(page, claims)
     yield from _replicas(page)
     yield from _survived(page, claims)
-    yield from _together([*_taken_by_others(page), *_reserved(page, claims)])
+    yield from _together(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
 
 
-def _together(found: list[Constraint]) -> list[Constraint]:
+def _together(text: str, found: list[Constraint]) -> list[Constraint]:
     """What is kept back, with what is kept back beside it ("one more node", "还有1台") or for another reason added."""
     kept: list[Constraint] = []
     for one in found:
         other = next((two for two in kept if isinstance(two, ReservedConstraint) and two.kind == one.kind), None)
-        if not isinstance(one, ReservedConstraint) or other is None or not _is_further(other.words, one.words):
+        if not isinstance(one, ReservedConstraint) or other is None or not _is_further(text, other.words, one.words):
             kept.append(one)
             continue
         words = f"{other.words}; {one.words}"[:500]
@@ -105,10 +106,12 @@ def _together(found: list[Constraint]) -> list[Constraint]:
     return kept
 
 
-def _is_further(first: str, second: str) -> bool:
+def _is_further(text: str, first: str, second: str) -> bool:
     """Whether the second of two statements keeps back more than the first does."""
     is_broken = [lex.DOWN.search(words) is not None for words in (first, second)]
-    return first != second and (_MORE.search(second) is not None or is_broken[0] != is_broken[1])
+    orders = (rf"{re.escape(one)},\s?(?:and\s)?{re.escape(two)}" for one, two in ((first, second), (second, first)))
+    is_beside = any(re.search(order, text) for order in orders)
+    return first != second and (is_beside or _MORE.search(second) is not None or is_broken[0] != is_broken[1])
 
 
 def _parts(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -125,7 +128,7 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
         amount = _BYTES.search(sentence)
         if (
             amount is None
-            or not (_EACH.search(sentence) and _LEFT.search(sentence))
+            or not ((_EACH.search(sentence) or _OF_CARDS.search(sentence)) and _LEFT.search(sentence))
             or _HOST.search(sentence)
             or not lex.DEMAND.search(sentence)
         ):
@@ -232,35 +235,52 @@ def _bounds(sentence: str, match: re.Match[str]) -> tuple[Literal[">=", "<="] | 
 
 
 def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """GPUs or nodes that are counted beside a word that keeps them away."""
+    """GPUs or nodes that are counted beside a word that keeps them away, clause by clause of a sentence."""
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
         away = lex.AWAY.search(sentence)
         if away is not None and _REST.search(sentence, 0, away.start()) and not _OTHERS_AWAY.search(sentence):
             continue
-        bare = lex.PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
-        is_bare = bare is not None and bare["i"] and lex.FREE.search(sentence, bare.end())
-        found = lex.KEYED.search(sentence) or (
-            None if is_bare else _counted_away(sentence) or _counted_beside(sentence)
-        )
-        if (out := _out_of_use(page, start, sentence)) is not None:
-            yield out
-        elif found is None and (part := _part_kept_away(page, claims, start, sentence)) is not None:
-            yield part
-        elif found is not None and not found["node"] and _OF_EACH_NODE.search(sentence):
-            words = page.take(start + found.start(), start + found.end())
-            claims.leave_unread(_KEPT_OF_EACH.format(words))
-        elif found is not None:
-            yield _taken(page, start, found)
+        first = _kept_away(page, claims, start, sentence)
+        if first is not None:
+            yield first
+            yield from _kept_beside(page, claims, start, first)
         elif TAKEN not in sentence and away is not None and not _is_of_memory(sentence, away):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
 
 
+def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> Iterator[Constraint]:
+    """What other clauses of the sentence at `start` keep away by themselves."""
+    sentence = next(_parts(page.text[start:], _SENTENCE_END))[1]
+    for place, clause in list(_parts(sentence, _CLAUSE_END)):
+        written = page.original[start + place : start + place + len(clause)].strip()
+        if written not in first.words and first.words not in written and lex.AWAY.search(clause):
+            kept = _kept_away(page, claims, start + place, clause)
+            if kept is not None:
+                yield kept
+
+
+def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constraint | None:
+    """The first that a sentence keeps away, of which the words that were read are marked."""
+    bare = lex.PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
+    is_bare = bare is not None and bare["i"] and lex.FREE.search(sentence, bare.end())
+    found = lex.KEYED.search(sentence) or (None if is_bare else _counted_away(sentence) or _counted_beside(sentence))
+    if (out := _out_of_use(page, start, sentence)) is not None:
+        return out
+    if found is None:
+        return _part_kept_away(page, claims, start, sentence)
+    if not found["node"] and _OF_EACH_NODE.search(sentence):
+        words = page.take(start + found.start(), start + found.end())
+        claims.leave_unread(_KEPT_OF_EACH.format(words))
+        return None
+    return _taken(page, start, found)
+
+
 def _taken_by_others(page: Page) -> Iterator[Constraint]:
     """What somebody else uses of hardware that was counted before, or that is counted there."""
     for match in page.search(lex.OTHERS_TAKE):
-        group = next(name for name in ("n", "k", "r", "s") if match[name])
-        count, unit = read_whole(match[group]), match["unit"] or match["unit2"]
+        group = next(name for name in ("n", "k", "r", "s", "t") if match[name])
+        count, unit = read_whole(match[group]), match["unit"] or match["unit2"] or match["unit3"]
         before = [*lex.HARDWARE.finditer(page.text, 0, match.start(group))]
         if not count or not before or OTHER in match.group():
             continue
@@ -270,7 +290,7 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         of_node = before[-1]["node"] and not _is_one_node(page, before[-1])
         is_node = match["node"] or match["node3"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]
-        page.take(*match.span())
+        page.take(match.start(), max(match.end(), page.clause(*match.span())[1]))
         yield ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)
 
 

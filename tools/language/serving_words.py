@@ -11,9 +11,9 @@ from .alternatives import Named, is_left_open, settle
 from .claims import Claims
 from .constraint_words import add_constraints
 from .gated import Gated
-from .page import Page
+from .page import BOX, CARD, SENTENCE_END, Page
 from .quantities import Quantity, find_quantities
-from .reserved_lexicon import cues
+from .reserved_lexicon import NODE, cues
 from .said import NO_ENGINE
 from .standing import is_former
 from .units import unit_at
@@ -66,7 +66,7 @@ _VERSION_BEFORE = re.compile(
 # The time that a price is for, behind it or before it.
 _TIME = r"(?P<{0}>hour|hr|h|day|week|month|mo|year|yr)"
 _TIME_AFTER = re.compile(
-    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡|[\ue001]+s?)[\s\-]?)?(?:/|per|an|a)?\s?"
+    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡|[\ue001]+s?)[\s\-]?|(?:node|server|machine|instance|box|vm)[\s\-]?)?(?:/|per|an|a)?\s?"
     rf"{_TIME.format('time')}(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?P<time2>小?时|钟头|天|周|月|年)",
     re.IGNORECASE,
 )
@@ -92,6 +92,11 @@ _EACH_CARD = cues(
     r"each|apiece|per\s(?:gpu|card|h\d{2,3}|a\d{2,3})|a\s(?:gpu|card)|gpu[\s\-]?hours?", "单卡|每[张块]?卡|卡时|一张"
 )
 _CARD_BEFORE = re.compile(r"(?:单|每张?|一张)卡(?:约|大约)?\s?$")
+# What a price stands behind: "4 x p5.48xlarge at $55/hour each", "8 H100 at $2.5/h each".
+_PRICED_THING = re.compile(
+    rf"(?P<card>{CARD}+|(?<![a-z])(?:gpus?|cards?)(?![a-z])|卡)|{BOX}+|(?<![a-z])(?:{NODE})(?![a-z])", re.IGNORECASE
+)
+_MOST_TO_PRICED = 60  # characters
 _PER_NODE_AFTER = re.compile(
     r"^.{0,30}?(?:per|each|/|a)\s?(?:node|machine|server|box|instance)|^.{0,12}?每台", re.IGNORECASE
 )
@@ -165,7 +170,7 @@ def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | No
 
 def read_price(page: Page, claims: Claims) -> None:
     """Read the price of one GPU hour in USD, and what all may cost an hour; other prices stay on the page."""
-    prices: dict[float, str] = {}
+    prices: dict[tuple[float, str], str] = {}
     quantities = find_quantities(page.text)
     for quantity in quantities:
         keyed = quantity.unit == "count" and _PRICE_KEY.search(page.text[: quantity.start][-40:]) is not None
@@ -177,12 +182,13 @@ def read_price(page: Page, claims: Claims) -> None:
             continue
         end = quantity.end + (time.end() if time else 0)
         of_card = time is not None and bool(time["gpu"] or time["gpu2"])
-        if _PER_NODE_AFTER.match(page.text[end : end + 30]) and not of_card:
-            continue
+        of_node = not of_card and _is_of_node(page, quantity, end)
         hours = _hours_of(time) or _hours_of(before) or 1
         clause = _words_around(page, quantity, [one for one in quantities if one.unit == "usd"])
         is_budget = _BUDGET.search(clause) is not None and not _EACH_CARD.search(clause) and not of_card
-        if hours > 1 and not (is_budget or of_card or _EACH_CARD.search(clause)):
+        if is_budget and _PER_NODE_AFTER.match(page.text[quantity.end : end + 30]):
+            continue
+        if hours > 1 and not (is_budget or of_card or of_node or _EACH_CARD.search(clause)):
             continue  # "the two cards cost us $50 a day"
         card = _CARD_BEFORE.search(page.text[max(0, quantity.start - 8) : quantity.start])
         words = page.take(quantity.start - (len(card.group()) if card else 0), end)
@@ -192,13 +198,23 @@ def read_price(page: Page, claims: Claims) -> None:
         if is_budget:
             _claim_budget(claims, usd, clause.strip()[:500])
         else:
-            prices[usd] = words
+            prices[usd, "usd_per_node_hour" if of_node else "usd_per_gpu_hour"] = words
     is_one = len(prices) == 1 and len(chosen_kinds(claims.values.get("constraints", ()))) < 2
-    for value, words in prices.items():
+    for (value, name), words in prices.items():
         if is_one:
-            claims.claim("usd_per_gpu_hour", value, words)
+            claims.claim(name, value, words)
         else:
             claims.leave_unread(f"{words!r}: of several kinds the catalogue's prices count, not those that are stated")
+
+
+def _is_of_node(page: Page, price: Quantity, end: int) -> bool:
+    """Whether a price, whose words go on to `end`, is of a whole node: so it says, or it stands behind one."""
+    if _PER_NODE_AFTER.match(page.text[price.end : end + 30]):
+        return True
+    named = list(_PRICED_THING.finditer(page.text, max(0, price.start - _MOST_TO_PRICED), price.start))
+    return (
+        bool(named) and named[-1]["card"] is None and not SENTENCE_END.search(page.text, named[-1].end(), price.start)
+    )
 
 
 def _words_around(page: Page, price: Quantity, prices: Sequence[Quantity]) -> str:

@@ -65,7 +65,7 @@ _REJECTS = (
     r"(?:i|we)\s(?:\w+ly\s)?(?:disagree|beg\sto\sdiffer|object(?:ed)?|do\snot\s(?:agree|buy|believe|want|share|support|accept|think\sso)|don't\s(?:agree|buy|believe|want|share|support|accept|think\sso)|"
     r"didn't\s(?:agree|accept|allow)|won't\s(?:do|have|allow|accept))|"
     r"(?:he|she|they|it|that|this|which)(?:'s|'re|\s(?:is|are|was|were|got|has\sbeen|have\sbeen))\s(?:(?:just|simply|plain|clearly|totally|completely|all|been)\s)?"
-    r"(?:wrong|nonsense|rubbish|bogus|mistaken|incorrect|overkill|not\s(?:happening|going\sto\shappen|an\soption|true)|off\sthe\stable|out\sof\sthe\squestion|overruled|rejected|vetoed|declined|turned\sdown)|"
+    r"(?:wrong|nonsense|rubbish|bogus|mistaken|incorrect|overkill|not\s(?:happening|going\sto\shappen|an\soption|true)|off\sthe\stable|out\sof\sthe\squestion|overruled|rejected|vetoed|declined|turned\sdown)(?:\sfor\s(?:us|(?:our|this)\s\w+))?|"
     r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this)"
 )
 _REJECTION = Gated(
@@ -74,6 +74,10 @@ _REJECTION = Gated(
     r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:别|不要|不能|不)(?:当作?|作为?)(?:输入|真|数|依据|参考)|别参考|不作数|(?:他|她)们?(?:说|搞|弄|记)?错了",
     needs="overrul|overrode|overrid|reject|refuse|decline|veto|dismiss|no|turned|disagree|differ|object|don't|didn't|won't|wrong|nonsense|rubbish|bogus|mistaken|"
     "incorrect|overkill|off|question|ignore|disregard|forget|skip|drop|leave|没|不|被|否|驳|拒|别|错",
+)
+# Between what somebody says and the writer's verdict on it: "… across nodes. I think that's nonsense".
+_OWN_VIEW = re.compile(
+    r"(?:i|we)\s(?:\w+ly\s)?(?:think|believe|find|say|feel|guess)\s$|(?:honestly|frankly|imho|imo),?\s$", re.IGNORECASE
 )
 # That it is said of something else than what is planned.
 _BEHIND_BENCH = r"(?:\s(?:number|figure|setting|setup|config(?:uration)?|value|case|load|run|stuff|deck|page)s?)?"
@@ -111,7 +115,7 @@ _WITH_COMMAS = r"(?:[^.;!?\n。]|\.(?=\S))"
 _REPLACED = Gated(
     rf"(?<![a-z])(?:(?:replac|retir|decommission)(?:e[ds]?|ing)|swap(?:s|ped|ping)?(?:\sout)?)\s(?P<a>{_WITH_COMMAS}{{1,200}}?)(?<!\srun)(?<!\sruns)(?<!\sran)(?<!running)(?<!served)\s(?:by|with|for|in\sfavou?r\sof)(?=\s)|"
     rf"(?<![a-z])(?:mov|migrat|switch|swap|upgrad|convert|port)(?:e[ds]?|ing|ed|ping|ped|s)?\s(?:\w+\s){{0,3}}?(?:away\s)?from\s(?P<b>{_WITH_COMMAS}{{1,200}}?)\s(?:on)?to(?=\s)|"
-    rf"(?<![a-z])(?:(?:replac|supersed)(?:e[ds]?|ing)|(?:replacement|successor|substitute)s?\s(?:for|of|to)|tak(?:es?|ing)\sthe\splace\sof)\s(?P<c>{_WITH_BRACKETS}{{1,200}}(?:,\s(?:which|that|who){_WITH_BRACKETS}{{1,160}})?)|"
+    rf"(?<![a-z])(?:(?:replac|supersed)(?:e[ds]?|ing)(?!\sby\s)|(?:replacement|successor|substitute)s?\s(?:for|of|to)|tak(?:es?|ing)\sthe\splace\sof)\s(?P<c>{_WITH_BRACKETS}{{1,200}}(?:,\s(?:which|that|who){_WITH_BRACKETS}{{1,160}})?)|"
     r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
     rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
     needs="replac|supersed|retir|decommission|swap|mov|migrat|switch|upgrad|convert|port|successor|substitute|tak|把|从|替|取代|换下",
@@ -192,6 +196,6 @@ def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[s
     said = next((one for one in reversed(opinions) if one.end() <= match.start()), None)
     if said is None:
         return None
-    content = page.text[said.end() : match.start()].rstrip()
+    content = _OWN_VIEW.sub("", page.text[said.end() : match.start()]).rstrip()
     is_it = content and len(content) <= _MOST_SAID and not _ENDS.search(content[:-1])
     return said.start() if is_it else None

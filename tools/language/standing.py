@@ -13,8 +13,12 @@ from .page import between, breaks_of
 _HOLDS = re.compile(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
-    r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|"
+    r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|^\s?so(?!\sfar)(?![a-z])|^\s?所以|"
     r"最终|现在|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
+    re.IGNORECASE,
+)
+_PREFERS = re.compile(
+    r"(?<![a-z])(?:(?:i|we)(?:'d|\swould)?\s(?:(?:much|really|strongly)\s)?(?:prefer|rather|keep|stay|stick)(?!\snot(?![a-z]))|preferabl[ey]|let\sus\sstay\swith|let's\sstay\swith)(?![a-z])|更(?:想|倾向|希望)|优先用",
     re.IGNORECASE,
 )
 # What says of something that it runs already, or is for others to plan.
@@ -32,6 +36,7 @@ STAYS = re.compile(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}",
 # What says of its clause, or of its sentence, that it held once, holds for others, may hold later, or is not meant.
 _ASIDE = re.compile(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
+    r"(?:don't|doesn't|do\snot|does\snot|can't|cannot)\s(?:do|support|have|run|handle|speak|know)|"
     r"was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
     r"at\sfirst|first\s(?:draft|version|idea|plan|quote|estimate)|last\s(?:week|month|quarter|year|time|summer|autumn|winter|spring)|"
     r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today(?!'s)|current(?:ly)?|existing|so\sfar|"
@@ -80,7 +85,7 @@ _BEHIND_NAME = re.compile(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
 # Behind a question: what it asks for is denied.
 _DENIED = re.compile(
-    r"\?\s{0,5}(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s{0,3})?(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$)|\s(?:[a-z]+\s){1,2}(?:took|takes|has|have|got|gets|is|are|needs?|uses?|grabbed|owns?)(?![a-z]))|nope|nah|not|never)(?![a-z])|不|没|否)",
+    r"\?\s{0,5}(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s{0,3})?(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$)|\s(?:our|the|my|we|it|that|this|they|i)(?![a-z])|\s(?:[a-z]+\s){1,2}(?:took|takes|has|have|got|gets|is|are|needs?|uses?|grabbed|owns?)(?![a-z]))|nope|nah|not|never)(?![a-z])|不|没|否)",
     re.IGNORECASE,
 )
 
@@ -111,6 +116,8 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
 
 def rank_of(words: str) -> int:
     """The rank of words that stand alone, as those over a column of a table do."""
+    if _PREFERS.search(words):
+        return -1
     return 2 if _ASIDE.search(words) else -1 if _HOLDS.search(words) else 0
 
 

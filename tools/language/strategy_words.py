@@ -7,7 +7,7 @@ be said by others: "DP attention, EP16", or SGLang's `dp` that lies inside its `
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -156,6 +156,9 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.leave_unread(f"{compared!r}: strategies to compare; all strategies are ranked, so none of them is fixed")
         return
     by_phase = _by_phase(page, degrees)
+    if (rivals := _rivals(page, by_phase)) is not None:
+        claims.leave_unread(f"{rivals}: different strategies; all strategies are ranked, so none of them is fixed")
+        return
     if degrees and all(one.value == 1 and one.name in _RULED_OUT_BY_ONE for one in degrees):
         rule_out(claims, {(phase, one.name): one.words for phase, ones in by_phase.items() for one in ones})
         return
@@ -168,6 +171,23 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.drop(name)
     if strategy is not None:
         claims.claim("strategy", strategy[0], strategy[1])
+
+
+def _rivals(page: Page, by_phase: Mapping[str, Sequence[_Degree]]) -> str | None:
+    """The words of whole strategies that differ, wherever they stand, or `None`; two of files contradict each other."""
+    for stated in by_phase.values():
+        first: dict[str, _Degree] = {}
+        for one in stated:
+            other = first.setdefault(one.name, one)
+            is_keyed = [_is_keyed(page, degree) for degree in (one, other)]
+            if one.name != _DEMAND and other.value != one.value and not all(is_keyed):
+                return ", ".join(repr(words) for words in dict.fromkeys(degree.words for degree in stated))
+    return None
+
+
+def _is_keyed(page: Page, degree: _Degree) -> bool:
+    """Whether a degree stands in a line that states the strategy by its name."""
+    return any(line.start() <= degree.start < line.end() for line in _STRATEGY_LINE.finditer(page.original))
 
 
 def _compared(page: Page, degrees: list[_Degree]) -> str | None:
@@ -224,6 +244,8 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
             page.take(*match.span())
             continue
         page.take(*match.span())
+        if any(start <= match.start() < end for start, end in claims.conditional):
+            continue  # "TP1 would do if it fits": listed among conditions
         if _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
             claims.leave_unread(f"{words!r} was tried before, so it is no demand")
             continue

@@ -101,7 +101,7 @@ TICKET = re.compile(
 )
 _REFERENCE = re.compile(
     rf"(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|pr|mr|rfc|cr|bugs?|ref(?:erence)?|case\s(?:no|number|id)|change\s(?:request|no|number)|request\s(?:no|number|id)|order\s(?:no|number|id)|"
-    rf"project\s(?:no|number|id)|contract\s(?:no|number|id)|article|section|paragraph)(?i:\s(?:no|number|id|nr))?[.:]?\s?{_ID}(?![A-Za-z0-9])|"
+    rf"project\s(?:no|number|id)|contract\s(?:no|number|id)|article)(?i:\s(?:no|number|id|nr))?[.:]?\s?{_ID}(?![A-Za-z0-9])|"
     r"(?<![A-Za-z])(?i:findings?|items?|cases?|tasks?|story|epic|audit|changes?|requests?|points?|questions?|topics?|attempts?|options?)\s(?:#\d{1,7}|[A-Z]{2,12}-\d{1,10})(?![A-Za-z0-9])|"
     rf"(?:工单|编号|单号|需求|任务|合同|项目|案件?|流水|订单|问题|审计)(?:编?号|单号|ID)?\s?[:#]?\s?{_ID}"
 )

@@ -1,4 +1,8 @@
-"""Lengths in words or characters of a text: they are read as so many tokens, which is said as an assumption."""
+"""Lengths in words or characters of a text: they are read as tokens at a stated rate, which is said as an assumption.
+
+Where no rate is stated, English has four tokens for three words or sixteen letters (OpenAI's "What are tokens and how
+to count them?"), and Chinese one for each character, of which most tokenizers make fewer.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,11 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _KILOBYTES = re.compile(r"(?<![\w.])(?P<number>\d{1,4}(?:\.\d{1,3})?)\s?(?:kb|kilobytes?)(?![a-z/])", re.IGNORECASE)
+_USUAL = {"hanzi": 1.0, "word": 4 / 3, "letter": 1 / 4}
 _EACH = {
     "hanzi": "one for each character, of which most tokenizers make fewer",
-    "word": "one for each word, of which tokenizers make more",
-    "letter": "one for each character, of which tokenizers make far fewer",
+    "word": "four for three words, a rule of thumb for English",
+    "letter": "one for four characters, a rule of thumb for English",
 }
 
 
@@ -48,14 +53,11 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
         is_speed = _EACH_SECOND.search(match.string, max(0, match.start() - 10), match.start()) is not None
         if not found or (found[0].value < _LEAST and not is_speed):
             return match.group()
-        if (rate := rates.get(str(match.lastgroup))) is not None:
-            tokens = round(found[0].value * rate)
-            notes[float(tokens)] = (
-                f"{match.group().strip()!r} read as {tokens:,} tokens, {rate:.3g} for each {match.lastgroup}"
-            )
-            return f"{tokens} tokens" + " " * match.group().endswith(" ")
-        notes[found[0].value] = f"{match.group().strip()!r} read as so many tokens: {_EACH[str(match.lastgroup)]}"
-        return f"{match['number'].rstrip()} tokens" + " " * match.group().endswith(" ")
+        of = str(match.lastgroup)
+        tokens = round(found[0].value * rates.get(of, _USUAL[of]))
+        how = f"{tokens:,} tokens, {rates[of]:.3g} for each {of}" if of in rates else f"{tokens:,} tokens: {_EACH[of]}"
+        notes[float(tokens)] = f"{match.group().strip()!r} read as {how}"
+        return f"{tokens} tokens" + " " * match.group().endswith(" ")
 
     return _WRITTEN.sub(replaced, text), notes
 
