@@ -14,9 +14,10 @@ from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
 from .load_shares import load_of_one, of_all_hardware, of_all_people
 from .mix_words import with_mix
-from .page import Page
+from .page import Page, between, breaks_of
 from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
+_TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|\sand(?=\s)|(?<![pP])(?<![pP]\d)\d")
 
 
@@ -105,11 +106,22 @@ def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
     if usual and chosen(page) == "usual":
         take_choice(page)
         return usual
+    most = max(rivals, key=lambda one: one.quantity.value)
+    if peaks and most not in peaks and any(_is_at_a_time(page, one) for one in peaks):
+        return [most]  # "at night at most 5": no peak of what comes by day
     if peaks or usual:
         return peaks or [one for one in rivals if one not in usual]
     is_rates = times and all(one.role == "rate" for one in rivals)
     at_other_times = is_rates and (len(times) == len(rivals) or not all(one.quantity.spelled for one in rivals))
-    return [max(rivals, key=lambda one: one.quantity.value)] if at_other_times else []
+    return [most] if at_other_times else []
+
+
+def _is_at_a_time(page: Page, statement: Statement) -> bool:
+    """Whether the clause of a figure says when it holds."""
+    left, right = between(
+        breaks_of(page.original, _TIME_END), statement.quantity.start, statement.quantity.end, len(page.original)
+    )
+    return any(not lex.PEAK.search(one.group()) for one in lex.WHEN.finditer(page.original, left, right))
 
 
 def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) -> list[Statement]:

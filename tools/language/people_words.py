@@ -103,6 +103,11 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
     return [larger if one is last else one for one in statements]
 
 
+_BEING = re.compile(
+    r"^(?:(?:that|which|who|are|is|be|being|will|can|all|usually|typically|running)\s){1,4}", re.IGNORECASE
+)
+
+
 def is_part(page: Page, quantity: Quantity) -> bool:
     """Whether a number is a part of what is counted beside it: "25 of them", "40 of our 600 lawyers"."""
     return quantity.unit == "count" and _OF_THEM.match(page.text, quantity.end) is not None
@@ -227,6 +232,6 @@ def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence
 
 
 def _is_together(page: Page, one: Statement) -> bool:
-    behind = page.original[one.quantity.end :].lstrip()
+    behind = _BEING.sub("", page.original[one.quantity.end :].lstrip())
     said = lex.TOGETHER.search(one.words) or lex.ACTIVE.search(one.words) or lex.TOGETHER.match(behind)
     return said is not None

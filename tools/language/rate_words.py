@@ -8,6 +8,7 @@ a day, all between 9 and 21" is an amount that comes within those hours. "The pe
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from .curve_words import TIMES, factor_of
 from .gated import Gated
 from .length_percentiles import PERCENTILE
 from .load_context import MOST_AT_ONCE, Statement, counts_work, is_of_tokens
-from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, WHEN
+from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
@@ -172,8 +173,11 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
         for one in page.search(TIMES)
         if one["that"] or PEAK.search(one.group()) or one["cn2"] or "峰" in one.group()
     ]
+    peaks = [one for one in peaks if not one["that"] or not found or _multiplies_one(page, found, one)]
     factors = {factor_of(match) for match in peaks}
-    if len(factors) == 1 and (claims.has(_AMOUNTS) or (found and not any(_is_peak(page, one) for one in found))):
+    is_wanted = any(one["that"] and SIZED_FOR.search(page.original, 0, one.start()) for one in peaks)
+    is_mean = found and not any(_is_peak(page, one) for one in found)
+    if len(factors) == 1 and (claims.has(_AMOUNTS) or is_mean or (found and is_wanted)):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
     return found
 
@@ -264,6 +268,13 @@ def _is_of_a_time(page: Page, one: Quantity) -> bool:
     words = f"{page.original[left : one.start]} {page.original[one.end : right]}"
     is_marked = OF_SPREAD.search(words) or WHEN.search(words)
     return is_marked is not None and not PERCENTILE.search(words) and _cost(words) < _NOTHING
+
+
+def _multiplies_one(page: Page, rates: Sequence[Statement], times: re.Match[str]) -> bool:
+    """Whether "2x that" speaks of one of the rates: no other number stands between the two."""
+    last = max((one.quantity.end for one in rates if one.quantity.end <= times.start()), default=None)
+    numbers = find_quantities(page.original) if last is not None else ()
+    return last is not None and not any(last < one.start and one.end <= times.start() for one in numbers)
 
 
 def _is_peak(page: Page, one: Statement) -> bool:
