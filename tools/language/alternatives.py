@@ -55,6 +55,11 @@ _LEFT_OPEN = re.compile(
     r"open\sto|know\sboth|no\sexperience)(?![a-z])|推荐一?[个款种下]|你们?来?(?:推荐|定|选|决定|建议)|帮[忙我们]{0,3}选|选型|没想好|没定|(?:都|均)(?:没|不)",
     re.IGNORECASE,
 )
+# Right before a name: it is not to be had.
+_NOT_HAD = re.compile(
+    r"(?<![a-z])(?:couldn't|could\snot|can't|cannot|didn't|did\snot|won't|unable\sto)\s(?:get|buy|order|find|secure|obtain)\s(?:(?:the|any|our|more|enough)\s|\d{1,3}\s?x?\s?){0,2}$|(?:买|订|租|搞|拿)不到\s?$",
+    re.IGNORECASE,
+)
 # How far two names of one choice stand apart: each may have a price or a count of its own.
 _MOST_BETWEEN = 80
 # Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
@@ -205,7 +210,15 @@ def _counts_the_same(old: Quantity, new: Quantity) -> bool:
 def settle(text: str, names: Sequence[Named]) -> Settled:
     """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
     only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
-    given_up = {name.value for name in names if is_given_up(text, name.end)}
+    given_up = {
+        name.value
+        for name in names
+        if is_given_up(text, name.end) or _NOT_HAD.search(text[max(0, name.start - 40) : name.start])
+    }
+    short = [text[name.start : name.end].lower() for name in names if name.value in given_up]
+    given_up |= {
+        one.value for one in names if any(text[one.start : one.end].lower().startswith(f"{s} ") for s in short)
+    }
     dropped = [name for name in names if name.value in given_up or (len(only) == 1 and name.value not in only)]
     left = [name for name in names if name not in dropped]
     if not left:

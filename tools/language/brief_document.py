@@ -18,6 +18,7 @@ from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
+from .observed import without_observed
 from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
 from .quantities import find_quantities
@@ -51,6 +52,10 @@ _FOREIGN_KEY = re.compile(
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
     r"|地址|电话|状态)"
 )
+# "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
+_REPLY = re.compile(
+    r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]", re.IGNORECASE
+)
 _NOISE_KEY = re.compile(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
@@ -83,13 +88,15 @@ class Document:
         for line in lines:
             text, slips = corrected(line.text)
             text, taken_back = with_corrected_figures(text)
+            text, observed = without_observed(text)
             text, lengths = in_tokens(text)
-            told = (*(f"{written!r} read as {meant!r}" for written, meant in slips), *taken_back, *lengths.values())
-            for note in told:
+            mended = [f"{written!r} read as {meant!r}" for written, meant in slips]
+            for note in (*mended, *taken_back, *observed, *lengths.values()):
                 facts.reading(f"{note} ({line.statement.where})")
             page = Page(text)
             pages.append(page)
-            if _FOREIGN_KEY.fullmatch(line.key) and _with_names(page).text == page.text:
+            is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
+            if _FOREIGN_KEY.fullmatch(line.key) and not is_named:
                 page.take(0, len(page.text))
                 found.append(())
                 continue

@@ -35,6 +35,8 @@ _JOINED = re.compile(
     r"|kv[ _-]?cache|kv ?缓存)",
     re.IGNORECASE,
 )
+# "objective: min_gpus", of which every part is a word.
+_SNAKE = re.compile(r"\A\s*[a-z]{2,12}(?:_[a-z]{2,12}){1,4}\s*\Z")
 _PRODUCT = re.compile(
     r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|"
     r"\s?cards?)?",
@@ -78,6 +80,11 @@ _BACKGROUND = re.compile(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
     rf"|(?:附录?\W?)?监控.{{0,10}})"
+)
+# A heading over what runs now, beside which limits may stand.
+_OBSERVED = re.compile(
+    rf"{_NUMBERED}(?:observed|measure(?:d|ments?)|current (?:figures|numbers|performance)|what we see)(?: \w+){{0,3}}"
+    r"|现状数据|实测.{0,4}"
 )
 _ASKED = re.compile(
     r"(?P<name>.{2,40}?)\s?(?:(?:is\s)?(?:allowed|permitted)|"
@@ -143,6 +150,8 @@ def _prefix(statement: Statement) -> str:
     """The key as the words before the body; where the key is generic ("dtype"), with the key above; with the phase."""
     path = statement.path
     if not statement.keyed or not path:
+        if path and _OBSERVED.fullmatch(key_words(path[-1]).strip(" :*.")):
+            return "measured: "
         phase = _phase(path)
         return f"{phase}: " if phase and _OF_A_PHASE.search(statement.text) else ""
     key = _spelled(path[-1])
@@ -198,6 +207,7 @@ def plain_text(text: str) -> str:
     Versions ("NVLink 4.0", "PCIe 5") go; 单卡 before a figure of a card counts nothing; "weights, activations: BF16"
     joins the two; a product of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
     """
+    text = _SNAKE.sub(lambda match: match.group().replace("_", " "), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", normalise(text))
     text = _OF_ONE.sub("每卡", text)
     text = _VERSION.sub(lambda match: match[1], text)

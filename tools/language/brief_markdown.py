@@ -70,6 +70,9 @@ _TIME_OF_DAY = re.compile(
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
 _WRAP_BYTES = 60  # what is shorter was not broken because the line was full
+# "h3. Traffic", "||Metric||Value||"
+_WIKI_HEADING = re.compile(r"^[ \t]{0,3}h([1-6])\.[ \t]+", re.MULTILINE)
+_WIKI_HEADER = re.compile(r"^[ \t]{0,3}(\|\|[^\n]{1,400}\|\|)[ \t]*$", re.MULTILINE)
 # Between two keys of one line: "Type: Task          Priority: High".
 _NEXT_COLUMN = re.compile(r"(?<=\S)[ \t]{3,}(?=[A-Za-z][\w ]{1,24}:\s)")
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
@@ -83,7 +86,7 @@ def read_markdown(name: str, text: str) -> Source:
     """
     if len(text) > MAX_CHARS:
         raise BriefError(f"{name}: more than {MAX_CHARS} characters of text; a brief is a few pages")
-    text = _TIME_OF_DAY.sub(r"\1", text)
+    text = _TIME_OF_DAY.sub(r"\1", _from_wiki(text))
     sources: list[Source] = []
     offset = 0
     if match := _FRONT_MATTER.match(text):
@@ -92,6 +95,18 @@ def read_markdown(name: str, text: str) -> Source:
         text = text[match.end() :]
     sources.append(_Reader(name, offset).read(plain_lines(with_commands_in_words(text)[0])))
     return join_sources(sources)
+
+
+def _from_wiki(text: str) -> str:
+    """A ticket in the markup of Jira as Markdown: its headings and tables; any other text as it is."""
+    if not _WIKI_HEADING.search(text) and not _WIKI_HEADER.search(text):
+        return text
+    text = _WIKI_HEADER.sub(lambda row: _table_head(row[1].strip("|").split("||")), text)
+    return _WIKI_HEADING.sub(lambda one: f"{'#' * int(one[1])} ", text)
+
+
+def _table_head(cells: Sequence[str]) -> str:
+    return f"\n|{'|'.join(cells)}|\n|{'---|' * len(cells)}"
 
 
 def split_key(line: str) -> tuple[str, str]:

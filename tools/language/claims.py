@@ -261,6 +261,10 @@ class Claims:
             self.leave_unread(f"{self.words['gpus_per_node']!r} was not read as the GPUs per node")
             self.drop("gpus_per_node")
             per_node = None
+        if per_node is not None and nodes * per_node < gpus and not holds(self.words["gpus"], gpus):
+            self.reading(f"{self.words['gpus']!r} is what {self.words['nodes']!r} are a part of")
+            self.drop("gpus")
+            return
         if per_node is not None and nodes * per_node != gpus:
             raise self.refusal(
                 f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "

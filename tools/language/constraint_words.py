@@ -101,6 +101,7 @@ _DENIAL = cues(
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
 _WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
+_ASKS_WHETHER = re.compile(r"([\u4e00-\u9fff])不\1")  # "EP跨不跨你们看着办"
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
 PHASE = re.compile(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
 _SCOPE = re.compile(
@@ -248,7 +249,7 @@ class _Clause:
     def is_asked(self) -> bool:
         """Whether the clause asks, or tells what others say."""
         asks = self.following.startswith(("?", "？")) and _WITHOUT.search(self.text) is None
-        return asks or _HEARSAY.search(self.text) is not None
+        return asks or any(words.search(self.text) for words in (_ASKS_WHETHER, _HEARSAY))
 
     @property
     def words(self) -> str:

@@ -54,7 +54,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     (
         "S",
         r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?"
-        rf"(?:{_NODE_NOUN}(?:e?s)?|workstations|{_SYSTEM})(?![a-z])|"
+        rf"(?:{_NODE_NOUN}(?:e?s)?|workstations(?!\seach(?!\swith))|(?:desktop\s|gaming\s|tower\s)?pcs|{_SYSTEM})(?![a-z])|"
         r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
     ("q", r"[张块个]\s?(?:\d{2,4}G)?(?:网卡|网口|口(?![\u4e00-\u9fff])|硬盘)"),  # what else a node has
@@ -69,7 +69,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     (
         "o",
         r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|which|at|full\sof|equipped|fitted|populated|filled|featuring|sporting|using)(?![a-z])"
-        r"|的|配备|配有|配置?|带有|带|有|装|上|放|插|分别|是",
+        r"|à|的|配备|配有|配置?|带有|带|有|装|上|放|插|分别|是",
     ),
     ("a", r"an?(?![a-z])"),
     ("d", r"(?:the|our|my|your|their|this|that|these|those)(?![a-z])"),
@@ -113,7 +113,7 @@ NODES_ASKED = re.compile(
 )
 # "4 more of the same … plan for all of them", "8 more … on all 16": what is added to what was counted.
 FURTHER = re.compile(
-    rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?![a-z])"
+    rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:and|to|for|on|in|from|so|which|that|arrive|come|next|of)(?![a-z]))"
     rf"|(?<![a-z])another\s(?P<m>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|[,.;)\n]))|(?:再|又|另外?)(?:加|买|来|添|有)\s?(?P<k>\d{{1,4}}|[一二两三四五六七八九十]{{1,3}})\s?[张块]卡?",
     re.IGNORECASE,
 )
@@ -227,8 +227,10 @@ OUR_NUMBERED = Gated(
 )
 # "must not span more than two machines": no count of what there is.
 SPREAD = Gated(
-    rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])",
-    needs="more",
+    rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])|"
+    rf"(?<![a-z])(?:replica|copy|instance|group)s?\s(?:(?:may|can|must|should)\s)?(?:[a-z]+\s){{0,2}}?(?:on|over|across|use|take|span|occupy)\s(?:at\smost|up\sto|no\smore\sthan|max(?:imum)?)\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])|"
+    r"(?:每个?|一个)(?:副本|实例)[^,;。\n]{0,4}(?:最多|至多|不超过|不能超过)[^,;。\n\d]{0,4}(?:\d{1,3}|[一二两三四五六七八九十])\s?[台个](?:机器|节点|服务器)?",
+    needs="more|replica|copy|instance|group|副本|实例",
 )
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
 SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
@@ -237,7 +239,7 @@ GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn|:[nq])x?-?g?o?[CB]?g?S?\)?|(?P
 NODES_OF = re.compile(
     r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>(?:t(?!:?n))?)"
 )
-PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)(?!-?x?q)-?x?g?o?[CB]?g?")
+PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?[oi]{0,2}(?P<p2>n)(?!-?x?q)-?x?g?o?[CB]?g?")
 SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?")
 BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:[x:](?P<n2>n))?S?(?!g)")
 RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")

@@ -120,7 +120,7 @@ def read_load(page: Page, claims: Claims) -> None:
 def _pair_up(page: Page) -> _Load:
     words = list(page.search(lex.ROLE.of(page.text)))  # "at any one moment": no number of its own
     figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
-    figures = [q for q in figures if not lex.FACTOR.match(page.text, q.end)]
+    figures = [q for q in figures if not (lex.FACTOR.match(page.text, q.end) or lex.DURATION.match(page.text, q.end))]
     quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q) and not is_logged(page, q))
     slashes = {
         first: second

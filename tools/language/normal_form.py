@@ -29,7 +29,7 @@ _THINGS = (
     r"(?:requests?|reqs?|quer(?:y|ies)|calls|prompts|chats|messages|tickets|documents?|docs|jobs|questions|completions)"
 )
 _IN_BUSY_HOUR = re.compile(
-    rf"(?<![\w.])(\d[\d,.]*k?)\s({_THINGS})\s(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
+    rf"(?<![\w.])(\d[\d,.]{{0,12}}k?)\s({_THINGS})\s(?:(?:are|is|get|gets|reach(?:es)?|hits?|arrives?|comes?|goes|go|lands?)\s(?:[a-z'\-]+\s){{0,6}}?)?(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
     r"(hour|minute|second|day)(?![a-z])",
     re.IGNORECASE,
 )
@@ -54,7 +54,7 @@ _KEYED_WORK = re.compile(
 # "600 calls per 5 minutes", "one document every two seconds".
 _FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
 _IN_SOME_TIME = re.compile(
-    rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary)\s"
+    rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary|completion|generation|turn|document|request|query)\s"
     rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
     re.IGNORECASE,
 )
@@ -89,7 +89,7 @@ _SHARE_OF_REQUESTS = re.compile(
     r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>(?:19|nineteen)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:20|twenty))|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100)|"
     r"(?P<n100>9[05]|ninety[\s\-]five|ninety)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:100|(?:a|one)\shundred))"
     r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))|"
-    r"一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
+    r"(?P<cheng>九成五|九成)(?:的|以上的?)?(?:请求|用户|情况|调用|回答)|一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
     re.IGNORECASE,
 )
 _EXCEPT = {"一": 99, "五": 95, "十": 90}
@@ -151,6 +151,8 @@ def normalise(text: str) -> str:
 
 def _percentile(match: re.Match[str]) -> str:
     in_words = match["n100"] or ""
+    if match["cheng"]:
+        return f" p{95 if match['cheng'] == '九成五' else 90} "
     of_words = 95 if match["of20"] or in_words.endswith(("5", "five")) else 99 if match["of100"] else 90
     return f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or of_words} "
 

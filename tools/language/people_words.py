@@ -103,6 +103,9 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
     return [larger if one is last else one for one in statements]
 
 
+_WAITING = re.compile(
+    r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问)[^,;。]{0,6}的(?:也?就?只?有?|人)?", re.IGNORECASE
+)
 _BEING = re.compile(
     r"^(?:(?:that|which|who|are|is|be|being|will|can|all|usually|typically|running)\s){1,4}", re.IGNORECASE
 )
@@ -179,7 +182,7 @@ def with_shares_of_people(
 def _is_of_people(page: Page, share: Quantity) -> bool:
     """Whether a share is one of people: they are named behind it, or its clause says that so many are online."""
     left, _ = page.clause(share.start, share.end)
-    is_online = _ONLINE.search(page.original, left, share.start) is not None
+    is_online = any(words.search(page.original, left, share.start) for words in (_ONLINE, _WAITING))
     return _OF_PEOPLE.match(page.text, share.end) is not None or is_online
 
 

@@ -44,6 +44,12 @@ _SPACED_GROUPS = re.compile(
     r"(?![\w.,]*\d)(?!\s\d)",
     re.IGNORECASE,
 )
+# "People get annoyed if nothing shows up for 2 seconds": the first token is due by then.
+_NOTHING_SHOWS = re.compile(
+    r"(?<![a-z])(?:if|when)\s(?:there's\snothing|nothing\s(?:shows(?:\sup)?|appears|comes(?:\sback)?|happens|moves)|(?:the\s|they\s(?:see|get)\s)?(?:no|first)\s(?:first\s)?(?:token|word|text|reply|answer)s?\s"
+    r"(?:(?:shows(?:\sup)?|appears|comes)|isn't\s(?:there|out|visible)))\s(?:for|within|in|after|by)\s(?:about\s|some\s|more\sthan\s)?(?P<time>\d[\d.]{0,5}\s?(?:ms|milliseconds?|s|sec|seconds?))(?![a-z])",
+    re.IGNORECASE,
+)
 # Versions of what runs beside an engine: no quantity of a plan.
 _SOFTWARE = re.compile(
     r"(?<![a-z])(?:ubuntu|debian|rhel|centos|rocky(?:\slinux)?|sles|windows(?:\sserver)?|cuda|cudnn|nccl|rocm|driver|python|py?torch|linux|kernel|docker|kubernetes|k8s|helm|slurm|ansible|terraform)\s?(?:version\s|v)?\d{1,4}(?:\.\d{1,3}){0,3}(?![\w%]|\s?(?:gb|gpus?|nodes?|ms|s|tokens?)(?![a-z]))",
@@ -55,7 +61,7 @@ _EVERYWHERE = re.compile(
     re.IGNORECASE,
 )
 # "gpus=16xH100 nodes=2 qps=2 goal=max_throughput": keys with values in a row, each a statement of its own.
-_KEY = r"[a-z][a-z\d_\-]{0,30}\s?(?:[<>]=|[=≤≥])\s?(?=\S)"
+_KEY = r"[a-z][a-z\d_\-]{0,30} ?(?:[<>]=|[≤≥]|=(?!=)) ?(?=\S)"
 _NEXT_KEY = re.compile(rf"(?<=[^\s,;:|]) +(?={_KEY})", re.IGNORECASE)
 _FEWEST_KEYS = 3
 _SNAKE = re.compile(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])", re.IGNORECASE)
@@ -66,7 +72,7 @@ _TOKEN_RATE = re.compile(
     re.IGNORECASE,
 )
 # "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
-_LENGTH = r"\d[\d,]*(?:\.\d+)?\s?k?"
+_LENGTH = r"\d[\d,]{0,12}(?:\.\d+)?\s?k?"
 _ALL = r"(?:total|context|altogether|overall|all\stold|in\s(?:total|all)|in\sand\sout|input\s(?:and|\+|plus)\soutput)"
 _ANSWER = (
     r"(?:the\s|its\s|our\s|an?\s)?"
@@ -82,11 +88,11 @@ _OF_TOTAL = re.compile(
 )
 # "思考大概 1500 token, 正式回答 500 token", "2k reasoning tokens plus 500 of answer": both are the output.
 _THOUGHT_CHINESE = re.compile(
-    r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]*k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]*k?)(?=\s?个?\s?tokens?)",
+    r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]{0,12}k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]{0,12}k?)(?=\s?个?\s?tokens?)",
     re.IGNORECASE,
 )
 _THOUGHT = re.compile(
-    r"(?<![\w.])(?P<a>\d[\d,]*k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]*k?)\s"
+    r"(?<![\w.])(?P<a>\d[\d,]{0,12}k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]{0,12}k?)\s"
     r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])",
     re.IGNORECASE,
 )
@@ -100,6 +106,7 @@ def in_plain_writing(text: str) -> str:
         text = thought.sub(lambda match, written=written: written.format(_sum_of(match)), text)
     text = _OF_TOTAL.sub(_both_lengths, _TOKEN_RATE.sub(r"\1 tokens ", text))
     text = _SOFTWARE.sub(lambda match: match.group().split()[0].rstrip("0123456789."), text)
+    text = _NOTHING_SHOWS.sub(r"; first token within \g<time>;", text)
     text = _SPACED_GROUPS.sub(r"\1\2", text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)

@@ -32,7 +32,7 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
     for before, line in zip(["", *lines], lines, strict=False):
         mark = _QUOTED.match(line)
         sends = _SENDER.match(line) is not None
-        begins = sends and not before.strip() and not all(map(_HEAD.match, newer))
+        begins = sends and not before.strip(" \t-_=*—–") and not all(map(_HEAD.match, newer))
         if not is_older and mark is None and (_HEADER.match(line) or begins):
             # What is quoted begins with the line that says so.
             is_older = has_header = not is_quoted or any(map(str.strip, newer))

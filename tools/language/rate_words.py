@@ -23,6 +23,7 @@ from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
 _LEAST_OF_BATCH = 1_000_000  # tokens
+_LONGEST_BATCH = 168.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
 _NOUN = 16  # characters behind an amount that say what it is of
 _OUTPUT = re.compile(r"output|generat|completion|输出|生成", re.IGNORECASE)
@@ -43,8 +44,9 @@ _HOURS = re.compile(
     r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
     rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
+    rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
     rf"(?<![a-z])(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
-    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口)",
+    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口|的?(?:工作|上班|营业)时间)",
     re.IGNORECASE,
 )
 _BETWEEN_HOURS = re.compile(
@@ -74,6 +76,11 @@ _OF_ELSE = re.compile(
     r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
     re.IGNORECASE,
 )
+_COSTS = re.compile(
+    r"(?<![a-z])(?:costs?|prices?d?|rents?|rates?\sare|usd|dollars?|eur|euros?|discount|bills?)(?![a-z])|[$€£]|价|费|美元",
+    re.IGNORECASE,
+)
+_MOST_TO_COST = 80  # characters
 _MONTH = re.compile("month|月", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
 # What says of a further sentence that it speaks of the amount before it.
@@ -145,7 +152,8 @@ def read_batches(page: Page, claims: Claims) -> None:
                 *_BETWEEN_HOURS.finditer(page.text),
                 *_WEEKEND.finditer(page.text),
             )
-            if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND and (hours := _hours(match)) is not None
+            if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND
+            and (hours := _hours(match, _LONGEST_BATCH)) is not None
         ]
         if len({hours for _, hours in windows}) != 1:
             continue
@@ -160,6 +168,7 @@ def read_batches(page: Page, claims: Claims) -> None:
 def read_rates(page: Page, claims: Claims) -> list[Statement]:
     """Every rate of requests, taken off the page."""
     rates = [one for one in find_quantities(page.text) if one.unit == "requests/s" and not is_of_tokens(page, one)]
+    rates = [one for one in rates if not _is_price(page, one)]
     for one in rates:
         if _MONTH.search(one.words):
             claims.reading(f"{one.words!r} read as in a month of 30 days")
@@ -270,11 +279,19 @@ def _is_of_a_time(page: Page, one: Quantity) -> bool:
     return is_marked is not None and not PERCENTILE.search(words) and _cost(words) < _NOTHING
 
 
+def _is_price(page: Page, rate: Quantity) -> bool:
+    """Whether a bare figure an hour or a day is money: "g6e.12xlarge costs 10.50/h and p4d.24xlarge 22/h"."""
+    is_bare = not any(letter.isalpha() for letter in rate.spelled.partition("/")[0])
+    left = max(page.original.rfind(end, 0, rate.start) for end in ";\n") + 1
+    return is_bare and _COSTS.search(page.original, max(left, rate.start - _MOST_TO_COST), rate.start) is not None
+
+
 def _multiplies_one(page: Page, rates: Sequence[Statement], times: re.Match[str]) -> bool:
     """Whether "2x that" speaks of one of the rates: no other number stands between the two."""
     last = max((one.quantity.end for one in rates if one.quantity.end <= times.start()), default=None)
     numbers = find_quantities(page.original) if last is not None else ()
-    return last is not None and not any(last < one.start and one.end <= times.start() for one in numbers)
+    rivals = [one for one in numbers if one.unit in ("count", "requests", "requests/s")]
+    return last is not None and not any(last < one.start and one.end <= times.start() for one in rivals)
 
 
 def _is_peak(page: Page, one: Statement) -> bool:
@@ -329,8 +346,8 @@ def _speaks_of(gap: str) -> bool:
     return end is None or (_OF_IT.match(gap, end.start()) is not None and not _SENTENCE_END.search(gap, end.end()))
 
 
-def _hours(match: re.Match[str]) -> float | None:
-    """The hours of a window; `None` where the words are no window of a day."""
+def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
+    """The hours of a window; `None` where the words are no window of at most so many, those of a day."""
     groups: dict[str, Any] = match.groupdict()
     if "d1" in groups:
         begins, ends = (
@@ -342,8 +359,8 @@ def _hours(match: re.Match[str]) -> float | None:
         )
         return (ends - begins) % 168 or 168.0
     if "h" in groups:
-        hours = read_number((groups["h"] or groups["h2"] or groups["h3"]).lower())
-        return hours if hours and hours > 1 and (hours <= 24 or groups["h3"]) else None
+        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4")))).lower())
+        return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None
     if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
         return None  # "between 5 and 10 users"
     ends = [int(groups[f"c{n}"]) for n in (1, 2)]

@@ -28,6 +28,12 @@ _FORMER = re.compile(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
     re.IGNORECASE,
 )
+# "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
+_IN_BRACKETS = re.compile(
+    r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
+    r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno)|忽略|不用管|不算)\s?[.!]?\s?[)\]]",
+    re.IGNORECASE,
+)
 # "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
 # end of the sentence.
 _ASIDE = re.compile(
@@ -56,7 +62,7 @@ _SAYS = (
 )
 _OPINION = Gated(
     rf"{_BEGIN}{_KNOWING}{_SOMEBODY}{_SAYS}|"
-    r"(?:(?<=[\s.,;:。\n(])|^)(?!我|咱|本人|你|您)[a-z\u4e00-\u9fff]{1,10}?(?:都|还|一直|总|就|又)?(?:说|觉得|认为|建议|坚持|主张|提议|要求|希望|以为|声称|断言|打算|非要|想|推荐|宣称)",
+    r"(?:(?<=[\s.,;:。\n(])|^)(?!我|咱|本人|你|您)[a-z\u4e00-\u9fff]{1,10}?(?:都|还|一直|总|就|又)?(?:说|觉得|认为|建议|坚持|主张|提议|要求|希望|以为|声称|断言|打算|非要|想|推荐|宣称|(?:在[^,;。\n]{1,10}[上里]|之前|原来){1,2}写了?)",
 )
 # That the writer does not share it: to the end of its clause, so that "I disagree that int4 is" rejects something else.
 _REJECTS = (
@@ -69,9 +75,9 @@ _REJECTS = (
     r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this)"
 )
 _REJECTION = Gated(
-    rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|so|because|since)\s)|"
+    rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:-|and|so|because|since)\s)|"
     r"(?:但|不过|可)?是?(?:我们?|咱们?)?(?:没有?|不|并?不)(?:同意|答应|认同|认可|赞成|采纳|接受|批准?|准|以为然)(?=了?\s?(?:[,.;:!)\n。]|$))|被(?:我们?)?(?:否|驳|拒)(?:决|回|绝|掉)?了?|"
-    r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:别|不要|不能|不)(?:当作?|作为?)(?:输入|真|数|依据|参考)|别参考|不作数|(?:他|她)们?(?:说|搞|弄|记)?错了",
+    r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:别|不要|不能|不)(?:当作?|作为?)(?:输入|真|数|依据|参考)|别参考|不作数|(?:他|她)们?(?:说|搞|弄|记)?错了|我们?(?:觉得|认为|看)?[这那它]?个?(?:方案|说法|想法)?太?不(?:靠谱|现实|合理|可行|对)(?=[,;。\n]|$)",
     needs="overrul|overrode|overrid|reject|refuse|decline|veto|dismiss|no|turned|disagree|differ|object|don't|didn't|won't|wrong|nonsense|rubbish|bogus|mistaken|"
     "incorrect|overkill|off|question|ignore|disregard|forget|skip|drop|leave|没|不|被|否|驳|拒|别|错",
 )
@@ -103,7 +109,10 @@ _DENIES = re.compile(
 _IGNORED = re.compile(
     r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数", re.IGNORECASE
 )
-_DENIAL = re.compile(r"(?:(?<![a-z])(?:not|isn't|aren't)\s|不是\s?|并非\s?)$", re.IGNORECASE)
+_DENIAL = re.compile(
+    r"(?:(?<![a-z])(?:not|isn't|aren't|nowhere\snear|not\s(?:even\s)?close\sto|far\s(?:below|from|under|away\sfrom))\s(?:the\s|our\s)?|不是\s?|并非\s?)$",
+    re.IGNORECASE,
+)
 _ONE = ("one", "a", "an", "sin")  # "not one of them", "not a single"
 _MOST_SAID = 240  # characters of what somebody says
 _HAS = re.compile(r"(?:ha[sd]|have)$", re.IGNORECASE)  # a fact, which nobody rejects
@@ -130,7 +139,7 @@ _NOT_YET = re.compile(
 
 def set_aside_former(page: Page, claims: Claims) -> None:
     """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
-    for match in (*page.search(_FORMER), *page.search(_WITHDRAWN)):
+    for match in (*page.search(_FORMER), *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
     for match in page.search(_ASIDE):
         cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
@@ -145,7 +154,7 @@ def set_aside_former(page: Page, claims: Claims) -> None:
 def set_aside_denied(page: Page, claims: Claims) -> None:
     """Take figures that are said not to be off the page, where no correction took their place: "it's not 24 GPUs"."""
     for quantity in reversed(find_quantities(page.text)):
-        denial = _DENIAL.search(page.text, max(0, quantity.start - 8), quantity.start)
+        denial = _DENIAL.search(page.text, max(0, quantity.start - 24), quantity.start)
         is_number = any(character.isdigit() for character in quantity.words) or quantity.words[:3].lower() not in _ONE
         if denial is None or not is_number or quantity.unit == "share" or page.text.startswith("/", quantity.end):
             continue

@@ -104,7 +104,7 @@ _COMPARE = re.compile(
 )
 # A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
 _TECHNIQUE = re.compile(
-    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|张量|流水线?|专家并行",
+    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per|on\seach|for\seach)\s(?:gpu|card|node|server)(?![a-z])|张量|流水线?|专家并行",
     re.IGNORECASE,
 )
 # What stands between degrees of one strategy.

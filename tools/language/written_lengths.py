@@ -25,6 +25,10 @@ _STATED = re.compile(
     r"(?P<tokens>(?<![\d.])\d(?:\.\d{1,3})?)\s?tokens?\s?(?:an?|per|/|each|for\seach)\s?(?:english\s)?word(?![a-z])",
     re.IGNORECASE,
 )
+_STATED_CHINESE = re.compile(
+    r"[1一每]\s?个?(?:汉字|字|字符)\s?(?:大?约|算|按|是|为|=|合|等于|折(?:算)?(?:成|为)?|对应)*\s?(?P<n>\d(?:\.\d{1,3})?)\s?(?:个\s?)?tokens?",
+    re.IGNORECASE,
+)
 _KILOBYTES = re.compile(r"(?<![\w.])(?P<number>\d{1,4}(?:\.\d{1,3})?)\s?(?:kb|kilobytes?)(?![a-z/])", re.IGNORECASE)
 _USUAL = {"hanzi": 1.0, "word": 4 / 3, "letter": 1 / 4}
 _EACH = {
@@ -45,6 +49,9 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
         return "so much"
 
     text = _STATED.sub(stated, text)
+    for one in _STATED_CHINESE.finditer(text):
+        rates["hanzi"] = float(one["n"])
+    text = _STATED_CHINESE.sub("", text)
     if "letter" in rates:
         text = _KILOBYTES.sub(lambda match: f"{float(match['number']) * 1000:g} characters", text)
 
