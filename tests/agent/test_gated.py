@@ -1,9 +1,12 @@
-"""A pattern that is compiled for texts with its words matches none without them: proved from the pattern itself."""
+"""A pattern that is compiled as far as a text makes it necessary matches what the whole pattern does."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -12,11 +15,136 @@ from typing import Any
 import pytest
 
 from shardwright.tools import language
-from shardwright.tools.language.gated import Branches, Gated
-from shardwright.tools.language.limit_lexicon import ROLE as LATENCY
-from shardwright.tools.language.load_lexicon import ROLE as LOAD
-from shardwright.tools.language.objective_lexicon import TIERS
-from shardwright.tools.language.units import UNIT_PATTERNS, WORDS
+from shardwright.tools.gated import Gated
+from shardwright.tools.possible import Possible, folded
+
+CASES = Path(__file__).parents[1] / "cases" / "kinds_of_requests.json"
+TEXTS = [str(row["text"]) for row in json.loads(CASES.read_text(encoding="utf-8"))]
+
+
+def patterns_in(value: Any) -> Iterator[Gated]:
+    """The gated patterns that a name stands for: one, or those in a table."""
+    if isinstance(value, Gated):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from patterns_in(one)
+    elif isinstance(value, dict):
+        yield from patterns_in(tuple(value.values()))
+
+
+def gated_patterns() -> dict[tuple[str, int], str]:
+    """Every gated pattern of the readers of words with its flags, and where it stands."""
+    found: dict[tuple[str, int], str] = {}
+    for module in iter_modules(language.__path__):
+        for name, value in vars(import_module(f"{language.__name__}.{module.name}")).items():
+            found |= {(one.pattern, one.flags): f"{module.name}.{name}-{len(found)}" for one in patterns_in(value)}
+    return found
+
+
+PATTERNS = [pytest.param(*key, id=place) for key, place in gated_patterns().items()]
+
+
+class Every(frozenset[str]):
+    """All words."""
+
+    def __contains__(self, word: object) -> bool:
+        return True
+
+
+def matches(pattern: Gated | re.Pattern[str], text: str) -> list[Any]:
+    """All that can be asked of the matches of a pattern."""
+    found = list(pattern.finditer(text))
+    spans = [[one.span(group) for group in range(one.re.groups + 1)] for one in found]
+    return [(at, one.groupdict(), one.lastgroup) for at, one in zip(spans, found, strict=True)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.one_in(200)
+def test_a_gated_pattern_matches_in_a_request_what_the_whole_pattern_does(text: str) -> None:
+    for pattern, flags in gated_patterns():
+        assert matches(Gated(pattern, flags), text) == matches(re.compile(pattern, flags), text), pattern
+
+
+@pytest.mark.parametrize(("pattern", "flags"), PATTERNS)
+def test_nothing_is_left_out_for_a_text_with_all_words(pattern: str, flags: int) -> None:
+    assert Possible(pattern, "", Every()).pattern == pattern
+
+
+@pytest.mark.parametrize(("pattern", "flags"), PATTERNS)
+def test_a_pattern_that_can_match_nothing_without_some_words_matches_nothing_without_them(
+    pattern: str, flags: int
+) -> None:
+    possible = Possible(pattern, "")
+    if possible.pattern is None:
+        assert held("|".join(map(re.escape, possible.missed)), pattern)
+
+
+@pytest.mark.parametrize(("pattern", "flags"), PATTERNS)
+@pytest.mark.one_in(10)
+def test_what_is_captured_keeps_its_number_and_name_where_it_is_left_out(pattern: str, flags: int) -> None:
+    possible, whole = Possible(pattern, ""), re.compile(pattern, flags)
+    if possible.pattern is not None:
+        part = re.compile(possible.pattern, flags)
+        assert (part.groups, part.groupindex) == (whole.groups, whole.groupindex)
+
+
+def test_whatever_case_is_ignored_of_a_letter_is_the_same_letter_in_a_folded_text() -> None:
+    letters = "".join(map(chr, range(0x110000)))
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        assert {*map(folded, re.findall(letter, letters, re.IGNORECASE))} == {letter}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "kept"),
+    [
+        ("a few|many", "so many", "many"),
+        ("a few|many", "none", None),
+        ("(?:few|many) gpus?", "many gpus", "(?:many) gpus?"),
+        ("(?:few|many)? gpu", "a gpu", " gpu"),
+        ("(?:few|many)+ gpu", "a gpu", None),
+        ("(?:(?:few|many) )?gpu", "a gpu", "gpu"),
+        ("(few)|(?P<n>many) gpu|(one)", "many gpu", "(?!)()|(?P<n>many) gpu|(?!)()"),
+        ("(few)? gpu", "a gpu", "(?:(?!)())? gpu"),
+        ("gpu(?! few| many)", "gpu many", "gpu(?! many)"),
+        ("gpu(?! few)", "gpu", "gpu"),
+        ("(?<!few )gpu", "gpu", "gpu"),
+        ("(?<=few )gpu", "gpu", None),
+        (r"(?P<a>x)?(?(a)few|many)", "x", r"(?P<a>x)?(?(a)few|many)"),
+        (r"few\.|[(|)]many", "(many", "[(|)]many"),
+        (r"\u0066ew|\x66ew|\N{DIGIT ONE}few|(?#few)one", "few", r"\u0066ew|\x66ew|\N{DIGIT ONE}few"),
+        (r"(few)\1|(?P<a>many)(?P=a)", "few", r"(few)\1|(?!)(?P<a>)"),
+        (r"(?i)few|many", "few", "(?i)few"),
+        ("Many", "many", "Many"),
+        ("(?:few){0,2}(?:many){1,2}", "many", "(?:many){1,2}"),
+        ("", "anything", ""),
+        ("few|", "anything", ""),
+    ],
+)
+def test_branches_and_groups_are_left_out_of_which_the_text_lacks_words(
+    pattern: str, text: str, kept: str | None
+) -> None:
+    assert Possible(pattern, folded(text)).pattern == kept
+
+
+def test_a_pattern_finds_in_later_texts_what_it_was_not_compiled_for() -> None:
+    gated = Gated(
+        "|".join(
+            f"(?P<{name}>{name}s?)" for name in ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+        )
+    )
+    texts = ["One", "two", "nothing", "ones and threes", "four", "five", "six", "seven, EIGHT", "nine", "one"]
+    whole = re.compile(gated.pattern, re.IGNORECASE)
+    assert [matches(gated, text) for text in texts] == [matches(whole, text) for text in texts]
+
+
+def test_a_replacement_may_name_a_group_of_a_pattern_that_cannot_match() -> None:
+    assert Gated(r"few (?P<what>\w+)").sub(r"\g<what>", "many cards") == "many cards"
+
+
+def held(needs: str, pattern: str) -> bool:
+    """Whether every text that a pattern matches holds what `needs` matches, as `re` reads both."""
+    return holds_one(re.compile(needs, re.IGNORECASE), parser.parse(pattern, re.IGNORECASE))
 
 
 def holds_one(needs: re.Pattern[str], parsed: Any, before: str = "") -> bool:
@@ -38,56 +166,12 @@ def _is_held(needs: re.Pattern[str], kind: Any, value: Any, before: str) -> bool
     if kind is op.BRANCH:  # the parser has put what all branches begin with in front of them
         return all(holds_one(needs, branch, before) for branch in value[1])
     if kind is op.IN:
-        return all(member is op.LITERAL and needs.search(chr(code)) for member, code in value)
+        return all(member is op.LITERAL and needs.search(before + chr(code)) for member, code in value)
     if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
         return value[0] > 0 and holds_one(needs, value[2], before)
     if kind is op.ASSERT:
         return holds_one(needs, value[1])
     return kind is op.ATOMIC_GROUP and holds_one(needs, value, before)
-
-
-def held(needs: str, pattern: str) -> bool:
-    """`holds_one` of two patterns as they are written."""
-    return holds_one(re.compile(needs, re.IGNORECASE), parser.parse(pattern, re.IGNORECASE))
-
-
-def gated_patterns() -> list[Any]:
-    """Every gated pattern of the readers of words, by the module and the name that it has there."""
-    found: dict[int, Any] = {}
-    for module in iter_modules(language.__path__):
-        names = vars(import_module(f"{language.__name__}.{module.name}"))
-        for name, value in names.items():
-            rows = value if isinstance(value, tuple) else ((value,),)
-            for row in (row for row in rows if isinstance(row, tuple)):
-                for one in (one for one in row if isinstance(one, Gated)):
-                    found[id(one)] = pytest.param(one, id=f"{module.name}.{name}-{len(found)}")
-    return list(found.values())
-
-
-@pytest.mark.parametrize("gated", gated_patterns())
-def test_a_gated_pattern_matches_nothing_without_its_words(gated: Gated) -> None:
-    assert held(gated.needs, gated.pattern)
-
-
-@pytest.mark.parametrize(("units", "words"), WORDS)
-def test_no_unit_is_spelled_without_one_of_its_words(units: frozenset[str], words: re.Pattern[str]) -> None:
-    spelled = [pattern.pattern for pattern, unit, _ in UNIT_PATTERNS if unit in units]
-    assert spelled and all(held(words.pattern, pattern) for pattern in spelled)
-
-
-ROLES_AND_WISHES = (LATENCY, LOAD, *TIERS)
-
-
-@pytest.mark.parametrize("branches", ROLES_AND_WISHES)
-def test_no_branch_matches_without_its_words_and_those_of_all_branches(branches: Branches) -> None:
-    for gated in branches.branches.values():
-        assert held(gated.needs, gated.pattern)
-        assert held(branches.needs, gated.pattern)
-
-
-@pytest.mark.parametrize("branches", ROLES_AND_WISHES)
-def test_a_text_without_the_words_of_any_branch_is_looked_through_for_those_without_a_need(branches: Branches) -> None:
-    assert {*branches.of("xyz").groupindex} == {name for name, one in branches.branches.items() if not one.needs}
 
 
 @pytest.mark.parametrize(
@@ -98,6 +182,7 @@ def test_a_text_without_the_words_of_any_branch_is_looked_through_for_those_with
         ("fast", r"(?:fast)?\slane", False),
         ("fast|quick", r"(?:quick|fast){1,3}er", True),
         ("fast", r"(?!fast)x|(?=fast)f", False),
+        ("ax|ay", "ax|ay", True),
     ],
 )
 def test_the_proof_sees_a_branch_without_a_word(needs: str, pattern: str, expected: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from .gated import Gated
+from ..gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
@@ -20,7 +20,7 @@ from .quantities import Quantity, find_quantities
 from .standing import is_given_up, standing
 
 # Behind a name: no other one is meant.
-_ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
+_ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
 # Between two statements of one thing: the later takes the place of the earlier.
 CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
@@ -29,26 +29,26 @@ CORRECTED = Gated(
     r"[改换][成为用到]|升级[成到为]|迁移?[到至]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了",
 )
 # Between two names, or about them: any of them will do.
-_OR = re.compile(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
+_OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
 # Between two names, however far apart: the second where the first does not do.
-_ELSE = re.compile(
+_ELSE = Gated(
     r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
-_EITHER = re.compile(
+_JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
+_EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
     re.IGNORECASE,
 )
 # Of names that stand in lines of their own, as in a list of offers: one of them is to be had.
-_ONE_KIND = re.compile(
+_ONE_KIND = Gated(
     r"(?<![a-z])(?:(?:only|just)\sone\s(?:type|kind|model|sort|of\sthem)|one\s(?:type|kind|model)\sonly|no(?:t|\sto)?\smix(?:ing|ed)?|don't\smix|which\s(?:type|one|server|card|gpu|box|offer|quote|of)|"
     r"(?:may|can|could)\s(?:buy|order|choose|pick|rent|get)|options|candidates|offers|quotes)(?![a-z])|只能?(?:选|买|用)一种|不(?:能|要|可以?)?混[用搭]|选型|候选|备选|哪[种款个]",
     re.IGNORECASE,
 )
 # The same, where it stands beside the names: of anything else it says nothing.
-_LEFT_OPEN = re.compile(
+_LEFT_OPEN = Gated(
     r"(?<![a-z])(?:(?:recommend|suggest|advise|tell\sus|propose)\s(?:me\s|us\s)?(?:one|either|which|what)|you\s(?:can\s|may\s|should\s|please\s)?(?:recommend|choose|pick|select|suggest|advise|propose|decide|tell\sus)|"
     r"your\s(?:call|decision|recommendation)|undecided|(?:not|haven't|hasn't)\s(?:yet\s)?decided|(?:can't|cannot|couldn't)\sdecide|(?:which|what)\s(?:one\s)?(?:would|should|do)\s(?:you|we)\s(?:recommend|suggest|advise|propose|take|use|choose|pick|go\swith)|"
     r"(?:both|all)(?:\sof\sthem)?\s(?:are|would\sbe)\s(?:fine|ok(?:ay)?|good|acceptable|possible)|(?:are|is|would\sbe)\s(?:both|all|equally)\s(?:fine|ok(?:ay)?|good|acceptable|possible|new)|"
@@ -56,14 +56,14 @@ _LEFT_OPEN = re.compile(
     re.IGNORECASE,
 )
 # Right before a name: it is not to be had.
-_NOT_HAD = re.compile(
+_NOT_HAD = Gated(
     r"(?<![a-z])(?:couldn't|could\snot|can't|cannot|didn't|did\snot|won't|unable\sto)\s(?:get|buy|order|find|secure|obtain)\s(?:(?:the|any|our|more|enough)\s|\d{1,3}\s?x?\s?){0,2}$|(?:买|订|租|搞|拿)不到\s?$",
     re.IGNORECASE,
 )
 # How far two names of one choice stand apart: each may have a price or a count of its own.
 _MOST_BETWEEN = 80
 # Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
-_TAKEN_BACK = re.compile(
+_TAKEN_BACK = Gated(
     rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
     r"value|just|please|sorry|wait|no|mean|actually|correction)(?![a-z])){0,12}",
@@ -100,7 +100,6 @@ _CHANGED = Gated(
     r"(?:(?P<alone>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))|(?=(?P=counted)(?![a-z])))|"
     rf"(?P<o>{_N})(?P<wrong>\s?[^\d.,;:()\n]{{1,20}}?)(?:\s(?:is|are|was|were)\s(?:wrong|outdated|too\s(?:many|few)|an?\s(?:typo|mistake|error))|是?写?错了|是错的)[,;:.]\s?"
     rf"(?P<then>(?:{_CUT})?)(?P<p>{_N})(?P<bare2>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))",
-    needs="not|no|wait|actually|well|sorry|n't|wrong|outdated|too|typo|mistake|error|错|longer|wrote|said|stated|gave|put|had|guessed|estimated|claimed|不是|并非|instead|rather|from|从|由",
 )
 # What the figures count, by what says that the later one does not name it.
 _OF = {"counted": "alone", "wrong": "bare2", "of": "plain"}
@@ -156,7 +155,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
-        told = (role.of(text).search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
+        told = (role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
         if restored or any(told):
             continue
         words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
@@ -177,9 +176,7 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
         sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
         places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
         is_named = bool((match["tail"] or "").strip())  # "2 nodes, not 4"
-        is_told = old[-1:] not in "bB" and (
-            is_named or any(role.of(sentence).search(sentence) for role in (LOAD, LATENCY))
-        )
+        is_told = old[-1:] not in "bB" and (is_named or any(role.search(sentence) for role in (LOAD, LATENCY)))
         if is_told or len(places.findall(older)) != 1:
             return match.group()
         older = places.sub(new, older)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..catalog import hardware, model_mentions
+from ..gated import Gated
 from .alternatives import with_corrected_figures
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
@@ -26,40 +27,43 @@ from .spelling import corrected
 from .unread_words import list_unread
 from .written_lengths import in_tokens
 
-_MODEL_KEY = re.compile(
-    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
+_MODEL_KEY = Gated(
+    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)",
+    flags=0,
 )
-_CARD_KEY = re.compile(
-    rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号"
+_CARD_KEY = Gated(
+    rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号", flags=0
 )
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
-_PLAIN_ANSWER = re.compile(
+_PLAIN_ANSWER = Gated(
     r"(?:no|false|off|none|n/a|yes|true|on|any|open|tbd|unlimited|as many.*|no limit.*|不限.*|无限.*|否|是)\W*",
     re.IGNORECASE,
 )
 _WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}\"")
 _TFLOPS = "card.tflops"
-_DEMAND = re.compile(
+_DEMAND = Gated(
     r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多",
     re.IGNORECASE,
 )
 # Keys that say nothing of the deployment.
-_FOREIGN_KEY = re.compile(
+_FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
     r"status|revision|room|rack|address|phone|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
-    r"|地址|电话|状态)"
+    r"|地址|电话|状态)",
+    flags=0,
 )
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
-_REPLY = re.compile(
+_REPLY = Gated(
     r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]", re.IGNORECASE
 )
-_NOISE_KEY = re.compile(
+_NOISE_KEY = Gated(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
-    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
+    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)",
+    flags=0,
 )
 
 

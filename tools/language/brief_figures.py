@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..gated import Gated
 from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
 from .brief_qualifiers import is_word, stated_unit
@@ -16,14 +17,15 @@ from .brief_statements import Statement, key_words
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 
-_CLAUSE_BREAK = re.compile(
-    r"[;|·•.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且"
+_CLAUSE_BREAK = Gated(
+    r"[;|·•.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且",
+    flags=0,
 )
 _BRACKET = re.compile(r"[(\[][^()\[\]]{1,300}[)\]]")
 _MARK = re.compile("[\ue000-\ue00f]+")
 _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
 # Words that name no quantity: a figure that stands only beside these belongs to what the key above names.
-_GENERIC = re.compile(
+_GENERIC = Gated(
     r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|"
     r"limit|target|value|amount|goal|bound"
     r"|threshold|total|count|number|num|n|of|per|card|gpu|each|at|most|least|under|below|up|to|within|"
@@ -32,7 +34,8 @@ _GENERIC = re.compile(
     r"sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|"
     r"speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|lengths|type"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为",
+    flags=0,
 )
 _UNIT_MARKS: dict[Unit, str] = {
     "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>",

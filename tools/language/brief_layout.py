@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..catalog.model_mentions import mentions
+from ..gated import Gated, Pattern
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
 from .brief_statements import PER_NODE, UNIT_BEHIND, Statement, key_words
@@ -18,35 +19,35 @@ from .page import BARRIER
 from .quantities import find_quantities
 
 # "1,6 TB/s": a comma before one or two digits and a unit is a decimal point.
-_DECIMAL_COMMA = re.compile(
-    r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))"
+_DECIMAL_COMMA = Gated(
+    r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))", flags=0
 )
-_OF_ONE = re.compile(
-    r"单张?卡(?=\s?(?:双向|单向)?(?:算力|显存|内存|带宽|吞吐|峰值|功耗|\d[\d.]*\s?(?:[TP]FLOPS|[TGM]i?[Bb])))"
+_OF_ONE = Gated(
+    r"单张?卡(?=\s?(?:双向|单向)?(?:算力|显存|内存|带宽|吞吐|峰值|功耗|\d[\d.]*\s?(?:[TP]FLOPS|[TGM]i?[Bb])))", flags=0
 )
-_VERSION = re.compile(
+_VERSION = Gated(
     r"((?<![a-z])(?:nvlink|nvswitch|pci-?e(?:xpress)?|hbm|g?ddr|cuda|rocm|gen))[ -]?(?:gen "
     r"?)?v?\d(?:\.\d)?(?:e|x)?(?![\w.%]|\s?[gt]i?b)",
     re.IGNORECASE,
 )
-_FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
-_JOINED = re.compile(
+_FORM = Gated(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
+_JOINED = Gated(
     r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活"
     r"|kv[ _-]?cache|kv ?缓存)",
     re.IGNORECASE,
 )
 # "objective: min_gpus", of which every part is a word.
-_SNAKE = re.compile(r"\A\s*[a-z]{2,12}(?:_[a-z]{2,12}){1,4}\s*\Z")
-_PRODUCT = re.compile(
+_SNAKE = Gated(r"\A\s*[a-z]{2,12}(?:_[a-z]{2,12}){1,4}\s*\Z", flags=0)
+_PRODUCT = Gated(
     r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|"
     r"\s?cards?)?",
     re.IGNORECASE,
 )
-_PHASE = re.compile(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
-_OF_A_PHASE = re.compile(
+_PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
+_OF_A_PHASE = Gated(
     r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡", re.IGNORECASE
 )
-_GENERIC_KEY = re.compile(
+_GENERIC_KEY = Gated(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
     r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number|"
     r"(?:size )?(?:bytes|gi?b|ti?b) per (?:gpu|node))",
@@ -55,40 +56,44 @@ _GENERIC_KEY = re.compile(
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
-_TENSOR = re.compile(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
-_COUNT_OF_NODES = re.compile(
+_TENSOR = Gated(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
+_COUNT_OF_NODES = Gated(
     r"(?:cluster|instances?|vms?|hosts?|machines?|servers?|nodes?|box(?:es)?) "
     r"(?:count|number|(?:in|of) (?:the )?(?:pool|cluster|fleet|partition|site))",
     re.IGNORECASE,
 )
-_COUNT_OF_CARDS = re.compile(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
-_UNIT_IN_KEY = re.compile(
+_COUNT_OF_CARDS = Gated(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
+_UNIT_IN_KEY = Gated(
     r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
     re.IGNORECASE,
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
-_OUT_OF_SCOPE = re.compile(
+_OUT_OF_SCOPE = Gated(
     rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"
     r"|beyond)(?: the)? scope|non ?goals?|not part of .{1,30}|"
     r"(?:(?:other |rejected |discarded )?alternatives|(?:other|rejected|discarded) (?:options|ideas)"
     r"|options(?= considered| rejected))"
     r"(?: (?:that )?(?:we |were )?(?:considered|rejected|discarded|dropped|looked at))?(?: and (?:rejected|dropped))?|"
     r"(?:candidate )?(?:candidates|layouts|strategies)(?: to (?:compare|judge|try))?|variants|"
-    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
+    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})",
+    flags=0,
 )
-_BACKGROUND = re.compile(
+_BACKGROUND = Gated(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
-    rf"|(?:附录?\W?)?监控.{{0,10}})"
+    rf"|(?:附录?\W?)?监控.{{0,10}})",
+    flags=0,
 )
 # A heading over what runs now, beside which limits may stand.
-_OBSERVED = re.compile(
+_OBSERVED = Gated(
     rf"{_NUMBERED}(?:observed|measure(?:d|ments?)|current (?:figures|numbers|performance)|what we see)(?: \w+){{0,3}}"
-    r"|现状数据|实测.{0,4}"
+    r"|现状数据|实测.{0,4}",
+    flags=0,
 )
-_ASKED = re.compile(
+_ASKED = Gated(
     r"(?P<name>.{2,40}?)\s?(?:(?:is\s)?(?:allowed|permitted)|"
-    r"(?P<crosses>(?:across|over|cross|between)\s?(?:the\s)?(?:nodes?|servers?|machines?|hosts?|instances?))): "
+    r"(?P<crosses>(?:across|over|cross|between)\s?(?:the\s)?(?:nodes?|servers?|machines?|hosts?|instances?))): ",
+    flags=0,
 )
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 
@@ -123,7 +128,7 @@ def without_asides(statements: Sequence[Statement]) -> tuple[list[Statement], li
     return kept, [one for one in statements if one not in kept and not one.heading]
 
 
-def _under(statement: Statement, headings: re.Pattern[str]) -> bool:
+def _under(statement: Statement, headings: Pattern) -> bool:
     return any(headings.fullmatch(key_words(part).strip(" :*")) for part in statement.path)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..gated import Gated
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
@@ -21,49 +22,52 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 # What says of a row of a table that it counts for nothing.
-_GONE = re.compile(
+_GONE = Gated(
     r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
     r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired|not\s(?:to\sbe\s|being\s)?(?:counted|planned|included|used)|cold\s(?:dr|stand-?by|spare))(?![a-z])"
     r"|退役|下线|淘汰|仅供参考|不可用|不参与",
     re.IGNORECASE,
 )
 # Column headers that name no quantity of their own: the row's label does.
-_GENERIC_HEADER = re.compile(
+_GENERIC_HEADER = Gated(
     r"(?:the )?(?:values?|figures?|settings?|amounts?|choice|answer|content|details?|description|spec(?:ification)?s?"
     r"|requirements?|targets?|limits?|goals?|numbers?|degrees?|sizes?|counts?|data|notes?|comments?|"
-    r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
+    r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)",
+    flags=0,
 )
 # Rows of a table by when they hold, of which the busiest is planned for, and the column that says which it is.
-_TIME_HEADER = re.compile(
+_TIME_HEADER = Gated(
     r"(?:hours?|times?(?: of (?:the )?day)?|periods?|(?:time )?slots?|(?:time )?windows?|shifts?|weekdays?|days?"
-    r"|months?|seasons?|时段|时间段?|小时|月份|日期|班次)"
+    r"|months?|seasons?|时段|时间段?|小时|月份|日期|班次)",
+    flags=0,
 )
-_LOAD_HEADER = re.compile(
-    r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*"
+_LOAD_HEADER = Gated(
+    r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*", flags=0
 )
-_IN_THAT_TIME = re.compile(
+_IN_THAT_TIME = Gated(
     r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)",
     re.IGNORECASE,
 )
 # A column of what there is to plan with, of all that another column counts: "nodes 2 … available to us 1 node".
-_AVAILABLE = re.compile(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用")
-_OURS = re.compile(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$", re.IGNORECASE)
+_AVAILABLE = Gated(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用", flags=0)
+_OURS = Gated(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$", re.IGNORECASE)
 _COUNT_CELL = re.compile(r"\d{1,4}")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 # A column of what held before.
 _REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
-_LABEL_HEADER = re.compile(
+_LABEL_HEADER = Gated(
     r"(?:items?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
-    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
+    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)",
+    flags=0,
 )
-_KEY_VALUE = re.compile(
+_KEY_VALUE = Gated(
     r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→|\s\.{3,80}\s)\s*(.*)$",
     re.DOTALL,
 )
 # "[09:02] priya: ...", "priya 10:02: ...": when a line of a chat was written.
-_TIME_OF_DAY = re.compile(
+_TIME_OF_DAY = Gated(
     r"^([ \t]{0,8}(?:[^\s:：|#\[\d][^\s:：|]{0,20},?\s(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s)?)?)"
     r"[\[(]?(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?[\])]?[ \t]*(?=[:：]|\S)",
     re.MULTILINE,

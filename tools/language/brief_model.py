@@ -15,36 +15,37 @@ from typing import Any
 from ..catalog.models import ModelEntry, find_model
 from ..errors import InputError
 from ..files import is_there
+from ..gated import Gated
 from .brief_facts import Fact, Facts, same, show
 from .brief_statements import StatedObject, Statement
 from .errors import BriefError
 
 _PREFIX = "model."
 # Words that state an architecture without a figure, and the config key that they set.
-_NOT_GATED = re.compile(
+_NOT_GATED = Gated(
     r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控", re.IGNORECASE
 )
-_GATED = re.compile(
+_GATED = Gated(
     r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控", re.IGNORECASE
 )
-_UNTIED = re.compile(
+_UNTIED = Gated(
     r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)"
     r"|separate (?:lm )?head",
     re.IGNORECASE,
 )
-_TIED = re.compile(
+_TIED = Gated(
     r"(?<!not )\btied\b|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)",
     re.IGNORECASE,
 )
-_TRAITS: tuple[tuple[re.Pattern[str], str, Any], ...] = (
+_TRAITS: tuple[tuple[Gated, str, Any], ...] = (
     (_NOT_GATED, "mlp_gated", False),
     (_GATED, "mlp_gated", True),
     (_UNTIED, "tie_word_embeddings", False),
     (_TIED, "tie_word_embeddings", True),
-    (re.compile(r"multi[ -]?query attention|\bMQA\b|多查询注意力", re.IGNORECASE), "num_key_value_heads", 1),
+    (Gated(r"multi[ -]?query attention|\bMQA\b|多查询注意力", re.IGNORECASE), "num_key_value_heads", 1),
 )
-_MULTI_HEAD = re.compile(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力", re.IGNORECASE)
-_LATENT = re.compile(r"latent|\bMLA\b|潜在", re.IGNORECASE)
+_MULTI_HEAD = Gated(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力", re.IGNORECASE)
+_LATENT = Gated(r"latent|\bMLA\b|潜在", re.IGNORECASE)
 # One of these says that a model is described, not merely mentioned.
 DESCRIBES = ("num_hidden_layers", "hidden_size")
 # Spellings of one dimension in configs, for comparing with what the words say.

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..gated import Gated
 from .errors import BriefError
 
 MAX_STATEMENTS = 1_500
@@ -89,7 +90,7 @@ _SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
 
 
 # "预留显存GB": the unit of a Chinese key, without a blank before it.
-UNIT_BEHIND = re.compile(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)", re.IGNORECASE)
+UNIT_BEHIND = Gated(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)", re.IGNORECASE)
 
 
 def key_words(key: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..gated import Gated
 from ..shapes import is_list, is_object
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
@@ -26,42 +27,47 @@ _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_lay
 _OVERRIDES, _DEFAULTS = re.compile(r"over ?rides?|final|覆盖"), re.compile(r"defaults?|base|默认")
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
-_BESIDE_CONFIG = re.compile(
+_BESIDE_CONFIG = Gated(
     r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) "
     r"?(?:dtype|precision|type)"
     r"|hardware|cluster|nodes|gpus?|accelerators?|slo|sla|workload|requirements?|constraints?|limits?|load|traffic"
-    r"|strategy|parallelism|performance|objective|throughput|latency|memory)"
+    r"|strategy|parallelism|performance|objective|throughput|latency|memory)",
+    flags=0,
 )
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
 # A list of number formats, of kinds of cards or of engines is a choice between them.
-_CHOICE_LIST = re.compile(
+_CHOICE_LIST = Gated(
     r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
     r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
-    r"(?:types?|kinds?|models?|options?|choices?))|精度|量化|卡型|显卡型号"
+    r"(?:types?|kinds?|models?|options?|choices?))|精度|量化|卡型|显卡型号",
+    flags=0,
 )
 # A list of what one of is to be had, each with its cards and how many nodes of them.
-_OFFERS = re.compile(
-    r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)"
+_OFFERS = Gated(
+    r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)", flags=0
 )
-_NODES_OF_OFFER = re.compile(
-    r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数"
+_NODES_OF_OFFER = Gated(
+    r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数", flags=0
 )
-_GPUS_OF_NODE = re.compile(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数")
+_GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数", flags=0)
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
-_GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
+_GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
-_KEPT_BACK = re.compile(
-    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用"
+_KEPT_BACK = Gated(
+    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
+    flags=0,
 )
-_HARDWARE_KEY = re.compile(r"nodes?|gpus?|cards?|servers?|machines?")
-_CROSSING_KEY = re.compile(
-    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
+_HARDWARE_KEY = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
+_CROSSING_KEY = Gated(
+    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
+    flags=0,
 )
-_MACHINE_KEY = re.compile(
-    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)"
+_MACHINE_KEY = Gated(
+    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)",
+    flags=0,
 )
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
@@ -70,7 +76,7 @@ _RANGE_KEYS = {
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
 # What stands beside a figure in its object and qualifies it.
-_QUALIFIER = re.compile(r"direction(?:ality)?|duplex|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
+_QUALIFIER = Gated(r"direction(?:ality)?|duplex|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from ..gated import Gated
 from .load_lexicon import PEAK
 from .page import Page
 
@@ -17,7 +18,7 @@ _PLAN = (
     r"(?:plan(?:ned|ning)?|siz(?:e|ed|ing)|dimension(?:ed|ing)?|design(?:ed)?|budget|provision|calculat(?:e|ed|ing)|reckon|"
     r"comput(?:e|ed)|work(?:ed|ing)?|go|stick|count|us(?:e|ed|ing)|tak(?:e|en|ing)|assum(?:e|ed|ing)|bas(?:e|ed))"
 )
-_CHOICE = re.compile(
+_CHOICE = Gated(
     rf"(?<![a-z]){_PLAN}\s(?:(?:it|this|that|them|everything|the\s(?:plan|size|sizing|system|cluster))\s)?(?:(?:for|with|by|on|around|at|against|to|from)\s)?"
     rf"(?:(?:the|its|our|their|that|a|an)\s)?(?P<what>{_PERCENTILE})(?![a-z\d])"
     r"(?!\s?(?:ttft|tpot|itl|latency|of\s(?:the\s)?(?:ttft|tpot|latency)|(?:<|below|under)))|"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..gated import Gated
 from ..plan.constraints import (
     Constraint,
     DegreeBound,
@@ -23,7 +24,6 @@ from ..plan.constraints import (
 )
 from .claims import Claims
 from .degree_sets import read_degree_sets
-from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
@@ -50,7 +50,6 @@ _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为
 _PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
-    needs="tp|tensor|张量|pp|pipelin|流水|ep|expert|专家|sp|sequence|序列|dp|data|数据|context|上下文",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
 _MOST = cues(
@@ -74,7 +73,7 @@ _INSIDE = cues(
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
 # Behind a bound: "TP at most 8 and not across nodes", "TP: max 8, must stay inside a node", "TP不超过8, 不跨机".
-_STAYS_TOO = re.compile(
+_STAYS_TOO = Gated(
     r"[\s,;]{1,3}(?:(?:and|but|it|they|that)\s){0,2}(?:(?:must|should|may|shall|can|has\sto|have\sto)\s?)?"
     rf"(?:(?:not|never|n't|cannot)\s(?:be\s|to\s)?(?:across|cross(?:es|ing)?|span(?:s|ning)?|leav(?:e|es|ing)|beyond|over)\s(?:[a-z]+\s){{0,2}}{_NODE}|"
     rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
@@ -82,12 +81,12 @@ _STAYS_TOO = re.compile(
     re.IGNORECASE,
 )
 # The same, where the clause before only names the primitive.
-_BEHIND = re.compile(
+_BEHIND = Gated(
     r"[\s,]{1,3}(?:但是?|不过|but\s)?(?:(?:it\sis|it's|is)\s)?(?:不(?:许|准|能|可以?|让)用|禁用|不用|(?:not|never)\s(?:allowed|permitted)|forbidden|"
     r"(?:不(?:要|能|得|可|许)?超过|最多|最大|至多|at\smost|max(?:imum)?|(?:but\s)?(?:no|not)\smore\sthan|up\sto)\s?(?P<n>\d{1,4}))(?![\w.])",
     re.IGNORECASE,
 )
-_OF_EACH_NODE = re.compile(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
+_OF_EACH_NODE = Gated(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
 _IN_EACH_NODE = re.compile(rf"每\s?[台个]?\s?{_NODE}(?:内部?|里)")
 _STRICT = cues(
     r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
@@ -98,13 +97,13 @@ _DENIAL = cues(
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
-_CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
+_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
 _WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _ASKS_WHETHER = re.compile(r"([\u4e00-\u9fff])不\1")  # "EP跨不跨你们看着办"
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
-PHASE = re.compile(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
-_SCOPE = re.compile(
+PHASE = Gated(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
+_SCOPE = Gated(
     rf"\s{{0,3}}(?:(?:for|in|during|on)\s(?:the\s)?)?(?:{PHASE.pattern})[a-z]{{0,4}}(?:\s?(?:phase|stage|阶段|侧|端))?\s?[,:]",
     re.IGNORECASE,
 )
@@ -164,14 +163,14 @@ def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
 
 
 # Asked for, or left to whoever plans: nothing is demanded.
-LEFT_TO_US = re.compile(
+LEFT_TO_US = Gated(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
     r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou|no\s(?:strong\s)?(?:idea|opinion|view|clue|preference))(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
     re.IGNORECASE,
 )
 
 
-_GOES_ON = re.compile(
+_GOES_ON = Gated(
     rf"(?<![A-Za-z])(?:{'|'.join(_PRIMITIVES.values())})(?:\s?[,/&]\s?|\s?(?:and|or|和|与)\s?){{1,2}}(?:the\s)?$",
     re.IGNORECASE,
 )

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 
 from ..errors import InputError
+from ..gated import Gated
 from ..plan.rate_curve import DAY_H, RateCurve, Span, shaped
 from ..plan.rate_curve_text import FORMS, curve_of_spans, hours_of
 from . import load_lexicon as lex
 from .claims import Claims
-from .gated import Gated
 from .normal_form import normalise
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
@@ -24,7 +24,6 @@ _DAY = Gated(
     r"(?<![a-z])(?:office|business|working|work)[\s\-]hours(?![a-z])|(?<![a-z])over\s(?:a|the)\sday(?![a-z])|"
     r"(?<![a-z])hour[\s\-]by[\s\-]hour(?![a-z])|(?<![a-z])(?:diurnal|autoscal(?:e|es|ed|ing|er))(?![a-z])|"
     r"(?<![a-z])(?:daily|day)[\s\-](?:curve|cycle|pattern|profile)(?![a-z])|办公时间|工作时间|一天之内|全天(?!的?平?均)",
-    needs="hour|day|daily|diurnal|autoscal|时间|一天|全天",
 )
 _MEAN = r"(?:the\s)?(?:mean|average|avg|usual|daily\saverage|norm)"
 _FACTOR = r"(?:\d{1,3}(?:\.\d{1,3})?|two|three|four|five|six|seven|eight|ten|twelve|twenty)"
@@ -35,19 +34,16 @@ TIMES = Gated(
     rf"(?<![\d.\w])(?P<that>{_FACTOR})\s?(?:x|×|times)\s(?:that|this|it|as\s(?:many|much))(?=\s(?:when|at|in|during|on|after|for)(?![a-z])|\s?(?:[,.;)\n]|$))|"
     r"(?:忙时|高峰|峰值)(?:系数|因子|倍率)\s?(?:为|是|取|按|[:=])?\s?(?P<cn2>\d{1,2}(?:\.\d{1,3})?)(?!\s?[%\d])|(?<![a-z])peak[\s_](?:to|over)[\s_](?:average|mean|avg)(?:[\s_](?:ratio|factor))?\s?[:=]?\s?(?P<ratio>\d{1,2}(?:\.\d{1,3})?)(?![\d%])|"
     r"(?:峰值|高峰)(?:大?约|大概|差不多|是|为|达到?|有){0,3}(?:全天)?(?:的)?(?:平均值?|均值|平时)的?\s?(?P<cn>\d{1,3}(?:\.\d{1,3})?|[两三四五六七八九十])\s?倍",
-    needs="peak|burst|x|×|times|峰|忙时",
 )
 """How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
-_FROM_TO = re.compile(
-    rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])", re.IGNORECASE
-)
-_ELSE = re.compile(
+_FROM_TO = Gated(rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])", re.IGNORECASE)
+_ELSE = Gated(
     r"\s?(?:otherwise|at\snight|outside(?:\sof)?(?:\s(?:it|that|these|those|them|hours))*|(?:for\s|in\s)?the\srest(?:\sof\sthe\sday)?|"
     r"at\s(?:all\s)?other\stimes|off[\s\-]peak)(?![a-z])",
     re.IGNORECASE,
 )
-_RESERVE = re.compile(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])", re.IGNORECASE)
+_RESERVE = Gated(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])", re.IGNORECASE)
 _BEFORE, _AFTER = 24, 24
 _PER_HOUR = 1 / 3600
 _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
@@ -218,7 +214,7 @@ def _beside(page: Page, number: Quantity) -> tuple[str, str]:
 
 def _is_of_else(page: Page, number: Quantity) -> bool:
     """Whether words beside a bare number say that it is a length."""
-    roles = (one.lastgroup for words in _beside(page, number) for one in lex.ROLE.of(words).finditer(words))
+    roles = (one.lastgroup for words in _beside(page, number) for one in lex.ROLE.finditer(words))
     return any(role in lex.LENGTHS for role in roles)
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..gated import Gated
 from ..plan.constraints import Constraint, DegreeBound, DegreeConstraint
 from .claims import Claims
-from .gated import Gated
 from .page import Page
 
 _SET = Gated(
     r"(?<![a-z])(?P<name>tp|pp|ep|tensor[\s\-]parallel(?:ism)?|pipeline[\s\-]parallel(?:ism)?|expert[\s\-]parallel(?:ism)?|张量并行|流水线?并行|专家并行)(?:\s(?:degrees?|sizes?|of))?度?"
     r"\s?(?:(?:is|are|may|can|must|should|has\sto|only|be|allowed|one\sof|either|in|:|=)\s?|只能|必须|仅限|[是取为用]){1,5}\s?[{(\[]?"
     r"(?P<set>\d{1,3}(?:\s?(?:,|/|or|and|或|和){1,2}\s?(?:or\s)?\d{1,3}){1,6})(?![\d.]|\s?[km%](?![a-z]))[})\]]?",
-    needs="tp|pp|ep|parallel|并行",
 )
 _NAMES = {"t": "tp", "p": "pp", "e": "ep", "张": "tp", "流": "pp", "专": "ep"}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from .gated import Gated
+from ..gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import LENGTHS
 from .load_lexicon import ROLE as LOAD
@@ -20,9 +20,8 @@ _STAMP = re.compile(r"\[[^\]\n]{0,24}\]\s?|\s?\d{1,2}:\d\d")
 _LEAST_LINES = 3
 _CHOICE = Gated(
     rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{_WHO})(?P<answer>[^\n]+)",
-    needs="or|还是",
 )
-_SIZE = re.compile(r"\d{2,3}g", re.IGNORECASE)
+_SIZE = Gated(r"\d{2,3}g", re.IGNORECASE)
 # A short question for one figure, and the line that answers it.
 _QUESTION = Gated(
     rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)",
@@ -61,7 +60,7 @@ def _chosen(match: re.Match[str]) -> str:
 
 def _answered(match: re.Match[str]) -> str:
     what = match["what"].strip()
-    role = LATENCY.of(what).search(what) or LOAD.of(what).search(what)
+    role = LATENCY.search(what) or LOAD.search(what)
     if role is None or role.lastgroup in LENGTHS:
         return match.group()
     return f"\n{match['asks']}{what}: {match['answer']}"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..catalog.hardware import read_accelerator_name
 from ..errors import InputError
-from .gated import Gated
+from ..gated import Gated
 from .number_words import ENGLISH_NUMBER, english_value
 
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -48,7 +48,7 @@ _MODEL = Gated(
     rf"(?:\s(?P<version>{_VERSION})(?!\s(?:hundred|thousand|by|x)(?![a-z])))?(?:\s(?P<word>coder|next|maverick|scout|air))?"
     rf"(?:\s(?:(?P<experts>{_DIGIT})\s(?:by|x|times)\s)?(?P<size>{_SIZE}){_B}(?:\sa\s(?P<active>{_SIZE}){_B})?)?{_END}"
 )
-_COUNTED = re.compile(
+_COUNTED = Gated(
     r"\s(?:times|copies|instances|replicas|nodes|models|versions|gpus|cards|users|people)(?![a-z])", re.IGNORECASE
 )
 _HUNDREDS_OF = r"(?:one|two|three|four|five|six|eight)\shundred"
@@ -59,7 +59,7 @@ _BEFORE_CARD = (
     rf"(?:^|(?<=[,;:(\n])\s?|(?<![\w\-])(?:{_COUNT}|on|of|with|the|our|an|some|using|have|has|got|nvidia|to|from|or|and|x|"
     r"these|those|per|each)\s)"
 )
-_OF_ONE = re.compile(r"(?<![a-z])(?:the|that|this|our|which)\s$", re.IGNORECASE)
+_OF_ONE = Gated(r"(?<![a-z])(?:the|that|this|our|which)\s$", re.IGNORECASE)
 _CARD = Gated(
     rf"(?P<before>{_BEFORE_CARD})(?P<letters>g\s?b|g\s?h|m\s?i|[hblvt])\s(?P<number>{_CARD_NUMBER})"
     rf"(?P<plural>s|ies)?(?:\s(?P<tail>[xsg])(?P<plural2>s)?)?(?![\w\-'])(?!\s(?:percent|%|thousand|million|and\s{_UNDER_HUNDRED}))"
@@ -94,7 +94,7 @@ _HUNDREDS = Gated(
 _LENGTHS = Gated(
     rf"{_START}(?P<n>{ENGLISH_NUMBER})(?=\s(?:tokens?\s)?(?:in(?=\s(?:and\s)?(?:{ENGLISH_NUMBER}|\d)|\s?[,.]|$)|out(?![a-z\-])))"
 )
-_FILLER = re.compile(
+_FILLER = Gated(
     r"(?P<before>,\s?|\s|^)(?:[uU]h+m?|[uU]mm?|[eE]rm|[hH]mm+)(?![\w\-'])(?P<after>\s?,)?[^\S\n]*", re.MULTILINE
 )
 # Texts without any of these are not dictated.

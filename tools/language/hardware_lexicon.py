@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ..catalog.hardware import system_sizes
-from .gated import Gated
+from ..gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK
 
@@ -81,13 +81,11 @@ LEXICON: tuple[tuple[str, str], ...] = (
     (":", r"[:=]"),
     (".", r"[A-Za-z]+(?:\d[A-Za-z0-9.]{0,20})?|.|\n"),
 )
-LEXER = re.compile(
-    "|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(LEXICON)), re.IGNORECASE | re.DOTALL
-)
+LEXER = Gated("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(LEXICON)), re.IGNORECASE | re.DOTALL)
 USUAL_NODE = max(_SYSTEMS.values())
 HARDWARE_UNITS = frozenset({"count", "gpus", "nodes"})
 _GPU_WORDS = r"(?:gpus?|cards?|accelerators?|chips?|devices|hardware|[\ue001\ue004]+'?s?)"
-OPEN = re.compile(
+OPEN = Gated(
     rf"(?:no|without\s(?:a|any)|not\sany)\s(?:hard\s)?(?:limits?|caps?|constraints?|restrictions?)\s(?:on|to|for)\s(?:the\s)?"
     rf"(?:number\sof\s|how\smany\s|count\sof\s|available\s)?{_GPU_WORDS}(?:\scount)?|unlimited\s(?:number\sof\s)?{_GPU_WORDS}|"
     rf"as\smany\s(?:{_GPU_WORDS}\s)?as\s(?:needed|necessary|required|you\s(?:need|want|like)|it\stakes)|any\snumber\sof\s{_GPU_WORDS}|"
@@ -103,45 +101,43 @@ OPEN = re.compile(
     r"(?:尽量|尽可能|能)少(?:用|占)(?:几[张块台])?\s?(?:卡|gpu|显卡|机器|[\ue001]+)",
     re.IGNORECASE,
 )
-FEWEST_WORDS = re.compile(
-    r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE
-)
+FEWEST_WORDS = Gated(r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE)
 # "How many servers?", where each is said to hold so many: "servers with 8 H200".
-NODES_ASKED = re.compile(
+NODES_ASKED = Gated(
     r"(?<![a-z])how\s(?:many|few)\s(?:of\s(?:them|these|those|the|such)\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?)(?![a-z])|(?:多少|几)台(?:机器|服务器|节点)?",
     re.IGNORECASE,
 )
 # "4 more of the same … plan for all of them", "8 more … on all 16": what is added to what was counted.
-FURTHER = re.compile(
+FURTHER = Gated(
     rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:and|to|for|on|in|from|so|which|that|arrive|come|next|of)(?![a-z]))"
     rf"|(?<![a-z])another\s(?P<m>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|[,.;)\n]))|(?:再|又|另外?)(?:加|买|来|添|有)\s?(?P<k>\d{{1,4}}|[一二两三四五六七八九十]{{1,3}})\s?[张块]卡?",
     re.IGNORECASE,
 )
-ALL_OF_THEM = re.compile(
+ALL_OF_THEM = Gated(
     rf"(?<![a-z])(?:all(?:\sof\sthem|\stogether|\s(?:the\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER}))|both\slots|together|combined|in\stotal)(?![a-z])|一共|总共|全部",
     re.IGNORECASE,
 )
 # Right before a number of GPUs: it is the most that may be used.
-AT_MOST = re.compile(
+AT_MOST = Gated(
     r"(?<![a-z])(?:max(?:imum)?(?:\sof)?|at\smost|up\sto|no\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)\W{0,3}$|"
     r"(?:最多|不超过|至多)\W{0,2}用?\s?$",
     re.IGNORECASE,
 )
 BEFORE_MOST = 16
-IN_A_NODE = re.compile(
+IN_A_NODE = Gated(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
     re.IGNORECASE,
 )
-OF_MACHINE = re.compile(
+OF_MACHINE = Gated(
     r"(?:机型|(?:服务器|机器|节点)(?:型号|配置|规格)|(?<![a-z])(?:node|server|machine|box|host)[\s_](?:type|model|config(?:uration)?|specs?))\s?[:=]\s?$",
     re.IGNORECASE,
 )
-_SYSTEM_WORD = re.compile(_SYSTEM, re.IGNORECASE)
-PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
+_SYSTEM_WORD = Gated(_SYSTEM, re.IGNORECASE)
+PHASE = Gated(r"prefill|decod|预填充|解码", re.IGNORECASE)
 
 # "I've got six of them": read only where nothing else counts.
 OF_THEM = re.compile(r"(?P<n>n)m")
-OWNING = re.compile(
+OWNING = Gated(
     r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?|quota(?:\s(?:is|of|for|allows))?)(?:\s(?:only|just|about|exactly))?\s?$",
     re.IGNORECASE,
 )
@@ -149,7 +145,6 @@ OWNING = re.compile(
 OWNED = Gated(
     rf"(?<![a-z])(?:we|i)(?:\s(?:only|just|already))?\s?(?:'ve\sgot|'ve|own|have(?:\sgot)?|got|bought|rent)\s(?:only\s|just\s)?"
     rf"(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:[.,;!)\n]|$|but\s|and\s))",
-    needs="'ve|own|have|got|bought|rent",
 )
 # "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.
 SHARE_OF = re.compile(r"(?P<q>q)o?d?(?P<n>[na])?S?(?P<what>[BC])g?")
@@ -162,7 +157,6 @@ ONE_CARD = Gated(
     r"rig|pc|desktop|workstation|laptop)(?![a-z])))"
     rf"|(?<![a-z])the\s(?P<card2>{CARD}++)(?!'?s(?![a-z]))(?:\s(?:card|gpu))?\s(?:(?:that\s)?(?:i|we)(?:'ve\sgot|\s(?:have|own|got|bought))|"
     r"(?:in|inside)\s(?:my|our|the|this|his|her)\s(?:[a-z]{1,10}\s)?(?:desktop|workstation|pc|laptop|rig|computer|tower))(?![a-z])",
-    needs="my|this|that|his|her|我|这|那|the",
 )
 # "2 GPUs for prefill and 2 for decode", "prefill on 2 GPUs and decode on the other 2": a split of what there is.
 _PHASE_WORD = r"(?:the\s)?(?:prefill|decode)(?:ing)?"
@@ -171,18 +165,17 @@ SPLIT = Gated(
     rf"\d{{1,4}}\s?(?:gpus?|cards?)?\s(?:for|to|on)\s{_PHASE_WORD}(?![a-z])|"
     rf"{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s\d{{1,4}}\s?(?:gpus?|cards?)?\s?(?:,|and|&)\s?(?:and\s)?{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s"
     r"(?:the\s(?:other|remaining)\s)?\d{1,4}(?:\s?(?:gpus?|cards?))?(?![a-z\d])",
-    needs="prefill|decod",
 )
 # "12 L40S, but only 8 are available": what there is to plan with.
-PRICED = re.compile(
+PRICED = Gated(
     r"\s(?:is|costs?|rents?|goes|runs)\s(?:us\s)?(?:for\s|at\s|about\s|around\s)?(?:[$€£]|\d)", re.IGNORECASE
 )
-EACH_REPLICA = re.compile(
+EACH_REPLICA = Gated(
     r"(?:each|every|per)\s(?:copy|replica|instance)(?:\s(?:on|with|gets|has|uses|takes|needs))?\s$|每个?(?:副本|实例)(?:用|占|需要)?\s?$",
     re.IGNORECASE,
 )
 # "Slurm lets our team take 3 nodes", "we may use 4 GPUs": of what there is in all.
-OUR_PART = re.compile(
+OUR_PART = Gated(
     rf"(?<![a-z])(?:(?:lets?|allows?|gives?|grants?|leaves?)\s(?:us|me|our\steam)(?:\s(?:to\s)?(?:take|use|have|with))?|"
     rf"(?:we|i|our\steam)(?:\s(?:can|may|could|get\sto|(?:am|are|is)\sallowed\sto)|'(?:m|re)\s(?:only\s)?allowed\sto)\s(?:only\s|just\s)?(?:take|use|have|get|touch))\s(?:only\s|just\s|up\sto\s|at\smost\s)?"
     rf"(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:(?P<node>nodes?|servers?|machines?|box(?:es)?|hosts?)|gpus?|cards?)(?![a-z])",
@@ -193,7 +186,6 @@ OF_THOSE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s(?:those|these)\s(?:\w{{2,12}}\s)?(?:(?P<node>{_NODE_NOUN}(?:e?s)?)|gpus?|cards?)(?![a-z])"
     # What is said of them may be that they are not there.
     r"(?!\s(?:that\s|which\s)?(?:are|is|were|was|have|has|had|must|will|stays?|belongs?|goes|go|should|need)(?![a-z])(?!\s(?:ours|free|available|usable|idle|spare)))",
-    needs="of",
 )
 AVAILABLE = Gated(
     rf"(?<![A-Za-z0-9.])(?<!\d\sto\s)(?<!\d-)(?<!every\s)(?<!each\s)(?<!any\s)(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
@@ -211,46 +203,45 @@ AVAILABLE = Gated(
     r"|(?:剩|余)下?的?\s?(?P<n12>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块]卡?\s?(?:可用|能用|归我们|给我们)|(?:只能|只|可以?)[用动拿]\s?[前后]\s?(?P<n8>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
-    needs="available|free|left|usable|unused|spare|idle|ours|of|for|half|remaining|other|the|用|动|拿|空闲|剩|余|只有",
 )
 
 # "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
 # Before "use two of them": who plans is told to, and nobody else does.
-TOLD_TO = re.compile(
+TOLD_TO = Gated(
     r"(?:^|[,;:.(!?\n-]|(?<![a-z])(?:we|i|you|us|can|may|could|should|must|will|would|to|only|just|please|let's|then|and|so|but|now|or))\s?$",
     re.IGNORECASE,
 )
 OUR_NUMBERED = Gated(
     r"(?:(?<![a-z])(?:gpus?|cards?|devices?)\s?|卡\s?|(?<=[\s,;:。\n])(?=[^\s,;。]{3,10}卡))#?(?P<list>\d{1,3}(?:\s?-\s?|\s?(?:to|through|and|&|,)\s?|\s?[到至~和与,]\s?)\d{1,3})\s?"
     r"(?:(?:are|belong\sto|is)\s(?:only\s|still\s)?(?:ours|us|free|available|usable|for\sus)(?![a-z])|(?:号卡)?(?:归我们|给我们|是我们的|可用|能用|空闲))",
-    needs="gpu|card|device|卡|张",
 )
 # "must not span more than two machines": no count of what there is.
 SPREAD = Gated(
     rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])|"
     rf"(?<![a-z])(?:replica|copy|instance|group)s?\s(?:(?:may|can|must|should)\s)?(?:[a-z]+\s){{0,2}}?(?:on|over|across|use|take|span|occupy)\s(?:at\smost|up\sto|no\smore\sthan|max(?:imum)?)\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])|"
     r"(?:每个?|一个)(?:副本|实例)[^,;。\n]{0,4}(?:最多|至多|不超过|不能超过)[^,;。\n\d]{0,4}(?:\d{1,3}|[一二两三四五六七八九十])\s?[台个](?:机器|节点|服务器)?",
-    needs="more|replica|copy|instance|group|副本|实例",
 )
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
 SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
 TIMES_NODES = re.compile(r"(?P<p>n)(?P<noun>-?g?[CB]?g?)x(?P<n>n)-?(?P<unit>S)(?![gSn])")
-GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn|:[nq])x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
-NODES_OF = re.compile(
-    r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>(?:t(?!:?n))?)"
+GRID = Gated(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn|:[nq])x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S", flags=0)
+NODES_OF = Gated(
+    r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>(?:t(?!:?n))?)",
+    flags=0,
 )
 PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?[oi]{0,2}(?P<p2>n)(?!-?x?q)-?x?g?o?[CB]?g?")
-SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?")
+SIZED = Gated(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?", flags=0)
 BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:[x:](?P<n2>n))?S?(?!g)")
 RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")
 # "16 GPUs of a GB200 NVL72", "two trays in one NVL72 rack": a part of the rack that is named.
 PART_OF_RACK = re.compile(r"(?P<n>n)-?(?:g|(?P<node>S))[oi,(]{1,2}[and]?R")
 CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
-COUNTS = re.compile(
+COUNTS = Gated(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
     r"(?P<one>a)C(?![S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$|:[CBR])|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
-    r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|gt:(?P<g14>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
+    r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|gt:(?P<g14>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])",
+    flags=0,
 )
 
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from ..catalog.hardware import singular
+from ..gated import Gated, Pattern
 from ..plan.constraints import ReservedConstraint
 from . import hardware_lexicon as lex
 from .card_names import COUNT_TAKEN_BACK, NodeSizes
@@ -23,11 +24,9 @@ from .reserved_words import how_many
 
 # Claims that speak of open counts, and are no fields: that few are wanted, or that there is no limit.
 FEWEST, UNLIMITED = "fewest", "unlimited"
-_ONE_NODE = re.compile(r"(?:node|machine|server|box|host|instance|tray)\s?$", re.IGNORECASE)
-_GROUP_AFTER = re.compile(
-    r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])", re.IGNORECASE
-)
-_SEVERAL = re.compile(r"(?:s|boxes)\s?$|[台机器点]$", re.IGNORECASE)
+_ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$", re.IGNORECASE)
+_GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])", re.IGNORECASE)
+_SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class _Tokens:
         self.tokens = _tokenise(page.text)
         self.symbols = "".join(token.symbol for token in self.tokens)
 
-    def matches(self, shape: re.Pattern[str]) -> list[re.Match[str]]:
+    def matches(self, shape: Pattern) -> list[re.Match[str]]:
         return list(shape.finditer(self.symbols))
 
     def number(self, match: re.Match[str], *names: str) -> float | None:
@@ -307,7 +306,7 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
             continue
         before = tokens.text_before(match)
         in_node = lex.OF_MACHINE.search(before) or (claims.has("gpus_open") and lex.IN_A_NODE.search(before))
-        count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *lex.COUNTS.groupindex)
+        count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *match.re.groupindex)
         if in_node and count.field == "gpus":  # "机型: 8卡 H800", "servers with 8 H200, how many do we need?"
             claims.claim("gpus_per_node", count.number, count.words)
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ..gated import Gated
 from ..importing.signs import may_launch
 from ..plan.constraints import DegreeConstraint, ReplicasConstraint
 from ..plan.document import PHASES, PhaseStrategy, Strategy
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..importing.spans import Started
 
 # That the layout of the command is to stay: it does.
-_KEPT = re.compile(
+_KEPT = Gated(
     r"(?:(?:please\s)?keep(?:ing)?|preserve|stay\swith|stick\s(?:to|with)|(?:do\snot|don't|never)\s(?:change|touch|alter|modify))"
     r"\s(?:(?:the|this|that|our|its|same|exact(?:ly)?|current|existing|as)\s){0,3}"
     r"(?:layout|parallelism|parallel(?:\s(?:strategy|layout|degrees|config(?:uration)?|settings?))?|split|sharding|degrees|command|flags)(?![a-z])"
@@ -28,7 +29,7 @@ _KEPT = re.compile(
     r"(?:并行(?:方式|策略|配置|度)?|布局|切分(?:方式)?|命令|启动参数)(?:不变)?",
     re.IGNORECASE,
 )
-_FILLS = re.compile(
+_FILLS = Gated(
     r"as\smany\s(?:replicas|copies|servers|instances)|fill(?:ing)?\s(?:up\s)?(?:all|the|every|each|both|those|these|my|our|\d)"
     r"|replicat(?:e|ed|ing)(?![a-z])|(?:use|using)\s(?:all|every|the\swhole)(?![a-z])|占满|用满|填满|跑满|(?:尽可能|尽量)多",
     re.IGNORECASE,

@@ -10,20 +10,21 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..gated import Gated
 from ..plan.lengths import RequestLengths
 from .choices import chosen
 from .claims import Claims
 from .load_context import Statement
 from .page import Page
 
-PERCENTILE = re.compile(
+PERCENTILE = Gated(
     r"(?<![A-Za-z0-9])p\s?-?(?P<p>\d{1,2}(?:\.\d{1,3})?)(?![\d.]*\d)|(?P<nth>\d{1,2})\s?th(?:\spercentile)?(?![a-z])"
     r"|(?P<cn>\d{1,2})\s?百?分位(?:数|值)?|(?P<median>(?<![a-z])median(?![a-z])|中位(?:数|值)?)",
     re.IGNORECASE,
 )
-_MEAN = re.compile(r"(?<![a-z])(?:mean|average[sd]?|averaging|avg|on\saverage)(?![a-z])|平均|均值", re.IGNORECASE)
+_MEAN = Gated(r"(?<![a-z])(?:mean|average[sd]?|averaging|avg|on\saverage)(?![a-z])|平均|均值", re.IGNORECASE)
 # What ends the words of a figure.
-_ENDS = re.compile(r"[,;。\n(、，；]|\.(?!\d)|(?<![a-z])and(?![a-z])", re.IGNORECASE)
+_ENDS = Gated(r"[,;。\n(、，；]|\.(?!\d)|(?<![a-z])and(?![a-z])", re.IGNORECASE)
 _MOST_BETWEEN = 30
 
 

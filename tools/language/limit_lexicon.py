@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..gated import Gated
 from ..plan.latency_limits import LATENCY_LIMITS
-from .gated import Branches, Gated
 from .said import Statistic
 
 _ANSWER = (
@@ -48,36 +48,28 @@ _ROLES: tuple[tuple[str, str], ...] = (
     ),
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
 )  # fmt: skip
-_NEEDS = {
-    "ttft": "ttft|star|look|first|1st|initial|prefill|prompt|start|begin|appear|kick|首|第一个|预填充",
-    "tpot": "tok|tpot|itl|tbt|decod|generation|every|each|rest|others|ones|词元|字|解码",
-    "end_to_end": "end|e2e|total|full|whole|complet|entire|response|finish|done|端到端|完|总|整|全|响应",
-    "latency": "latenc|delay|延迟|时延",
-}
-ROLE = Branches({name: Gated(pattern, needs=_NEEDS[name]) for name, pattern in _ROLES})
+ROLE = Gated("|".join(f"(?P<{name}>{pattern})" for name, pattern in _ROLES))
 FIELDS = {one.figure.removesuffix("_ms"): one.field for one in LATENCY_LIMITS}
 
-STATISTIC_WORDS = re.compile(
+STATISTIC_WORDS = Gated(
     r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"
     r"(?P<nth>50|90|95|99)\s?(?:th|%)?[\s\-](?:percentile|pctl)|(?P<cn>50|90|95|99)\s?(?:百?分位(?:数|值)?|线)|"
     r"(?P<share>50|90|95|99)\s?%\s?(?:的?(?:请求|情况)|of\s(?:the\s)?(?:requests|time|users|cases)|(?=(?:ttft|tpot|itl|tbt)(?![a-z])))|"
     r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
     re.IGNORECASE,
 )
-LENGTH_FOLLOWS = re.compile(
+LENGTH_FOLLOWS = Gated(
     r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)",
     re.IGNORECASE,
 )
 STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "95": "p95", "99": "p99"}
 STRICTER = ("mean", "p50", "p90", "p95", "p99")
-FOR_ALL = re.compile(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
-PLURAL_AFTER = re.compile(
+FOR_ALL = Gated(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
+PLURAL_AFTER = Gated(
     r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE
 )
 
-ONE_GPU = re.compile(
-    r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡", re.IGNORECASE
-)
+ONE_GPU = Gated(r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡", re.IGNORECASE)
 ONE_USER = Gated(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
     r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:nobody|no\sone|anybody|anyone|each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
@@ -85,7 +77,7 @@ ONE_USER = Gated(
     r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?|flow(?:s|ing)?|arriv(?:e|es|ing)|typ(?:e|es|ing)|com(?:e|es|ing)(?:\sin|\sout)?)\sat|users?\sread|(?:after(?:wards|\sthat)|thereafter|then|followed\sby)(?=[\s,])|interactivity|"
     r"后面|之后|后续|随后|然后|单一?个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",
 )
-WHOLE = re.compile(
+WHOLE = Gated(
     r"(?<![a-z])(?:total|aggregate[d]?|overall|throughput|cluster|system|altogether|combined|fleet|in\sall|across)(?![a-z])|整体|总|吞吐|集群|系统",
     re.IGNORECASE,
 )

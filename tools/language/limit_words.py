@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..gated import Gated, Pattern
 from . import limit_lexicon as lex
 from .claims import Claims
-from .gated import Gated
 from .matching import Pairing, Role, gap_cost, pair
 from .page import STATISTIC, Page
 from .quantities import Quantity, find_quantities
@@ -58,19 +58,18 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
 def _near_limit(page: Page, start: int, end: int) -> bool:
     """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
     left, right = page.clause(start, end)
-    role = lex.ROLE.of(page.text)
-    following = role.search(page.text, end, right)
+    following = lex.ROLE.search(page.text, end, right)
     if following is not None and gap_cost(page.text[end : following.start()]) < 0.6:
         return True
     if lex.LENGTH_FOLLOWS.match(page.text, end):
         return False
-    return any(match.lastgroup in lex.FIELDS for match in role.finditer(page.text, left, start))
+    return any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start))
 
 
 def _roles(page: Page) -> list[Role]:
     """The latency words of the page; a bare "latency" beside "TTFT" is part of it."""
     roles: list[Role] = []
-    for match in page.search(lex.ROLE.of(page.text)):
+    for match in page.search(lex.ROLE):
         role = Role(str(match.lastgroup), *match.span(), cost=_BARE if match.lastgroup == "latency" else 0.0)
         if role.name == "latency" and roles and gap_cost(page.text[roles[-1].end : role.start]) < 0.6:
             continue
@@ -172,7 +171,7 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
     return limits
 
 
-_TOKENS_COME = re.compile(
+_TOKENS_COME = Gated(
     r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$", re.IGNORECASE
 )
 
@@ -221,7 +220,7 @@ def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
     return one is not None and (whole is None or one <= whole)
 
 
-def _distance(pattern: re.Pattern[str] | Gated, before: str, after: str) -> int | None:
+def _distance(pattern: Pattern, before: str, after: str) -> int | None:
     """Characters to the nearest match on either side."""
     distances = [len(before) - match.end() for match in pattern.finditer(before)]
     distances += [match.start() for match in pattern.finditer(after)]

@@ -9,8 +9,8 @@ import math
 import re
 
 from ..catalog.hardware import find_accelerator
+from ..gated import Gated
 from .claims import Claims
-from .gated import Gated
 from .page import Page
 from .quantities import Quantity, find_quantities
 
@@ -18,37 +18,36 @@ _LINKS = Gated(
     r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
     r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:them|both(?:\sof\sthem)?|the\stwo)|(?:the|our|that|this)\s(?:up)?links?|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡|网口|以太网)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
-    needs="nv|xgmi|fabric|hccs|ualink|intra|inside|within|between|gpu|scale|机内|节点内|卡间|片间|infini|ib|roce|ethernet|nic|inter|across|network|rdma|efa|hdr|ndr|connectx|link|机间|节点间|跨机|网|memory|hbm|pcie|显存带宽",
 )
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
-_LANES = re.compile(
+_LANES = Gated(
     r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?!\d)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
     re.IGNORECASE,
 )
 # A bare number that a key calls a bandwidth ("intra node bw: 300").
-_CALLED_BANDWIDTH = re.compile(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$", re.IGNORECASE)
-_PER_NODE = re.compile(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
-_PER_GPU = re.compile(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNORECASE)
+_CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$", re.IGNORECASE)
+_PER_NODE = Gated(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
+_PER_GPU = Gated(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNORECASE)
 _PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
 # "8x400G", "8 x 400", "4x NDR400": ports of a node and the Gbit/s of each, beside a word for a network.
-_PORTED = re.compile(
+_PORTED = Gated(
     r"(?<![\d.])(?P<ports>\d{1,2})\s?[x*个]\s?(?P<name>[ehnx]dr[\s\-]?)?(?P<gbit>25|40|50|100|200|400|800|1600)\s?"
     r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?P<port>\s?的?(?:网口|口|网卡))?(?![A-Za-z0-9]|\.\d)",
     re.IGNORECASE,
 )
 # "200G RoCE x4", "400G IB x 8", "400G*8", "HDR 200 x8".
-_PORTS_BEHIND = re.compile(
+_PORTS_BEHIND = Gated(
     r"(?<![a-z])(?:[ehnx]dr|ib|infiniband|roce(?:v2)?)\s?(?P<gbit2>25|40|50|100|200|400|800)(?:\s?g(?:be|bps|b/s|bit/s|b)?)?\s?[x*]\s?(?P<ports2>\d{1,2})(?!\w|\.\d)|"
     r"(?<![\d.])(?P<gbit>25|40|50|100|200|400|800)\s?g(?:be|bps|b/s|bit/s|b)?(?:\s(?:rocev?2?|ib|infiniband|ethernet|ndr|hdr|efa))?\s?[x*]\s?(?P<ports>\d{1,2})(?!\w|\.\d)",
     re.IGNORECASE,
 )
 _MOST_TO_NETWORK = 16  # characters between ports and the word that says what they are of
 _SENTENCE_END = re.compile(r"[;。\n]|\.\s")
-_ONE_WAY = re.compile(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
-_BOTH_WAYS = re.compile(
+_ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
+_BOTH_WAYS = Gated(
     r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
 )
-_VENDOR = re.compile(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink", re.IGNORECASE)
+_VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink", re.IGNORECASE)
 _SAME = 0.03
 _MOST_OF_A_CARD = 200.0  # GB/s of a network one way: what is more is that of a whole node
 

@@ -8,23 +8,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..gated import Gated
 from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
 from .page import Page
 from .quantities import Quantity
 
-_CONCURRENCY_BEFORE = re.compile(
-    r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE
-)
-_OF_LAYERS = re.compile(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$", re.IGNORECASE)
-_BATCH = re.compile(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
-_SPEED = re.compile(
+_CONCURRENCY_BEFORE = Gated(r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE)
+_OF_LAYERS = Gated(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$", re.IGNORECASE)
+_BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
+_SPEED = Gated(
     r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
     re.IGNORECASE,
 )
-_IN_WORK = re.compile(
+_IN_WORK = Gated(
     r"\s*(?:(?:are|is|being|in\s(?:work|progress)|worked\son|processed|handled|read|open)\s){0,3}", re.IGNORECASE
 )
-_TOKENS_BEFORE = re.compile(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
+_TOKENS_BEFORE = Gated(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
 _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 
@@ -46,7 +45,7 @@ class Statement:
 
 def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
     """Whether a slash only parts a list ("OSL 256 / 1024 concurrent"), or divides."""
-    after = ROLE.of(page.text).match(page.text, second.end + (page.text[second.end : second.end + 1] == " "))
+    after = ROLE.match(page.text, second.end + (page.text[second.end : second.end + 1] == " "))
     before = _CONCURRENCY_BEFORE.search(page.text[max(0, first.start - 24) : first.start])
     return (
         before is not None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ..gated import Pattern
 from . import load_lexicon as lex
 from .choices import chosen, take_choice
 from .claims import Claims, label
@@ -148,7 +149,7 @@ def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) 
     return kept
 
 
-def is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
+def is_marked(page: Page, statement: Statement, marks: Pattern) -> bool:
     """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
     start, end = statement.quantity.start, statement.quantity.end
     before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]

@@ -9,20 +9,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..gated import Gated
 from .claims import Claims
-from .gated import Gated
 from .load_context import LOADS, Statement
 from .page import SENTENCE_END, Page
 from .people_words import times
 from .quantities import find_quantities
 
-_OF_ONE = re.compile(
+_OF_ONE = Gated(
     r"(?<![a-z])(?:someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
     r"每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
     re.IGNORECASE,
 )
-_NO_PEOPLE = re.compile(
+_NO_PEOPLE = Gated(
     r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列", re.IGNORECASE
 )
 _MOST_OF_ONE = 8  # requests that one person has at once
@@ -32,11 +32,9 @@ _PART = (
 )
 _PART_BEHIND = Gated(
     rf"\s?(?:(?:concurrent|parallel|users?|requests?|streams?|sessions?|chats?|in\sflight|at\sonce)\s){{0,2}}(?:{_PART})",
-    needs="per|each|every|每",
 )
 _PART_BEFORE = Gated(
     rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$",
-    needs="per|each|every|每",
 )
 _NEAR = 24  # characters before a load
 

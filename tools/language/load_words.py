@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ..gated import Gated
 from . import load_lexicon as lex
 from .claims import Claims
 from .load_context import (
@@ -30,7 +31,7 @@ from .people_words import is_part, is_state, is_whole, served_part
 from .quantities import Quantity, find_quantities
 from .rate_words import read_rates
 
-_OF_EACH = re.compile(
+_OF_EACH = Gated(
     r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
     re.IGNORECASE,
 )
@@ -46,11 +47,11 @@ _FAR = 4.0  # more between two figures than that the second is one more of the f
 _NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
-_FOR_ONE = re.compile(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
+_FOR_ONE = Gated(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
 # "One request is 3k in": what any of them is, not how many there are at once.
-_OF_ANY_ONE = re.compile(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
+_OF_ANY_ONE = Gated(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
 _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
-_CALLS = re.compile(r"request|quer|请求", re.IGNORECASE)
+_CALLS = Gated(r"request|quer|请求", re.IGNORECASE)
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -118,7 +119,7 @@ def read_load(page: Page, claims: Claims) -> None:
 
 
 def _pair_up(page: Page) -> _Load:
-    words = list(page.search(lex.ROLE.of(page.text)))  # "at any one moment": no number of its own
+    words = list(page.search(lex.ROLE))  # "at any one moment": no number of its own
     figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
     figures = [q for q in figures if not (lex.FACTOR.match(page.text, q.end) or lex.DURATION.match(page.text, q.end))]
     quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q) and not is_logged(page, q))
@@ -142,7 +143,7 @@ def _pair_up(page: Page) -> _Load:
     things = [m.span() for q in figures if q.unit == "count" and (m := lex.WORK.match(page.text, q.end))]
     roles = [
         Role(str(match.lastgroup), *match.span(), follows=lex.FOLLOWS.match(page.text, match.start()) is not None)
-        for match in page.search(lex.ROLE.of(page.text))
+        for match in page.search(lex.ROLE)
         if not (is_about_reading(page, match) or is_state(page, match))
         and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
@@ -268,7 +269,7 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if last.role in LOADS:  # "25 concurrent, peaks of 70"
         end = max(end, page.original.find(last.words, max(0, last.quantity.start - len(last.words))) + len(last.words))
     gap = page.text[end : quantity.start]
-    if lex.ROLE.of(gap).search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
+    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
         return []
     one = Statement(statements[-1].role, quantity, quantity.words)
     return [one] if any(is_marked(page, one, mark) for mark in marks) else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 
+from ..gated import Gated
 from .symbols import visible
 
 _INLINE = (
@@ -23,31 +24,31 @@ _BLOCK = (
 _ATTRIBUTES = (
     r"""(?:\s{1,9}[\w:.\-]{1,40}\s{0,9}=\s{0,9}(?:"[^"<>]{0,400}"|'[^'<>]{0,400}'|[^\s"'<>=]{1,400})){0,20}\s{0,9}/?"""
 )
-_HIDDEN = re.compile(
+_HIDDEN = Gated(
     r"<!--(?P<comment>.{0,4000}?)-->|<(?P<tag>script|style|template|noscript)(?:\s[^<>]{0,400})?>(?P<body>.{0,4000}?)</(?P=tag)\s{0,9}>",
     re.IGNORECASE | re.DOTALL,
 )
-_STRUCK = re.compile(
+_STRUCK = Gated(
     r"<(del|strike)(?:\s[^<>]{0,200})?>[^<>]{0,400}</\1\s{0,9}>|(?<![~\w])~~(?=[^\s~])[^~\n]{0,200}(?<=[^\s~])~~(?![~\w])",
     re.IGNORECASE,
 )
-_RAISED = re.compile(rf"(?<=\d)<sup{_ATTRIBUTES}>(?P<power>\d{{1,3}})</sup\s{{0,9}}>", re.IGNORECASE)
-_INLINE_TAG = re.compile(rf"</?(?:{_INLINE}|sup){_ATTRIBUTES}>", re.IGNORECASE)
-_CELL_TAG = re.compile(rf"</?(?:td|th){_ATTRIBUTES}>", re.IGNORECASE)
-_BLOCK_TAG = re.compile(rf"<!doctype[^<>]{{0,200}}>|</?(?:{_BLOCK}){_ATTRIBUTES}>", re.IGNORECASE)
-_FORUM_TAG = re.compile(
+_RAISED = Gated(rf"(?<=\d)<sup{_ATTRIBUTES}>(?P<power>\d{{1,3}})</sup\s{{0,9}}>", re.IGNORECASE)
+_INLINE_TAG = Gated(rf"</?(?:{_INLINE}|sup){_ATTRIBUTES}>", re.IGNORECASE)
+_CELL_TAG = Gated(rf"</?(?:td|th){_ATTRIBUTES}>", re.IGNORECASE)
+_BLOCK_TAG = Gated(rf"<!doctype[^<>]{{0,200}}>|</?(?:{_BLOCK}){_ATTRIBUTES}>", re.IGNORECASE)
+_FORUM_TAG = Gated(
     r"\[/?(?:b|i|u|code|quote|url|size|color|font|list|\*)(?:=[^\]\n]{1,80})?\]", re.IGNORECASE
 )  # fmt: skip
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,10}\d{0,2})[;；]", re.IGNORECASE)
+_ENTITY = Gated(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,10}\d{0,2})[;；]", re.IGNORECASE)
 # Full-width forms of ASCII; the comma and the semicolon stay, which never group digits.
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，；"}
-_HUB = re.compile(
+_HUB = Gated(
     r"https?://(?:www\.)?(?:huggingface\.co|hf\.co|modelscope\.c(?:n|om)/models)/"
     r"(?P<name>[\w.\-]{1,60}/[\w.\-]{1,90}(?<![.\-]))[^\s()<>\[\]\"']{0,300}",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"(?:https?|ftp)://[^\s()<>\[\]\"'，。；、]{1,2000}(?:\([^\s()]{0,200}\))?", re.IGNORECASE)
-_LINK = re.compile(r"!?\[(?P<text>[^\[\]\n]{0,300})\]\((?P<target>[^()\s]{0,1000})(?:\s\"[^\"\n]{0,200}\")?\)")
+_ADDRESS = Gated(r"(?:https?|ftp)://[^\s()<>\[\]\"'，。；、]{1,2000}(?:\([^\s()]{0,200}\))?", re.IGNORECASE)
+_LINK = Gated(r"!?\[(?P<text>[^\[\]\n]{0,300})\]\((?P<target>[^()\s]{0,1000})(?:\s\"[^\"\n]{0,200}\")?\)", flags=0)
 _REFERENCE = re.compile(r"\[(?P<text>[^\[\]\n]{1,300})\]\[[^\[\]\n]{0,60}\]")
 _EMPHASIS: tuple[re.Pattern[str], ...] = (
     re.compile(r"(?<![\d*])\*\*\*?(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\*\*\*?"),

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from ..gated import Gated
+
 
 class Spanned(Protocol):
     """Anything with a place in the text."""
@@ -55,7 +57,7 @@ class Pairing(Generic[Value]):
 
 _BEHIND = 2.0  # what it costs to pair a word that stands right behind one value with the next value
 _LEFT_OUT = 6.0  # what it costs to leave a value without a role: pairs that cost more are not made
-_FILLER = re.compile(
+_FILLER = Gated(
     r"\b(?:of|is|are|be|being|at|most|least|under|below|less|than|within|up|to|no|not|more|over|above|exceeds?|exceeding|"
     r"about|around|approx(?:imately)?|roughly|circa|maybe|perhaps|probably|some|say|the|an?|with|for|each|per|every|must|should|shall|will|would|call(?=\sit)|"
     r"can|may|stays?|staying|keep|kept|keeping|target|targets|limit|limits|limited|max|maximum|min|minimum|lengths?|sizes?|"
@@ -69,13 +71,13 @@ _FILLER = re.compile(
 )
 _SENTENCE_BREAK = re.compile(r"[.!?。;]\s")
 _HARD_BREAK = re.compile(r"[;.!?。\n]")
-_SOFT_BREAK = re.compile(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及", re.IGNORECASE)
+_SOFT_BREAK = Gated(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及", re.IGNORECASE)
 # "a one-line reason (say 40 tokens)": what opens there is the figure of the word before it.
-_FIGURE_OF_IT = re.compile(
+_FIGURE_OF_IT = Gated(
     r"\((?=\s?(?:say|about|around|approx\w{0,8}|roughly|some|maybe|avg|average|mean|~|≈|大?约|平均))", re.IGNORECASE
 )
-_CONJUNCTION = re.compile(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
-_JOINER = re.compile(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*", re.IGNORECASE)
+_CONJUNCTION = Gated(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
+_JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*", re.IGNORECASE)
 
 
 def pair(

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
+from ..gated import Gated
 from ..plan.lengths import RequestLengths
 from .claims import Claims
 from .load_context import Statement
 from .page import Page
 from .quantities import Quantity, find_quantities
 
-_REST = re.compile(
+_REST = Gated(
     r"(?<![a-z])(?:the\s(?:rest|remainder|others?|remaining(?:\s\w{1,20})?)|everything\selse|all\sothers?)(?![a-z])|"
     r"其余|其它|其他|剩下|余下|剩余",
     re.IGNORECASE,

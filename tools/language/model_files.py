@@ -10,11 +10,12 @@ import re
 from pathlib import Path
 
 from ..files import is_there
+from ..gated import Gated
 from .claims import Claims
 from .page import MODEL, Page
 
 # A file, or a folder, as a path names it.
-_PATH = re.compile(r"(?<![\w./~\-])(?:[\w.~\-]*/)+[\w.\-]+|(?<![\w./~\-])[\w.\-]+\.json(?![\w/])", re.ASCII)
+_PATH = Gated(r"(?<![\w./~\-])(?:[\w.~\-]*/)+[\w.\-]+|(?<![\w./~\-])[\w.\-]+\.json(?![\w/])", re.ASCII)
 
 
 def take_model_file(page: Page, folder: Path = Path()) -> str | None:

@@ -15,9 +15,9 @@ from ..catalog import model_mentions, models
 from ..catalog.dtypes import DType
 from ..catalog.names import parse_name
 from ..errors import InputError
+from ..gated import Gated
 from .alternatives import CORRECTED, Named, settle
 from .claims import Claims
-from .gated import Gated
 from .page import MODEL, OTHER, Page
 from .standing import is_former, standing
 
@@ -35,16 +35,15 @@ _NICKNAME = Gated(
     "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
 )
 # A checkpoint that was trained to chat, of which the catalogue has the one before.
-_TUNED = re.compile(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])", re.IGNORECASE)
-_SIZE = re.compile(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+_TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])", re.IGNORECASE)
+_SIZE = Gated(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
-_MODEL_LIKE = re.compile(
+_MODEL_LIKE = Gated(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
-    r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
+    r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])",
+    flags=0,
 )
-_NAME_LIKE = re.compile(
-    r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE
-)
+_NAME_LIKE = Gated(r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE)
 _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
 _NEAR = 12  # characters between a name and the words that take it back
 
@@ -131,7 +130,7 @@ def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.Mode
     return models.find_model(name), words
 
 
-_SIZE_IN_NAME = re.compile(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+_SIZE_IN_NAME = Gated(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
 _MOST_CORRECTED = 90  # characters between a name and the size that takes the place of its own
 
 
@@ -140,10 +139,10 @@ def _resized(page: Page, claims: Claims, mention: model_mentions.Mention) -> mod
     size = _SIZE.search(page.text, mention.end, mention.end + _MOST_CORRECTED) if mention.entry is not None else None
     if size is None or not CORRECTED.search(page.original, mention.end, size.start()):
         return mention
-    name, changed = _SIZE_IN_NAME.subn(size.group(), mention.words)
+    name = _SIZE_IN_NAME.sub(size.group(), mention.words)
     with suppress(InputError):
         entry = models.find_model(name)
-        if changed and entry != mention.entry:
+        if name != mention.words and entry != mention.entry:
             claims.reading(f"{size.group()!r} takes the place of the size in {mention.words!r}")
             page.take(*size.span(), mark=MODEL)
             return replace(mention, entry=entry, words=name)

@@ -5,8 +5,8 @@ Where neither a load nor another wish is stated, the answer is a plan for as man
 
 from __future__ import annotations
 
+from ..gated import Gated
 from .claims import Claims
-from .gated import Gated
 from .page import Page
 
 MOST_LOAD = "most_load"
@@ -32,7 +32,6 @@ _QUESTION = Gated(
     r"多少(?:个|名|位|路|条)?(?:并发|同时|在线)?(?:的)?(?:用户|人|请求|会话|对话|并发|路|连接)数?|"
     r"(?:最大|最高|最多)(?:的)?(?:并发(?:数|量|用户数?|请求数?|度)?|用户数)(?:是|为|能到|可达|有)?多少|"
     r"并发(?:数|量)?(?:最多|最高|最大)?(?:能|可以)?(?:到|达到|开到|有)?多少",
-    needs="how|what|which|max|highest|largest|greatest|biggest|most|多少",
 )
 
 

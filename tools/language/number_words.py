@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..gated import Gated
+
 _ONES = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
@@ -39,8 +41,9 @@ _COMPOSED_UNITS = {
     "十": 10, "百": 100, "千": 1000, "万": 10**4, "十万": 10**5, "百万": 10**6, "千万": 10**7, "亿": 10**8,
     "hundred": 100, "k": 1000, "thousand": 1000, "million": 10**6, "billion": 10**9,
 }  # fmt: skip
-_COMPOSED_PART = re.compile(
-    r"(零?)(\d{1,15}(?:\.\d{1,6})?|[一二两三四五六七八九])(十万|百万|千万|[十百千万亿]|hundred|k|thousand|million|billion)?"
+_COMPOSED_PART = Gated(
+    r"(零?)(\d{1,15}(?:\.\d{1,6})?|[一二两三四五六七八九])(十万|百万|千万|[十百千万亿]|hundred|k|thousand|million|billion)?",
+    flags=0,
 )
 _CARDS = r"(?!\s?(?:[张块卡台机颗片路节x*]|gpus?|nodes?|个?(?:节点|机)))"
 _LAST = rf"零?\d{{1,4}}(?![\d万千百十亿A-Za-z]|[.,]\d){_CARDS}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .gated import Branches, Gated
+from ..gated import Gated
 
 _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
 # (English, Chinese) words for what is made best.
@@ -133,15 +133,13 @@ INDIFFERENT = Gated(
     rf"(?:regardless|irrespective)\sof\s(?:the\s)?(?:{_SUBJECT})|(?:{_SUBJECT})[\s\-](?:insensitive|tolerant)|no\s(?:rush|hurry)|whatever\sthe\s(?:{_SUBJECT}))(?![a-z])|"
     rf"(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"
     rf"(?:{_SUBJECT})\s?(?:本身)?(?:都|也|倒|可以)?(?:不(?:太|是很|那么|怎么)?(?:重要|敏感|要求|限|是问题|关键|着急)|无所谓|没有?(?:什么)?要求|其次|次要|随意|放宽|高(?:一)?点(?:也)?(?:没关系|无所谓|可以|能接受))",
-    needs="or|n't|isn|aren|not|no|faster|does|don|second|irrelevant|wait|damned|without|regardless|irrespective|insensitive|tolerant|whatever|"
-    "还是|不|无|没|其次|次要|随意|放宽|高",
 )
 # The thing that is ranked lower, by its stem.
 _OTHER = (
     r"(?:latenc|through-?put|thruput|tput|cost|price|spend|speed|budget|money|tokens?|tps|ttft|tpot|response)\w{0,6}"
 )
 # What follows comes after what stands before ("maximise throughput while keeping cost minimal").
-SUBORDINATE = re.compile(
+SUBORDINATE = Gated(
     r"(?<![a-z])(?:while|whilst|subject\sto|then|if\spossible|ideally|secondly|secondary|provided|as\slong\sas)(?![a-z])|同时|其次|然后|再|前提",
     re.IGNORECASE,
 )
@@ -196,31 +194,8 @@ def _tier_bare(english: str, chinese: str) -> str:
 
 
 # The words of which every wish for one of the subjects holds one.
-_CUES = {
-    "latency": (
-        r"lat|respon|delay|turn|react|tt?ft|tpot|first|speed|tok|fast|quick|snapp|interactiv|soon|earl|asap|real|instant|rapid|prompt|"
-        r"延迟|时延|响应|首|速度|快|实时|交互|流畅|秒回|反应|回复|回答"
-    ),
-    "throughput": (
-        r"put|tpt|tps|tok|many|most|much|everything|high|offline|batch|night|daily|weekly|bulk|backfill|"
-        r"吞吐|处理能力|产出|多多|越多|离线|批"
-    ),
-    "cost": (
-        r"cost|price|spend|bill|budget|money|expens|expend|tco|opex|usd|dollar|\$|tok|put|perf|cheap|less|buck|value|economical|frugal|"
-        r"成本|费用|花|价格|钱|开销|支出|预算|性价比|便宜|划算|经济|省"
-    ),
-}
-# The words of which every wish that names or ranks its subject holds one.
-_FIRST_CUES = (
-    r"first|prio|above|trumps|beats|wins|over|before|rather|instead|count|matter|important|not|>|critical|everything|king|paramount|crucial|"
-    r"decisive|top|main|primary|highest|biggest|number|no|#1|key|only|sole|chief|overriding|prime|goal|obj|aim|concern|focus|metric|"
-    r"criterion|kpi|emphasi|optimi|target|mode|preference|profile|care|want|need|get|after|tun|prefer|favo|go|shoot|chas|geared|push|squeez|crank|drive|boost|all|but|that|"
-    r"优先|第一|首|为|至上|以|最|是|重点|核心|说了算|侧重|看|只|关|在乎|在意|考虑|追求|优化|目标|偏"
-)
-
-
-def _tier(name: str, *, needs: str = "") -> Branches:
-    return Branches({subject: Gated(_wish(name, subject), needs=cues) for subject, cues in _CUES.items()}, needs=needs)
+def _tier(name: str) -> Gated:
+    return Gated("|".join(f"(?P<{subject}>{_wish(name, subject)})" for subject in _SUBJECTS))
 
 
 def _wish(tier: str, name: str) -> str:
@@ -232,5 +207,5 @@ def _wish(tier: str, name: str) -> str:
     return _tier_first(english, chinese) if tier == "first" else _tier_best(name, english, chinese)
 
 
-TIERS = (_tier("first", needs=_FIRST_CUES), _tier("best"), _tier("weak"), _tier("bare"))
+TIERS = tuple(map(_tier, ("first", "best", "weak", "bare")))
 """The tiers, the strongest first; the group of a match is the objective."""

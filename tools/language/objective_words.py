@@ -35,7 +35,7 @@ def read_objective(page: Page, claims: Claims) -> None:
     for tier in TIERS:
         if len(found) == _BARE and any(found):
             break  # what only leans or demands has more to say than a word alone
-        matches = [match for match in page.search(tier.of(page.text)) if not page.is_negated(*match.span())]
+        matches = [match for match in page.search(tier) if not page.is_negated(*match.span())]
         found.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
     strength = next((i for i, tier in enumerate(found) if tier), None)
     if strength is None:
@@ -56,5 +56,5 @@ def read_objective(page: Page, claims: Claims) -> None:
 def wants(words: str, objective: str | None) -> bool:
     """Whether the words say again what is to be made best."""
     return objective is not None and any(
-        match.lastgroup == objective for tier in TIERS[:_BARE] for match in tier.of(words).finditer(words)
+        match.lastgroup == objective for tier in TIERS[:_BARE] for match in tier.finditer(words)
     )

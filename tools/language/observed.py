@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 
-from .gated import Gated
+from ..gated import Gated
 from .limit_lexicon import ROLE
 from .page import between, breaks_of
 
 _UNIT = r"(?:ms|milliseconds?|s|secs?|seconds?|毫秒|秒|tok(?:en)?s?\s?(?:/|per\s|a\s)\s?s(?:ec(?:ond)?)?|tps|t/s)"
-_FIGURE = re.compile(
+_FIGURE = Gated(
     rf"(?<![\w.])(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})(?![a-z/])", re.IGNORECASE
 )
-_SPEED = re.compile(r"tok|tps|t/s", re.IGNORECASE)
+_SPEED = Gated(r"tok|tps|t/s", re.IGNORECASE)
 # What says of its clause that it tells what runs now.
-_SEEN = re.compile(
+_SEEN = Gated(
     r"(?<![a-z])(?:(?:we|i|it)(?:'re|'m|'s|'ve|\sare|\sam|\sis|\shave)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
     r"(?:see|sees|saw|seeing|get|gets|got|getting|measured?|measuring|observed?|observing|reach|reached|reaching|hit|hits|hitting|"
     r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|"
@@ -25,22 +25,22 @@ _SEEN = re.compile(
     re.IGNORECASE,
 )
 # What says so of its whole sentence, at its beginning.
-_SEEING = re.compile(
+_SEEING = Gated(
     r"\s{0,3}(?:[-*]\s)?(?:(?:we(?:'re)?|i(?:'m)?)\s)?(?:(?:are|am|now|currently)\s)?(?:seeing|see|measured?|observed?|getting|monitoring|监控|实测)(?![a-z])",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[!?\n。]|\.(?=\s|$)")
 # What says that a figure is demanded, whatever else is said of it.
-_DEMAND = re.compile(
+_DEMAND = Gated(
     r"(?<![a-z])(?:slo|sla|limits?|targets?|budget|requirements?|goals?|must|should|shall|needs?|wants?|wish|aim|have\sto|has\sto|under|below|within|at\s(?:least|most)|"
     r"no\s(?:more|less|fewer|slower|faster)|not\s(?:more|exceed|below|above|over)|max(?:imum)?|min(?:imum)?|cap|ceiling|keep|stay|expect|would\slike|can't|cannot|if)(?![a-z])|[<>≤≥]|"
     r"要求|需要|目标|以内|之内|以下|低于|小于|不超过|不低于|上限|至少|希望|想",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[,;!?\n。()]|\.(?=\s|$)|\s(?:and|but|while|so)\s|而|但", re.IGNORECASE)
-_ONLY = re.compile(r"(?<![a-z])(?:only|just)\s", re.IGNORECASE)
+_CLAUSE_END = Gated(r"[,;!?\n。()]|\.(?=\s|$)|\s(?:and|but|while|so)\s|而|但", re.IGNORECASE)
+_ONLY = Gated(r"(?<![a-z])(?:only|just)\s", re.IGNORECASE)
 # Behind a figure that is seen: the one that is wanted instead, of the same thing.
-_WANTED = re.compile(
+_WANTED = Gated(
     r"(?P<tail>[^\d.;\n。]{0,30}?)[,;.。]?\s?(?:(?:and|but|so|which|that|we|i|they|it)\s){0,4}(?:(?:really|would|now|only|actually)\s)*"
     r"(?:wants?|needs?|must|should|shall|ha(?:ve|s)\sto|like|aim(?:ing)?|targets?|goal|bring|hop(?:e|ing)|希望|想|要|需要|目标)"
     rf"(?P<lead>[^\d.;\n。,]{{0,30}}?)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
@@ -49,7 +49,7 @@ _WANTED = re.compile(
 
 
 # "TTFT is 2.4 s at 6 rps, and that has to come down to 1 s": the second is demanded of what the first is.
-_NOT_OVER = re.compile(
+_NOT_OVER = Gated(
     r"(?<![a-z])(?P<role>tpot|ttft|itl)(?:\s(?:is|was|sits|runs|at|of|about|around)){1,3}\s(?P<old>\d[\d.]{0,6}\s?(?:ms|s)?)\s(?:today|now|currently|right\snow|at\sthe\smoment)(?:,|\sand|\sbut|\sit|\sthat){0,3}\s"
     r"(?:must|may|can|should|shall)(?:n't|not|\snot)\s(?:go\s(?:over|above|beyond|past)|exceed|rise\s(?:over|above)|be\s(?:over|above|more\sthan))\s(?P<new>\d{1,5}(?:\.\d{1,3})?\s?(?:ms|s)?)(?![\w/])",
     re.IGNORECASE,
@@ -57,7 +57,6 @@ _NOT_OVER = re.compile(
 _DOWN_TO = Gated(
     r"(?<![\w.])(?P<old>\d[\d.]{0,8}\s?(?:ms|s|sec|seconds?))(?P<mid>(?:\s(?:at|with|for)\s[^,.;\n]{1,30})?)[,;.]?\s(?:and\s|but\s)?(?:that|this|it|which|we)\s(?:has\sto|must|should|needs?\sto|want\s(?:it\s)?to)\s"
     r"(?:be\s)?(?:come|go|get|drop|cut|brought)\s(?:it\s)?(?:down\s)?to\s(?:under\s|below\s|at\smost\s)?(?P<new>\d[\d.]{0,8}\s?(?:ms|s|sec|seconds?))(?![a-z/])",
-    needs="to",
 )
 
 
@@ -83,7 +82,7 @@ def without_observed(text: str) -> tuple[str, list[str]]:
             text = f"{text[:left]}{told}so much{text[figure.end() :]}"
             position = left + len(told)
             notes.append(f"{figure.group()!r} is what runs now, and no limit")
-        elif not ROLE.of(wanted["lead"]).search(wanted["lead"]) or wanted["unit"] is None:
+        elif not ROLE.search(wanted["lead"]) or wanted["unit"] is None:
             new = f"{wanted['n']} {wanted['unit'] or figure['unit']}"
             text = f"{text[: figure.start()]}{new}{wanted['tail']}{text[wanted.end() :]}"
             position = figure.start() + len(new)
@@ -95,7 +94,7 @@ def _seen_from(text: str, start: int, end: int) -> int | None:
     """Where the clause of a speed or a latency begins that is told as what runs now; `None` where it is not."""
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
     clause = text[left:right]
-    is_limit = _SPEED.search(text, start, end) is not None or ROLE.of(clause).search(clause) is not None
+    is_limit = _SPEED.search(text, start, end) is not None or ROLE.search(clause) is not None
     sentence, _ = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     is_seen = _SEEN.search(clause) or _SEEING.match(text, sentence)
     return left if is_limit and is_seen and not _DEMAND.search(clause) else None

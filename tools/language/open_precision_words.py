@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ..gated import Gated
 from .claims import Claims
-from .gated import Gated
 from .page import Page
 
 _NOUN = (
@@ -59,10 +59,9 @@ _OPEN = Gated(
             rf"(?:哪种|哪个|什么|何种)的?{_PART_ZH.format(12)}{_NOUN_ZH}",
         )
     ),
-    needs="precision|quant|type|format|weight|精度|量化|数据类型|数据格式|数值格式",
 )
 # "pick precision fp8", "quantization type: int4": the noun of a format that is named.
-_NAMED = re.compile(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)", re.IGNORECASE)
+_NAMED = Gated(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)", re.IGNORECASE)
 
 
 def read_open_precision(page: Page, claims: Claims) -> str:

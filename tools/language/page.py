@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from .gated import Gated
+from ..gated import Gated, Pattern
 
 # Private-use characters that stand for what was recognised; no text of a person keeps them (`Page` removes them).
 MODEL = "\ue000"
@@ -24,10 +24,10 @@ BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 BARRIER = "\n\n\n"
 _MARKS = re.compile("[\ue000-\ue00f]")
 SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
-_CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
+_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
 # A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.
-_NEGATION = re.compile(
+_NEGATION = Gated(
     r"(?:\b(?:no|not|non|never|without|w/o|avoid(?:ing)?|disable[sd]?|disabling|forbid(?:den)?|disallow(?:ed)?|"
     r"exclud(?:e|es|ing)|except|skip|refuse|nothing|don'?t|doesn'?t|can'?t|cannot|won'?t|isn'?t|rather\sthan|instead\sof|"
     r"replac(?:e|ing)|opposed\sto|nor|forget(?:\sabout)?|scrap(?:ped)?)\b"
@@ -39,7 +39,7 @@ _NEGATION = re.compile(
     r"(?:使用|用|采用|开启|启用|做|任何|进行|允许)?)[\s\"'`\-]*$",
     re.IGNORECASE,
 )
-_NEGATION_AFTER = re.compile(
+_NEGATION_AFTER = Gated(
     r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
     r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
@@ -47,7 +47,7 @@ _NEGATION_AFTER = re.compile(
 )
 
 
-def breaks_of(text: str, ends: re.Pattern[str], start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
+def breaks_of(text: str, ends: Pattern, start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
     """The spans where clauses end, by the pattern of what ends them: a mark inside a number ends none."""
     stop = len(text) if stop is None else stop
     decimals = {match.start() for match in _DECIMAL.finditer(text, start, stop)}
@@ -80,7 +80,7 @@ class Page:
         """Whether the word at this place pretends to be said by somebody else."""
         return any(start <= position < end for start, end in self.foreign)
 
-    def search(self, pattern: re.Pattern[str] | Gated) -> Iterable[re.Match[str]]:
+    def search(self, pattern: Pattern) -> Iterable[re.Match[str]]:
         """The matches of a pattern in what nobody has taken, safe against taking while iterating."""
         return list(pattern.finditer(self.text))
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..gated import Gated
 from ..plan.lengths import Arrivals
 from ..plan.prefixes import SharedPrefixes
 from .claims import Claims
-from .gated import Gated
 from .page import Page
 from .quantities import read_number, read_whole
 
@@ -26,8 +26,8 @@ def _number(name: str) -> str:
     )
 
 
-def _any_of(*patterns: str, needs: str = "") -> tuple[Gated, ...]:
-    return tuple(Gated(pattern, needs=needs) for pattern in patterns)
+def _any_of(*patterns: str) -> tuple[Gated, ...]:
+    return tuple(map(Gated, patterns))
 
 
 _TOKENS = r"(?:[\s-]?tokens?)?"
@@ -68,9 +68,8 @@ _PARTS = _any_of(
     r"(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)?",
     r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
     rf"{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
-    needs="system|shared|common|same|identical|fixed|constant|static|standing|boilerplate|unchanged|一样|相同|不变|固定|共享|公共|通用|共用",
 )
-_PROMPT = re.compile(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元", re.IGNORECASE)
+_PROMPT = Gated(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元", re.IGNORECASE)
 # A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
 REPEATED = "repeated_tokens"
 _LEAST_SHARED = 32  # "4 cards, 2 of those are shared"
@@ -98,7 +97,6 @@ _REPEATED = Gated(
     rf"(?:of\s(?:which|those|these|them|that)\s)?{_number('tokens')}{_TOKENS}\s(?:of\s(?:which|those|these|them|that)\s)?(?:are|is)\s(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?"
     r"(?:(?:the\ssame|identical|unchanged|repeated|copied|carried\sover|reused|known)\s?(?:as|to|from|since|in)?\s)(?:in\s|from\s)?(?:that\s|the\s|its\s|their\s|his\s|a\s|an\s)?(?:[a-z]{2,14}'?s?'?\s){0,2}?"
     r"(?:previous|last|prior|preceding|earlier)\s(?:call|request|turn|prompt|message|round|step)s?(?![a-z])",
-    needs="previous|last|prior|preceding|earlier",
 )
 _SYSTEMS = _any_of(
     rf"{_number('count')}\s(?:different\s|distinct\s)?system[\s-]prompts\s(?:of|with)\s{_number('tokens')}{_TOKENS}"
@@ -111,21 +109,19 @@ _SYSTEMS = _any_of(
     rf"(?:shared|common)\s(?:prompt\s)?prefix\sof\s{_number('tokens')}[\s-]?tokens?{_BY_ALL}",
     rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?{_BY_ALL}",
     rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",
-    needs="system|prefix|系统|前缀",
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 # "1,800 tokens of the conversation plus a fixed instruction (700 tokens)": parts of what is sent.
-_SENT = re.compile(
+_SENT = Gated(
     r"(?<![a-z])(?:sent|sends?|prompts?|inputs?|in|paste[sd]?|upload(?:s|ed)?|reads?|gets?|contexts?|each|every)(?![a-z])|输入|发",
     re.IGNORECASE,
 )
-_WRITTEN_OUT = re.compile(
+_WRITTEN_OUT = Gated(
     r"(?<![a-z])(?:out(?:puts?)?|answers?|repl(?:y|ies)|respon\w+|generat\w+|completions?|back|writes?|return\w*|thinking|reasoning)(?![a-z])",
     re.IGNORECASE,
 )
 _SUM = Gated(
     rf"{_number('first')}[\s-]?tokens?(?P<of>[^.;\d\n]{{0,60}}?)\s(?:plus|\+)\s(?P<what>[^.;\d\n]{{0,60}}?){_number('then')}[\s-]?tokens?\)?",
-    needs="plus|\\+",
 )
 _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",
@@ -133,7 +129,6 @@ _TURNS = _any_of(
     rf"{_number('turns')}\sturns?\s(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
     rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮)",
     rf"(?<=[话天])\s?(?:为|有|共|平均)?\s?{_number('turns')}\s?轮",
-    needs="turn|轮",
 )
 _TIME = r"\s?(?P<unit>s|sec|secs|seconds?|min|mins|minutes?|秒|分钟)(?![a-z])"
 _THINK = _any_of(
@@ -141,7 +136,6 @@ _THINK = _any_of(
     rf"(?:think(?:ing)?[\s-]?times?|思考时间)\s?(?:of|is|=|:|为|是)?\s?(?:about\s|~\s?)?{_number('time')}{_TIME}",
     rf"(?:users?|people|they)\sthink\s(?:for\s)?(?:about\s)?{_number('time')}{_TIME}",
     rf"{_number('time')}{_TIME}\s(?:pauses?\s|apart\s)?between\s(?:the\s)?turns",
-    needs="think|思考|turns",
 )
 
 

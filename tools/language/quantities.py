@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ..gated import Gated
 from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
 
@@ -56,22 +57,23 @@ _TENTHS = tuple(
 _FRACTIONS = (*_SHARES, *_TENTHS, ("两成(?![本立为功员都熟])", 0.2))
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
-_NUMBER = re.compile(
+_NUMBER = Gated(
     rf"(?<![A-Za-z])(?P<fraction>{_FRACTION}|{_RATIO})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
     re.IGNORECASE,
 )
-_PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
-_RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
-_BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
-_BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
-_DOLLAR = re.compile(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$", re.IGNORECASE)
+_PARTS = Gated(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
+_RANGE_JOIN = Gated(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
+_BETWEEN = Gated(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
+_BETWEEN_JOIN = Gated(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
+_DOLLAR = Gated(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$", re.IGNORECASE)
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
-_EACH_SECOND_BEFORE = re.compile(
+_EACH_SECOND_BEFORE = Gated(
     r"(?P<user>每个?(?:用户|请求|人|路))?(?:每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}"
-    r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$"
+    r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$",
+    flags=0,
 )
 _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小字词])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
@@ -181,7 +183,7 @@ def _extended_to_range(text: str, low: Quantity) -> Quantity:
     if high is None or high.start != join.end():
         return low
     if low.unit == "count" and high.unit != "count":
-        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.compiled.fullmatch(high.spelled)), 1.0)
+        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.fullmatch(high.spelled)), 1.0)
         base = low.value if high.unit in COUNTED else low.decimal_value
         low = replace(low, value=base * factor, decimal_value=low.decimal_value * factor, unit=high.unit)
     low = _with_suffix_of(low, high)

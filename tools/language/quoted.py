@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from .gated import Gated
+from ..gated import Gated
 
 _QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
-_SENDER = re.compile(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]", re.IGNORECASE)
+_SENDER = Gated(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]", re.IGNORECASE)
 _HEAD = Gated(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$")
 # The line that a mail program puts before what it quotes; all that follows it is older.
-_HEADER = re.compile(
+_HEADER = Gated(
     r"^\s*(?:[-_—–=]{2,}\s*(?:original (?:message|e?-?mail|request)|forwarded message|"
     r"原始邮件|转发的?邮件|原邮件|原文|原始需求|原需求)\s*[-_—–=]*|"
     r"[-_—–]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_—–]{2,}|"

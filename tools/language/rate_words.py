@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..gated import Gated
 from .claims import Claims
 from .curve_words import TIMES, factor_of
-from .gated import Gated
 from .length_percentiles import PERCENTILE
 from .load_context import MOST_AT_ONCE, Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
@@ -26,7 +26,7 @@ _LEAST_OF_BATCH = 1_000_000  # tokens
 _LONGEST_BATCH = 168.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
 _NOUN = 16  # characters behind an amount that say what it is of
-_OUTPUT = re.compile(r"output|generat|completion|输出|生成", re.IGNORECASE)
+_OUTPUT = Gated(r"output|generat|completion|输出|生成", re.IGNORECASE)
 _NOTHING = 0.9  # less than what one word of meaning costs
 _FAR = 4.0
 _DAY_S = 86_400
@@ -40,7 +40,7 @@ _COUNT = (
     r"[一二两三四五六七八九十]{1,3})"
 )
 # The hours of a day within which an amount comes.
-_HOURS = re.compile(
+_HOURS = Gated(
     r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
     rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
@@ -49,7 +49,7 @@ _HOURS = re.compile(
     rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口|的?(?:工作|上班|营业)时间)",
     re.IGNORECASE,
 )
-_BETWEEN_HOURS = re.compile(
+_BETWEEN_HOURS = Gated(
     rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"
     r"(?P<tail>(?=\s?(?:[,.;:!?()\n]|$|(?:o'clock|hours|every|each|on|only|in\sthe|local|daily|utc|gmt|ces?t|and|but)(?![a-z])|之间|[均基都这])))?",
     re.IGNORECASE,
@@ -59,7 +59,6 @@ _BUSY_SHARE = Gated(
     r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
     r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z'\s]{0,16}|it|them|that|these|those|all)(?![a-z])|"
     r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
-    needs="hour|小时",
 )
 # "Start Friday 20:00, through by Monday 06:00".
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -69,32 +68,31 @@ _DAY_NAME = (
 )
 _WEEKEND = Gated(
     rf"(?<![a-z]){_DAY_NAME.format(n=1)}[^.;\n\d]{{1,60}}?{_DAY_NAME.format(n=2)}(?![\d:])",
-    needs="mon|tue|wed|thu|fri|sat|sun",
 )
 # Behind a number: it is a factor, or a length ("3000 in on a normal day").
-_OF_ELSE = re.compile(
+_OF_ELSE = Gated(
     r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
     re.IGNORECASE,
 )
-_COSTS = re.compile(
+_COSTS = Gated(
     r"(?<![a-z])(?:costs?|prices?d?|rents?|rates?\sare|usd|dollars?|eur|euros?|discount|bills?)(?![a-z])|[$€£]|价|费|美元",
     re.IGNORECASE,
 )
 _MOST_TO_COST = 80  # characters
-_MONTH = re.compile("month|月", re.IGNORECASE)
+_MONTH = Gated("month|月", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
 # What says of a further sentence that it speaks of the amount before it.
-_OF_IT = re.compile(
+_OF_IT = Gated(
     r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
     re.IGNORECASE,
 )
 # "Answers must be there within 2 hours" says how long one may take.
-_DEADLINE = re.compile(
+_DEADLINE = Gated(
     r"(?<![a-z])(?:answer|repl(?:y|ies)|respon|result|read(?:y|able)|done|finish|deliver|must|should|need|kept|stored|retain|old)|"
     r"回复|答复|完成|保[存留]|必须",
     re.IGNORECASE,
 )
-_LATE = re.compile(r"下午|晚|p", re.IGNORECASE)
+_LATE = Gated(r"下午|晚|p", re.IGNORECASE)
 _SECONDS_OF: dict[str, int] = {
     "hour": 3600, "小时": 3600, "day": _DAY_S, "天": _DAY_S, "日": _DAY_S, "week": 7 * _DAY_S, "周": 7 * _DAY_S,
     "month": 30 * _DAY_S, "月": 30 * _DAY_S, "year": 365 * _DAY_S, "年": 365 * _DAY_S,
@@ -114,7 +112,6 @@ _TOKENS_IN_TIME = Gated(
     rf"{_AMOUNT.format('i2')}(?:{_TOKENS}\s{_IN}|\s{_IN}{_TOKENS}){_PER.format(2)}|"
     rf"(?<![a-z]){_IN}\stokens?\s(?:per|a|/)\s?(?P<time4>hour|day|week|month|year)\s?[:=]\s?{_AMOUNT.format('i4')}\s{{1,4}}{_OUT}\stokens?\s(?:per|a|/)\s?(?P=time4)\s?[:=]\s?{_AMOUNT.format('o4')}|"
     rf"每个?(?P<time3>[天日周月年])[^\d。;]{{0,8}}输入(?:大?约)?{_AMOUNT.format('i3')}(?:{_TOKENS})?[,和\s]{{0,3}}输出(?:大?约)?{_AMOUNT.format('o3')}(?:{_TOKENS})?",
-    needs="per|a|each|every|/|每",
 )
 _SCALES = {"b": "billion", "bn": "billion", "mn": "million", "m": "million"}
 # Fields of claims until all has been read: (tokens in, tokens out) a second, and a peak over the mean.

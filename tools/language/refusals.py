@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..gated import Gated
 from .claims import Claims
-from .gated import Gated
 from .page import OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 from .standing import STAYS
@@ -37,24 +37,22 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _NON_GOAL = Gated(
     "|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)),
-    needs="spec|draft|eagle|medusa|multi|mtp|lookahead|投机|推测|草稿|lora|peft|adapter|适配器|train|tun|rlhf|grpo|ppo|训练|微调|"
-    "encoder|seq2seq|t5|bart|whisper|编码器|mix|heterogen|异构|混",
 )
 
 # "four are reserved for training": said of other hardware, which is no wish to train.
-_BUSY = re.compile(
+_BUSY = Gated(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
     r"(?<=\d\s)(?:is|are|goes|go)|(?<=(?:one|two)\s)(?:is|are|goes|go)|预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\s(?:to|for|by)(?:\s(?:the|our|an?|some|future))?)?\s?(?:给|着)?$",
     re.IGNORECASE,
 )
 # "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
-_KEPT_FREE = re.compile(
+_KEPT_FREE = Gated(
     r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g|"
     r"(?:must|should|shall|ha[sv]e?\sto|needs?\sto)\s(?:stay|remain|be\s(?:kept|left))|stays?\s(?:free|idle|empty)",
     re.IGNORECASE,
 )
 # "MTP is somebody's experiment and should be left out", "leave out speculation"; "_" is what is refused.
-_LEFT_OUT = re.compile(
+_LEFT_OUT = Gated(
     r"(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<!don't\s)(?<![a-z])"
     r"(?:(?:leav(?:e|ing)|keep(?:ing)?)\s(?:(?:the|any)\s)?_\sout(?![a-z])|"
     r"(?:leav(?:e|ing)\sout|exclud(?:e|ing)|omit(?:ting)?|ignor(?:e|ing)|disregard(?:ing)?)\s(?:(?:the|any)\s)?_|"
@@ -63,31 +61,31 @@ _LEFT_OUT = re.compile(
     re.IGNORECASE,
 )
 # Behind what is not planned, in its sentence: the plan is to be made without it.
-_SWITCHED_OFF = re.compile(
+_SWITCHED_OFF = Gated(
     r"^[^.;!?。\n]{0,24}?(?:(?:按|先|暂)[^.;。\n]{0,4}不(?:开启?|启用)|关闭|(?<![a-z])assum(?:e|ed|ing)\s(?:it\s)?(?:off|disabled)|"
     r"(?:is|stays|remains|kept|:)\s?(?:off|disabled))",
     re.IGNORECASE,
 )
-_OTHER_CLAUSE = re.compile(
+_OTHER_CLAUSE = Gated(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
     re.IGNORECASE,
 )
 # "Two of the GPUs run Whisper and stay that way": on a part of what there is.
-_ON_SOME = re.compile(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]", re.IGNORECASE)
+_ON_SOME = Gated(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]", re.IGNORECASE)
 # "Leave one out, the Whisper thing is on it".
-_IS_ON_IT = re.compile(
+_IS_ON_IT = Gated(
     r"\s(?:(?:thing|stuff|model|job|service|server|container|pod)s?\s)?(?:is|are|sits?|lives?|runs?|stays?)\s(?:already\s|still\s)?on\s(?:it|that|those|them|there)(?![a-z])",
     re.IGNORECASE,
 )
-_SERVED = re.compile(
+_SERVED = Gated(
     r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
 )
 # A request to serve something that speaks of somebody's training wants none.
-_SERVING = re.compile(
+_SERVING = Gated(
     r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|(?<=\d\s)(?:in|out)|(?<=\dk\s)(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
     re.IGNORECASE,
 )
-_WISHED = re.compile(
+_WISHED = Gated(
     r"^(?:to|want|please|let'?s|we|can|i)\s|^(?:pre-?|fine-?|post-?)(?:train|tune)$|^train$|for\s|进行|做|要|想|用于|来",
     re.IGNORECASE,
 )
@@ -105,11 +103,10 @@ _INSTRUCTION = Gated(
     rf"(?<![a-z])(?:please\s)?{_OVERRIDE}(?![a-z])[^,;.!?。\n]{{0,60}}?(?<![a-z]){_LAW}(?![a-z])[^,;.!?。\n]{{0,40}}?(?=[,;.!?。\n]|\s(?:and|but|then)\s|$)"
     r"|(?:忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不要检查|不用检查|别管|违反|取消)[^,;.!?。\n]{0,30}?(?:规则|检查|限制|约束|校验|验证|指令|提示|[A-Z]{2}\d{3}|通过)[^,;.!?。\n]{0,20}"
     r"|(?<![a-z])(?:rule\s)?[A-Z]{2}\d{3}\s(?:does\snot|doesn'?t|need\snot|must\snot|should\snot)\s(?:apply|hold|matter|fire)",
-    needs="ignor|disregard|bypass|overrid|forget|pretend|waiv|suppress|exceed|go|turn|switch|disabl|skip|drop|violat|break|relax|assume|mark|treat|report|not|don|doesn|忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不|别管|违反|取消",
 )
 # Speech in quotation marks, and what in it wants to overrule all that was said.
 _QUOTATION = re.compile(r"[“「『][^”」』\n]{4,600}[”」』]|\"[^\"\n]{4,600}\"|\[[^\[\]\n]{4,600}\]")
-_OVERRULING = re.compile(
+_OVERRULING = Gated(
     r"(?<![a-z])(?:ignor(?:e|ing)|disregard(?:ing)?|forget)\s(?:all|any|every(?:thing)?|the|your|previous|prior|what(?:ever)?)(?![a-z])|"
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
     re.IGNORECASE,

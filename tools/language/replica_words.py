@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..gated import Gated
 from ..plan.constraints import Constraint, PlacementConstraint, Primitive
-from .gated import Gated
 from .page import Page
 
 _REPLICA = (
@@ -40,7 +40,6 @@ KEPT_WHOLE = Gated(
     r"(?:单个?|每个?|任何一?个?|同一个?)?(?:副本|实例|模型实例)(?:都)?(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?(?:跨|超出)(?:越|过)?(?:节点|机器|服务器|主机|机房|机)|"
     r"(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?跨(?:越|过)?(?:节点|机器|服务器|机)(?:去)?(?:切|拆|部署|放|切分)?(?:一个)?(?:模型|副本|实例)|"
     r"(?:副本|实例)(?:都)?(?:必须|要|得|只能|须|需)(?:放|落|跑|留|限制)?在(?:同一|单|一)(?:个|台)?(?:节点|机器|服务器|主机)(?:内|里|上|之内)?",
-    needs="want|like|have|allow|accept|let|use|configuration|layout|setup|plan|split|独立|跨|replica|instance|cop|pipeline|deployment|nothing|group|model|parallelism|traffic|node|server|machine|box|host|site|chassis|vm|cent|模型|副本|实例",
 )
 _GROUPS: tuple[Primitive, ...] = ("tp", "ep", "pp")
 

@@ -11,6 +11,7 @@ import re
 
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError, expect
+from ..gated import Gated
 from ..plan.constraints import chosen_kinds
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
@@ -26,7 +27,6 @@ from .curve_words import read_rate_curve
 from .dialogue import with_answers
 from .dictation import undictated
 from .errors import RequestError
-from .gated import Gated
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words
 from .limit_words import read_limits, settle_speed
@@ -60,32 +60,33 @@ from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written, in_tokens
 
 MAX_REQUEST_CHARACTERS = 20_000
-_COUNTED_PART = re.compile(
+_COUNTED_PART = Gated(
     r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
     re.IGNORECASE,
 )
 # What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
-_PART = re.compile(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])")
+_PART = Gated(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])", flags=0)
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
-_FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|back|少", re.IGNORECASE)
+_FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少", re.IGNORECASE)
 # Who said a line of a chat, and when: "dana  10:02  ok, 8 H100s in that box", "[10:02] dana: ok", "[voice memo, 1:12]".
-_STAMP = re.compile(
+_STAMP = Gated(
     r"(?:^|\n)\s{0,4}(?:[^\W\d][\w.\-]{1,20}\s{1,4}\(?(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?\)?(?=\s)\s?:?|"
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
     re.IGNORECASE,
 )
 # Places of a document, by their numbers: "the targets of section 4".
-_REFERENCE = re.compile(
+_REFERENCE = Gated(
     r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
     r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]",
     re.IGNORECASE,
 )
-_LIST_NUMBER = re.compile(
-    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)"
+_LIST_NUMBER = Gated(
+    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)",
+    flags=0,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .gated import Gated
+from ..gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD
 
@@ -37,7 +37,6 @@ PART_OF_IT = Gated(
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
-    needs="of|其中|hold|keep|set|put|leav|left|held|kept|must|sh|ha|need|stay|remain|are|is|were|will|belong|go",
 )
 # "students use two of them", "the client keeps 4 GPUs for embeddings", "其中2张要跑语音合成": what somebody else takes.
 # Whoever plans, and what is planned, is nobody else.
@@ -54,35 +53,34 @@ OTHERS_TAKE = Gated(
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
-    needs="use|take|get|keep|occup|hog|eat|hold|has|have|sit|live|run|squat|stay|camp|is|are|跑|做|给|用|走",
 )
 # The last of these before it says what is counted.
-HARDWARE = re.compile(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
+HARDWARE = Gated(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
 
 
 # Between nodes and what each of them holds: "two nodes with 8 H100 each", "2 boxes (8 GPUs per box)".
-NODES_OF = re.compile(
+NODES_OF = Gated(
     rf"(?P<n>{NUMBER})\s?[x*台个]?\s?(?:[a-z]{{2,12}}\s|{BOX}++s?\s|{CARD}++s?\s)?(?:{NODE}|{BOX}++s?|(?<=台))[\s,.(:]{{0,3}}(?:(?:w/|with|of|having|ha[sv]e?|that\sha[sv]e|each|every|per|holding|每)[\s,]?"
     rf"(?:(?:each|every|one|node|server|machine|box|of\s(?:them|these|those|which))\s|台|机)?(?:with|of|ha[sv]e?|holds?|,|:|是|有)?\s?)?(?:{NUMBER})\s?[x张块卡-]?\s?$",
     re.IGNORECASE,
 )
-ONE_NODE = re.compile(r"node|server|machine|box|host|system", re.IGNORECASE)
+ONE_NODE = Gated(r"node|server|machine|box|host|system", re.IGNORECASE)
 
 
-def cues(english: str, chinese: str = "", *, needs: str = "") -> Gated:
-    """Any of the words: English ones whole, Chinese ones as they stand; `needs` as in `Gated`."""
-    return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), needs=needs)
+def cues(english: str, chinese: str = "") -> Gated:
+    """Any of the words: English ones whole, Chinese ones as they stand."""
+    return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""))
 
 
 # A key of a file: "keep free nodes: 1", "reserved gpus 2".
-KEYED = re.compile(
+KEYED = Gated(
     rf"(?<![a-z])(?:keep|kept|leave|reserved?|spare|free|idle|stand[\s\-]?by)(?:\s(?:free|idle|aside|back|unused))?\s"
     rf"(?:(?P<node>{NODE})|gpus?|cards?)\s?[:=]\s?(?P<n>\d{{1,4}})(?![\d.])",
     re.IGNORECASE,
 )
-OF_WHICH = re.compile(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
+OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
-NUMBERED = re.compile(
+NUMBERED = Gated(
     rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{NODE})|gpus?\s?|cards?)\s?#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&和与]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s|\s?[到至~]\s?)(?:node\s|gpu\s?)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)|"
     r"(?P<list2>(?:\d{1,3}\s?号?\s?[和与及,到至~-]\s?){0,8}\d{1,3}\s?号)\s?(?:(?P<node2>机器?|节点|服务器)|显?卡)(?!的?\s?\d)|"
@@ -90,27 +88,27 @@ NUMBERED = re.compile(
     re.IGNORECASE,
 )
 # "research sits on gpu 0 and 1".
-SITS_ON = re.compile(
+SITS_ON = Gated(
     rf"{_OTHERS}\s(?:sits?|lives?|squats?|camps?|runs?|is|are)\son\s(?:(?P<node>{NODE})|gpus?|cards?)\s#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s)\d{1,3}(?!\s?(?:x|gpus|nodes)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)",
     re.IGNORECASE,
 )
 # "must survive losing any one node", "one server may fail": what is left has to do.
-SURVIVES = re.compile(
+SURVIVES = Gated(
     rf"(?<![a-z])(?:surviv\w{{1,3}}|tolerat\w{{1,3}}|withstand\w{{0,3}}|cop(?:e|ing)\swith|absorb)\s(?:the\s)?(?:los[st]|losing|failure|outage|crash)\s?(?:of\s)?(?:any\s)?(?P<n>an?|any|{NUMBER})\s(?:single\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z])|"
     rf"(?<![A-Za-z0-9.])(?P<m>any|an?|{NUMBER})\s(?:(?P<node2>{NODE})|gpus?|cards?)\s(?:may|can|might|could)\s(?:fail|die|crash|drop\sout|go\sdown|be\slost)(?![a-z])|"
     r"(?:允许|容忍|能扛住?|挂掉?|坏掉?|宕)\s?(?:任意|任何)?(?:坏|挂|宕机?)?\s?(?P<k>[一二两12])\s?(?P<unit>[台张])(?:机器|节点|卡)?(?:宕机|故障|挂掉?|坏掉?|也)?",
     re.IGNORECASE,
 )
 # "what three nodes can carry": those that are left.
-LEFT_CARRY = re.compile(
+LEFT_CARRY = Gated(
     rf"(?<![A-Za-z0-9.])(?:the\s(?:remaining|other)\s)?(?:{NUMBER})\s(?:{NODE}|gpus?|cards?)\s(?:can|must|have\sto|should|need\sto)\s(?:carry|hold|do|serve|handle|cope|suffice)(?![a-z])|"
     r"(?<![a-z])the\s(?:limits?|slos?|slas?|targets?)\s(?:must|have\sto|has\sto|should|need\sto)\s(?:still\s|all\s)*(?:hold|be\s(?:met|kept))(?![a-z])",
     re.IGNORECASE,
 )
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
-RANGE = re.compile(rf"\d{_TO}\d", re.IGNORECASE)
-RANGE_OR_ONE = re.compile(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?", re.IGNORECASE)
+RANGE = Gated(rf"\d{_TO}\d", re.IGNORECASE)
+RANGE_OR_ONE = Gated(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?", re.IGNORECASE)
 _BROKEN = r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)"
 DOWN = cues(
     rf"{_BROKEN}|exclude",
@@ -137,19 +135,16 @@ AWAY = cues(
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经分?给了|分给了?(?!我|咱)|"
     rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
     r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|给(?!大模型|推理|这个|我们|咱|你)[^,;。\n]{1,8}用(?!户)|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
-    needs="lent|loan|pinned|bound|tied|assign|alloc|dedic|giv|leav|sav|keep|hold|left|off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|go|plan|count|exclu|steer|earmark|unavail|spare|hot|cold|warm|is|are|as|留|空|动|给|不|别|避|占|备|归",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(
     r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\s(?:maintenance|repair)|"
     rf"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:{_BROKEN}|defective|(?:being\s)?rma'?e?d|gone)",
     "(?:坏|故障|宕机|掉线|报修|维修)(?!率)",
-    needs="busy|taken|occup|standby|use|drain|cordon|maint|repair|down|broken|dead|fault|flaky|offline|defect|out|rma|gone|坏|故障|宕|掉|修",
 )
 FREE = cues(
     r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",
     "(?<!预)留|空(?!闲)",
-    needs="free|idle|unused|empty|alone|unalloc|spare|留|空",
 )
 DEMAND = cues(
     r"must|should|shall|has\sto|have\sto|needs?|stays?|remains?|keep|kept|leave|leaving|left(?!\sover)|reserv(?:e|ed|ing)|"

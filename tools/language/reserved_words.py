@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from ..catalog.hardware import find_accelerator
+from ..gated import Gated, Pattern
 from ..plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
-from .gated import Gated
 from .page import CARD, OTHER, TAKEN, Page
 from .quantities import read_number, read_whole
 from .standing import STAYS
 
 # Memory that stays free as a share is read elsewhere.
-_SHARE = re.compile(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
+_SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
-_CLAUSE_END = re.compile(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?", re.IGNORECASE)
-_BYTES = re.compile(
+_CLAUSE_END = Gated(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?", re.IGNORECASE)
+_BYTES = Gated(
     r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
     r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
     re.IGNORECASE,
@@ -41,17 +41,16 @@ _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances
 _REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{lex.NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{lex.NUMBER})",
-    needs="replica|cop|instances|副本|实例",
 )
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
-_OF_EACH_NODE = re.compile(
+_OF_EACH_NODE = Gated(
     rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE
 )
 _KEPT_OF_EACH = "{!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
 # Memory that is there to plan with; what has to be left free is read before.
-_USABLE = re.compile(
+_USABLE = Gated(
     r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?\s?gi?b)\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
     r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
     r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
@@ -59,7 +58,7 @@ _USABLE = re.compile(
 )
 # A claim that is no field: replicas that are wanted on each node.
 ON_EACH_NODE = "replicas_on_each_node"
-_PER_NODE = re.compile(
+_PER_NODE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{lex.NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
     rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{lex.NODE})(?![a-z])|"
     rf"每[台个]\s?(?:{lex.NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
@@ -71,14 +70,14 @@ _EXACT = lex.cues(
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
-_OR_MORE = re.compile(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
-_OF_KEY = re.compile(r"replicas?\s(?:(?P<least>min)|max)", re.IGNORECASE)
+_OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
+_OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)", re.IGNORECASE)
 _MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
 # "The rest belongs to another team": what was counted before it is what there is.
-_REST = re.compile(
+_REST = Gated(
     r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE
 )
-_OTHERS_AWAY = re.compile(f"{lex.DOWN.pattern}|{lex.FREE.pattern}", re.IGNORECASE)
+_OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}", re.IGNORECASE)
 # How many characters before, and behind, such a word what it is about is looked for.
 _BEFORE, _BEHIND, _AHEAD = 80, 25, 16
 
@@ -114,7 +113,7 @@ def _is_further(text: str, first: str, second: str) -> bool:
     return first != second and (is_beside or _MORE.search(second) is not None or is_broken[0] != is_broken[1])
 
 
-def _parts(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+def _parts(text: str, end: Pattern) -> Iterator[tuple[int, str]]:
     """The pieces of a text between two ends, each with its place."""
     start = 0
     for one in end.finditer(text):
@@ -365,8 +364,6 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
 
 def _counted_away(sentence: str) -> re.Match[str] | None:
     """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
-    if not any(words.may_be_in(sentence) for words in (lex.BUSY, lex.FREE, lex.AWAY)):
-        return None
     counted = list(lex.COUNTED.finditer(sentence))
     for start, clause in _parts(sentence, _CLAUSE_END):
         inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]
@@ -390,7 +387,7 @@ def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
     return _SHARE.search(clause) is not None
 
 
-_BOUND = re.compile(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$", re.IGNORECASE)
+_BOUND = Gated(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$", re.IGNORECASE)
 
 
 def _is_beside(sentence: str) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..gated import Gated
+
 Span = tuple[int, int]
 _SPEAKER = r"(?:system|sys|assistant|developer|tool|function|admin(?:istrator)?)"
 _KIND = (
@@ -22,8 +24,8 @@ _PERSON = r"(?:user|human|me|customer|client|question|request|用户|人类|客�
 _BEFORE_LABEL = r"[\s#>*_\-(\[\"']{0,8}"
 _AFTER_LABEL = r"[\s*_)\]\"']{0,4}:"
 # (what opens a block, what closes it). The openers of a template are never typed by a person who means well.
-_CLOSED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(opener, re.IGNORECASE), closer)
+_CLOSED: tuple[tuple[Gated, str], ...] = tuple(
+    (Gated(opener, re.IGNORECASE), closer)
     for opener, closer in (
         (
             r"<\|(?!/|(?:im_|turn_)?end|eot|eom|eos)[^|<>\n]{1,40}\|>",
@@ -55,20 +57,18 @@ _CLOSED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 # "System prompt: 1,400 tokens" says how long one is.
 _NO_LENGTH = r"(?!\s{0,4}(?:[~≈]\s?|about\s|约)?\d[\d,.]{0,8}k?\s?(?:tokens?|个|[,.;()\n]|$))"
-_LABEL = re.compile(
+_LABEL = Gated(
     rf"(?:^|\n){_BEFORE_LABEL}{_NAME}{_AFTER_LABEL}{_NO_LENGTH}|(?:^|\n)\s?(?P<bracket>[\[(]){{1,2}}{_NAME}[\])]{{1,2}}|"
     rf"(?<=[.,;!?。>])\s{{0,8}}(?:system|assistant|developer){_KIND}\s?:{_NO_LENGTH}",
     re.IGNORECASE,
 )
-_BRACKET_END = re.compile(rf"[\[(]{{1,2}}\s?(?:/|end\s){_NAME}[\])]{{1,2}}", re.IGNORECASE)
-_PERSONS_LABEL = re.compile(rf"\n{_BEFORE_LABEL}{_PERSON}{_AFTER_LABEL}|<\s?/?\s?{_PERSON}\s?>", re.IGNORECASE)
+_BRACKET_END = Gated(rf"[\[(]{{1,2}}\s?(?:/|end\s){_NAME}[\])]{{1,2}}", re.IGNORECASE)
+_PERSONS_LABEL = Gated(rf"\n{_BEFORE_LABEL}{_PERSON}{_AFTER_LABEL}|<\s?/?\s?{_PERSON}\s?>", re.IGNORECASE)
 # "User:" before words is a person who speaks; before a number it counts users.
-PERSON_SPEAKS = re.compile(rf"(?:^|\n){_BEFORE_LABEL}(?:users?|human|用户){_AFTER_LABEL}(?!\s?\d)", re.IGNORECASE)
+PERSON_SPEAKS = Gated(rf"(?:^|\n){_BEFORE_LABEL}(?:users?|human|用户){_AFTER_LABEL}(?!\s?\d)", re.IGNORECASE)
 _EMPTY_LINE = re.compile(r"\n\s?\n")
-_ROLE_FIELD = re.compile(
-    r"(?<![a-z])(?:role|speaker|author|from)[\"']?\s?[:=]\s?[\"']?(?P<who>[a-z]{2,20})", re.IGNORECASE
-)
-_OTHER = re.compile(_SPEAKER, re.IGNORECASE)
+_ROLE_FIELD = Gated(r"(?<![a-z])(?:role|speaker|author|from)[\"']?\s?[:=]\s?[\"']?(?P<who>[a-z]{2,20})", re.IGNORECASE)
+_OTHER = Gated(_SPEAKER, re.IGNORECASE)
 # Names that were read as hardware or a model: "System: 2 nodes of 8 H100" is a machine, no speaker.
 _NAMED = re.compile("[\ue000-\ue005]")
 
@@ -93,7 +93,7 @@ def _closed_blocks(text: str) -> Iterator[Span]:
     for opener, closer in _CLOSED:
         position = 0
         while match := opener.search(text, position):
-            tag = re.escape(match["tag"]) if "tag" in opener.groupindex else ""
+            tag = re.escape(match["tag"]) if "tag" in match.re.groupindex else ""
             end = re.compile(closer.replace("{tag}", tag), re.IGNORECASE).search(text, match.end())
             position = len(text) if end is None else max(end.end(), match.end())
             yield match.start(), position

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 from ..catalog import hardware, model_mentions
+from ..gated import Gated
 from .alternatives import WROTE
 from .claims import Claims
-from .gated import Gated
 from .page import Page, between, breaks_of
 from .quantities import find_quantities
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
-_WITHDRAWN = re.compile(
+_WITHDRAWN = Gated(
     rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
@@ -24,19 +24,19 @@ _WITHDRAWN = re.compile(
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
     re.IGNORECASE,
 )
-_FORMER = re.compile(
+_FORMER = Gated(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
     re.IGNORECASE,
 )
 # "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
-_IN_BRACKETS = re.compile(
+_IN_BRACKETS = Gated(
     r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
     r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno)|忽略|不用管|不算)\s?[.!]?\s?[)\]]",
     re.IGNORECASE,
 )
 # "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
 # end of the sentence.
-_ASIDE = re.compile(
+_ASIDE = Gated(
     r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
     r"(?<![a-z])(?:(?:the|a|an|their|some|our)\s)?(?:vendor|supplier|competitor|rival)(?:'s|s)?\s(?:demos?|pocs?|blogs?|slides?|numbers?|decks?|says?|said|claims?|claimed|gets?|got|reached|showed|did|ran)(?![a-z])"
     r"(?:[^.;!?\n。]|\.(?=\S)){0,160}|"
@@ -78,11 +78,9 @@ _REJECTION = Gated(
     rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:-|and|so|because|since)\s)|"
     r"(?:但|不过|可)?是?(?:我们?|咱们?)?(?:没有?|不|并?不)(?:同意|答应|认同|认可|赞成|采纳|接受|批准?|准|以为然)(?=了?\s?(?:[,.;:!)\n。]|$))|被(?:我们?)?(?:否|驳|拒)(?:决|回|绝|掉)?了?|"
     r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:别|不要|不能|不)(?:当作?|作为?)(?:输入|真|数|依据|参考)|别参考|不作数|(?:他|她)们?(?:说|搞|弄|记)?错了|我们?(?:觉得|认为|看)?[这那它]?个?(?:方案|说法|想法)?太?不(?:靠谱|现实|合理|可行|对)(?=[,;。\n]|$)",
-    needs="overrul|overrode|overrid|reject|refuse|decline|veto|dismiss|no|turned|disagree|differ|object|don't|didn't|won't|wrong|nonsense|rubbish|bogus|mistaken|"
-    "incorrect|overkill|off|question|ignore|disregard|forget|skip|drop|leave|没|不|被|否|驳|拒|别|错",
 )
 # Between what somebody says and the writer's verdict on it: "… across nodes. I think that's nonsense".
-_OWN_VIEW = re.compile(
+_OWN_VIEW = Gated(
     r"(?:i|we)\s(?:\w+ly\s)?(?:think|believe|find|say|feel|guess)\s$|(?:honestly|frankly|imho|imo),?\s$", re.IGNORECASE
 )
 # That it is said of something else than what is planned.
@@ -97,27 +95,26 @@ _NOT_OURS = Gated(
     r"(?=\s?(?:[,.;:!)\n]|$)|\s(?:-|and|but|so)\s)|"
     r"(?:that|this|it|those|these|they|which)(?:'s|'re|\s(?:is|are|was|were))\s(?:their|his|her|somebody\selse's|someone\selse's)s?(?:\s\w+)?(?:,\snot\s(?:us|ours|mine))?(?=\s?(?:[,.;:!)\n]|$))|"
     r"(?P<na>[那这]些?)?(?:都|就)?(?:只|仅仅?|不过)是(?:为了|用来|用于)?(?:跑分|评测|基准|测试|演示|宣传|示例|例子|demo)[^,;。\n]{0,6}|(?:跟|和|与)我们(?:无关|没关系|不一样|不同)",
-    needs="just|only|merely|purely|simply|not|n't|their|his|her|else's|是|我们",
 )
 _ENDS = re.compile(r"[.;!?\n。](?=\s|$)|[。\n]")
 # What somebody says cannot be had, or need not: whoever rejects that may well want it.
-_DENIES = re.compile(
+_DENIES = Gated(
     r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too(?=\s(?!but|and|so)[a-z])|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
     re.IGNORECASE,
 )
 # Said of a rejection itself: what was said is to be left alone, whatever it says.
-_IGNORED = re.compile(
+_IGNORED = Gated(
     r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数", re.IGNORECASE
 )
-_DENIAL = re.compile(
+_DENIAL = Gated(
     r"(?:(?<![a-z])(?:not|isn't|aren't|nowhere\snear|not\s(?:even\s)?close\sto|far\s(?:below|from|under|away\sfrom))\s(?:the\s|our\s)?|不是\s?|并非\s?)$",
     re.IGNORECASE,
 )
 _ONE = ("one", "a", "an", "sin")  # "not one of them", "not a single"
 _MOST_SAID = 240  # characters of what somebody says
-_HAS = re.compile(r"(?:ha[sd]|have)$", re.IGNORECASE)  # a fact, which nobody rejects
-_WRITER = re.compile(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我", re.IGNORECASE)
-_WRITER_REJECTS = re.compile(r"(?:i|we)(?![a-z])|[但不过可是]*我|被", re.IGNORECASE)
+_HAS = Gated(r"(?:ha[sd]|have)$", re.IGNORECASE)  # a fact, which nobody rejects
+_WRITER = Gated(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我", re.IGNORECASE)
+_WRITER_REJECTS = Gated(r"(?:i|we)(?![a-z])|[但不过可是]*我|被", re.IGNORECASE)
 # What is replaced: up to what replaces it, or to the end of its clause where nothing follows that does.
 _WITH_BRACKETS = r"(?:\([^()\n]{0,200}\)|[^.,;:!?()\n。]|\.(?=\S)|(?<=\d),(?=\d{3}))"
 _WITH_COMMAS = r"(?:[^.;!?\n。]|\.(?=\S))"
@@ -127,10 +124,9 @@ _REPLACED = Gated(
     rf"(?<![a-z])(?:(?:replac|supersed)(?:e[ds]?|ing)(?!\sby\s)|(?:replacement|successor|substitute)s?\s(?:for|of|to)|tak(?:es?|ing)\sthe\splace\sof)\s(?P<c>{_WITH_BRACKETS}{{1,200}}(?:,\s(?:which|that|who){_WITH_BRACKETS}{{1,160}})?)|"
     r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
     rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
-    needs="replac|supersed|retir|decommission|swap|mov|migrat|switch|upgrad|convert|port|successor|substitute|tak|把|从|替|取代|换下",
 )
 # Whether, or when, it will be replaced is open; or the words speak of something else that moves.
-_NOT_YET = re.compile(
+_NOT_YET = Gated(
     r"(?<![a-z])(?:might|may|could|would|if|once|when|unless|whether|later|next\s(?:year|quarter|month|spring|summer|autumn|winter)|some\s?day|eventually|prefill|decode)(?![a-z])|"
     r"如果|要是|万一|明年|以后|将来|后续|可能|也许|预填|解码",
     re.IGNORECASE,

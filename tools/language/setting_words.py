@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..engines.names import ENGINES
+from ..gated import Gated
 from .claims import Claims
-from .gated import Gated
 from .page import Page
 from .quantities import read_whole
 
@@ -15,7 +15,6 @@ _FLAGS = "|".join(
 )
 _SETTING = Gated(
     rf"(?<![\w\-])-{{0,2}}(?:{_FLAGS})(?:\s?[:=]\s?|\s(?:(?:of|is|at|set\sto)\s)?)(?P<n>\d(?:[\d,]{{0,9}}\d)?k?)(?!\w|\.\d)",
-    needs="max|chunk",
 )
 
 
@@ -23,7 +22,6 @@ _SETTING = Gated(
 _BATCH_OF_ONE = Gated(
     r"(?<![a-z])max(?:imum)?[\s_\-]?batch(?:[\s_\-]?size)?\s(?:per|for\seach|of\seach|on\seach)\s(?:replica|instance|copy|engine)\s?(?:[:=]|is|of)?\s?(?P<n>\d{1,6})(?![\w.]\d)|"
     r"(?:每个?(?:副本|实例))的?最大(?:批(?:次|量)?(?:大小)?|batch(?:\s?size)?|并发)\s?(?:为|是|[:=])?\s?(?P<m>\d{1,6})",
-    needs="batch|批|并发",
 )
 
 

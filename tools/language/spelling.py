@@ -11,6 +11,8 @@ import re
 from difflib import get_close_matches
 from functools import lru_cache
 
+from ..gated import Gated
+
 # Each traditional character before its simplified one.
 _TRADITIONAL = (
     "輸输長长張张塊块機机臺台節节點点個个單单雙双兩两萬万億亿總总數数達达處处請请權权專专顯显內内遲迟時时間间響响應应併并並并發发線线優优預预價价費费連连續续須须過过與与後后從从當当這这讓让運运開开關关無无為为設设標标準准僅仅動动"
@@ -25,17 +27,17 @@ _TERMS = {
     "快取": "缓存", "记忆体": "内存",
 }  # fmt: skip
 _TERM = re.compile("|".join(_TERMS))
-_DECIMAL_COMMA = re.compile(
+_DECIMAL_COMMA = Gated(
     r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))", re.IGNORECASE
 )
 _COUNTED = r"(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/])"
-_THOUSANDS_POINT = re.compile(
+_THOUSANDS_POINT = Gated(
     rf"(?<![\d.,A-Za-z])([1-9]\d{{0,2}})[. ](\d{{3}})(?=\s?{_COUNTED})"  # "2.000 tokens", "2 000 tokens"
     r"|(?:(?<=: )|^)([1-9]\d{0,2}) (\d{3})(?=\s?$)",  # "hidden size: 7 168"
     re.IGNORECASE | re.MULTILINE,
 )
 _QUOTED = re.compile(r'"([\w .\-/]{1,60})"')
-_ABOUT = re.compile(r"(?<=\d)[ \-]?ish(?![A-Za-z])", re.IGNORECASE)
+_ABOUT = Gated(r"(?<=\d)[ \-]?ish(?![A-Za-z])", re.IGNORECASE)
 _KEY_WORDS = (
     "latency", "throughput", "concurrent", "concurrency", "concurrently", "simultaneous", "simultaneously", "request",
     "requests", "input", "inputs", "output", "outputs", "prompt", "prompts", "token", "tokens", "optimize", "optimise",
@@ -62,7 +64,7 @@ _REAL = frozenset((
     "requester", "requires", "responded", "responds", "responsive", "scones", "secondary", "seconded", "sends",
     "slowest", "tokenise", "tokenize", "throughout", "weighed", "weighs", "weighted", "weighty",
 ))  # fmt: skip
-_WORD = re.compile(rf"(?<![\w./\-])[A-Za-z]{{{_LEAST_LETTERS},{_MOST_LETTERS}}}(?![\w/]|[.\-]\w)")
+_WORD = Gated(rf"(?<![\w./\-])[A-Za-z]{{{_LEAST_LETTERS},{_MOST_LETTERS}}}(?![\w/]|[.\-]\w)", flags=0)
 
 
 def simplified(text: str) -> str:

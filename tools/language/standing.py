@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 
+from ..gated import Gated
 from .page import between, breaks_of
 
 # What says of its clause that it holds, whatever was said elsewhere.
-_HOLDS = re.compile(
+_HOLDS = Gated(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
     r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|^\s?so(?!\sfar)(?![a-z])|^\s?所以|"
@@ -32,9 +33,9 @@ _STAYS_CHINESE = (
     r"不(?:用|需要|需|必|要)(?:规划|考虑|管|动|算)|已经?(?:在跑|跑着|部署|上线|在用)|不在(?:范围|规划|本次)|"
     r"[别不][能要]?动|另(?:外|行)规划"
 )
-STAYS = re.compile(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}", re.IGNORECASE)
+STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}", re.IGNORECASE)
 # What says of its clause, or of its sentence, that it held once, holds for others, may hold later, or is not meant.
-_ASIDE = re.compile(
+_ASIDE = Gated(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
     r"(?:don't|doesn't|do\snot|does\snot|can't|cannot)\s(?:do|support|have|run|handle|speak|know)|"
     r"was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
@@ -61,7 +62,7 @@ _ASIDE = re.compile(
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
     re.IGNORECASE,
 )
-_FORMER = re.compile(
+_FORMER = Gated(
     r"(?:(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
     r"previous(?:ly)?(?:\s(?:on|used|had|ran))?|formerly|(?:better|faster|cheaper|slower|quality)\sthan|compar(?:ed|able|ing)\s(?:to|with)|"
     r"(?:close|similar|equal)\sto|unlike|(?:以前|之前|原来|原先)(?:都|一直)?(?:使?用|是)?(?:的是|的)?|相比|不如|"
@@ -69,22 +70,22 @@ _FORMER = re.compile(
     r"(?:\s(?:the|our|an?|using|on|with|to|old))?\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(
+_CLAUSE_END = Gated(
     r"[,;.!?()\[\]\n。]|(?<=[^,;.!?()\[\]\n]{20}):|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # What says of a clause that it tells what held before.
-_HELD_ONCE = re.compile(
+_HELD_ONCE = Gated(
     r"(?<![a-z])(?:was|were(?!\s(?:given|handed|granted|promised|allocated|assigned|told|allowed)(?![a-z]))|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是",
     re.IGNORECASE,
 )
-_TOLD_END = re.compile(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
+_TOLD_END = Gated(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
 _BEHIND = 40  # characters behind a name that speak of it
-_BEHIND_NAME = re.compile(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
+_BEHIND_NAME = Gated(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
 # Behind a question: what it asks for is denied.
-_DENIED = re.compile(
+_DENIED = Gated(
     r"\?\s{0,5}(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s{0,3})?(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$)|\s(?:our|the|my|we|it|that|this|they|i)(?![a-z])|\s(?:[a-z]+\s){1,2}(?:took|takes|has|have|got|gets|is|are|needs?|uses?|grabbed|owns?)(?![a-z]))|nope|nah|not|never)(?![a-z])|不|没|否)",
     re.IGNORECASE,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from .gated import Gated
+from ..gated import Gated
 
 Unit = Literal[
     "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
@@ -118,19 +118,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
 UNIT_PATTERNS: tuple[tuple[Gated, Unit, float], ...] = tuple(
     (Gated(rf"[ \-]?(?:{pattern})"), unit, factor) for pattern, unit, factor in _TABLE
 )
-# Units with the words of which each of their spellings holds one: without them none of their patterns is looked at.
-WORDS: tuple[tuple[frozenset[Unit], re.Pattern[str]], ...] = (
-    (
-        frozenset({"ms/token", "tokens", "tokens/s", "tokens/s/user", "tokens/s/gpu"}),
-        re.compile("tok|词元|tps|tpm|/s", re.IGNORECASE),
-    ),
-    (
-        frozenset({"requests/s", "requests/s/user"}),
-        re.compile("/|per|by|a|every|each|ps|pm|每|天", re.IGNORECASE),
-    ),
-)
-_NEAR = 60
-"""Letters behind a number within which the words of its unit begin."""
+_UNIT = Gated("|".join(f"(?P<u{place}>{pattern.pattern})" for place, (pattern, _, _) in enumerate(UNIT_PATTERNS)))
 
 # `k` is 1024 where things are counted, 1000 where they are measured.
 COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
@@ -139,14 +127,13 @@ _KEY = re.compile(r" ?[=:] ?\d")
 
 def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
     """The unit that begins at a place of a text: its name, factor, spelling, and where it ends; "count" for none."""
-    ahead = text[position : position + _NEAR]
-    unsaid = {unit for units, words in WORDS if not words.search(ahead) for unit in units}
-    for pattern, unit, factor in UNIT_PATTERNS:
-        if unit not in unsaid and (match := pattern.compiled.match(text, position)):
-            if unit in COUNTED and _KEY.match(text, match.end()):
-                break  # "out=1k users=20": the word belongs to the next number
-            spelled = match.group().strip(" -")
-            if unit == "requests/s/user":
-                factor = next(one for time, one in _TIMES if re.search(time, spelled, re.IGNORECASE))
-            return unit, factor, spelled, match.end() if spelled else position
-    return "count", 1.0, "", position
+    match = _UNIT.match(text, position)
+    if match is None:
+        return "count", 1.0, "", position
+    _, unit, factor = UNIT_PATTERNS[int(str(match.lastgroup)[1:])]
+    if unit in COUNTED and _KEY.match(text, match.end()):
+        return "count", 1.0, "", position  # "out=1k users=20": the word belongs to the next number
+    spelled = match.group().strip(" -")
+    if unit == "requests/s/user":
+        factor = next(one for time, one in _TIMES if re.search(time, spelled, re.IGNORECASE))
+    return unit, factor, spelled, match.end() if spelled else position

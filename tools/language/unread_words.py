@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ..gated import Gated
 from .claims import Claims
 from .constraint_words import LEFT_TO_US
 from .model_names import leave_sizes_unread
@@ -18,26 +19,26 @@ from .standing import STAYS
 
 _MOST_UNREAD = 50
 _SHORT = 10
-_OF_NO_MATTER = re.compile(
+_OF_NO_MATTER = Gated(
     r"\s(?:of\s(?:us|you|them|(?:these|those)(?!\s(?:nodes?|servers?|machines?|box(?:es)?|hosts?|gpus?|cards?)(?![a-z]))|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
     r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|"
     r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?|fix(?:es)?|changes?|corrections?|remarks?))(?![a-z])|[个种次天年月周]",
     re.IGNORECASE,
 )
-_MODELS = re.compile(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
+_MODELS = Gated(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
 # "since 09:40", "by 6:00": times of a day ask for nothing; a window in which an amount comes was read before.
-_CLOCK = re.compile(
+_CLOCK = Gated(
     r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?![\d:])\s?(?:[ap]\.?m\.?(?![a-z])|uhr|h(?![a-z]))?",
     re.IGNORECASE,
 )
 # "DeepSeek V3 0324", "R1-0528": the month of a release, whose shape the name before it has.
-_RELEASE = re.compile(
+_RELEASE = Gated(
     rf"(?<={MODEL})[\s\-]?(?:0[1-9]|1[0-2]|2[3-6])\d\d(?![\d.,]|\s?[a-z%\u4e00-\u9fff]*(?:tok|in|out|词))",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
+_ARTICLE = Gated(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
 # What demands something, of whatever.
-_DEMAND = re.compile(
+_DEMAND = Gated(
     r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
     r"(?:has|have|needs?)\sto(?!\s(?:know|see|understand)(?![a-z]))|required?|exactly|precisely|at\smost|at\sleast|"
     r"(?:not|n't)\s(?:across|over(?!\s\d)|between|beyond|outside|anything|anywhere)|nothing(?=\s(?:may|must|should|can|is\sto|crosses|spans|leaves|goes|across|over|beyond)(?![a-z]))|(?:except|unless|until|instead\sof)(?=\s)|avoid|stays?(?=\s(?:in|on|inside|within)\s)|no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
@@ -45,42 +46,42 @@ _DEMAND = re.compile(
     re.IGNORECASE,
 )
 # What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
-_SUBJECT = re.compile(
+_SUBJECT = Gated(
     r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
     r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
     re.IGNORECASE,
 )
 # What decides a plan, of whatever is said of it: in a clause of which nothing was read, and that asks nothing.
-_DECISIVE = re.compile(
+_DECISIVE = Gated(
     r"(?<![a-z])(?:nodes?|machines?|servers?|hosts?|instances?|replicas?|copies|gpus?|cards?|spans?|spanning|cross(?:es|ing)?|across|"
     r"shard(?:ed|ing)?|soon(?:er|est)|idle|spare|stand-?by|failover|"
     r"redundan(?:t|cy)|quanti[sz](?:e|ed|ing|ation)|bf16|fp8|fp4|int4|int8)(?![a-z])|"
     r"跨机|跨节点|跨服务器|独立部署|副本|实例|备用|热备|冷备|预留|量化|换卡",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+_ASKS = Gated(
     r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend|as\s(?:many|few))(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 # A part of hardware that was counted before it: what is said of that part may keep it back.
-_PART_OF_THEM = re.compile(
+_PART_OF_THEM = Gated(
     r"(?<![A-Za-z0-9.])(?:one|two|three|four|five|six|seven|eight|\d{1,2})\sof\s(?:them|those|these|its(?!\w)|the\s(?:gpus|cards|nodes|servers|boxes|machines))(?![a-z])|其中[一二两三四五六七八\d]{1,2}[张块台]",
     re.IGNORECASE,
 )
-_PEOPLE = re.compile(
+_PEOPLE = Gated(
     r"(?<![a-z])(?:users?|people|persons?|dev(?:eloper)?s|agents?|engineers|staff|employees|customers|clients|lawyers|analysts|questions|requests|options|models|teams)(?![a-z])|用户|人|请求",
     re.IGNORECASE,
 )
 # What changes a figure by a factor may not go by in silence.
-_CHANGES = re.compile(
+_CHANGES = Gated(
     r"(?<![a-z])(?:trebl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)(?![\s\-](?:check|precision|click))|halv(?:e[sd]?|ing)|"
     r"(?:twice|thrice)(?=\s(?:the|as|that|this|our|it)(?![a-z])))(?![a-z])|翻[一二两三四五六七八九十\d]*[倍番]|加倍|减半",
     re.IGNORECASE,
 )
-_ONLY = re.compile(r"only", re.IGNORECASE)
+_ONLY = Gated(r"only", re.IGNORECASE)
 # A clause that demands nothing, whatever words of demands it has.
-_REMARK = re.compile(
+_REMARK = Gated(
     r"(?:(?:and|but|so|well|ok|yes|please|oh)\s)*(?:"
     r"(?:that|this|it|these|those)(?:'?s|\s(?:is|are|was))?\s(?:really\s|basically\s|about\s|pretty\smuch\s)?(?:(?:the|my|our)\s)?(?:only|sole|one)\s(?:(?:real|hard|firm|fixed|strict|important)\s)*"
     r"(?:rule|requirement|constraint|limit|condition|restriction|thing|wish|demand|must|ask|target|slo)s?(?:\s(?:that\s)?(?:we|i|you|they)\s(?:have|know|need|got|care\sabout|must\skeep))?(?:\s(?:here|really|so\sfar|for\snow))?|"
@@ -94,16 +95,18 @@ _REMARK = re.compile(
 )
 # What a request is kept under, or speaks of by its number: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
 _ID = r"#?(?:[A-Z][A-Z0-9]{0,11}[-_/ ]?)?#?\d{1,10}(?:[-_/.]\d{1,6}){0,3}"
-TICKET = re.compile(
+TICKET = Gated(
     r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z]{2,11}-\d{3,10}(?=\s?[:,;|]|\s-|\s?\n|\s[A-Z][a-z])|"
     r"(?:(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|ref(?:erence)?|cases?|changes?|requests?|tasks?)[.:]?\s|(?:[工需订]?[单求]|编号|任务|项目)(?:编?号|单)?\s?[:#]?\s?)"
-    r"[A-Z]{2,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}(?![A-Za-z0-9])"
+    r"[A-Z]{2,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}(?![A-Za-z0-9])",
+    flags=0,
 )
-_REFERENCE = re.compile(
+_REFERENCE = Gated(
     rf"(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|pr|mr|rfc|cr|bugs?|ref(?:erence)?|case\s(?:no|number|id)|change\s(?:request|no|number)|request\s(?:no|number|id)|order\s(?:no|number|id)|"
     rf"project\s(?:no|number|id)|contract\s(?:no|number|id)|article)(?i:\s(?:no|number|id|nr))?[.:]?\s?{_ID}(?![A-Za-z0-9])|"
     r"(?<![A-Za-z])(?i:findings?|items?|cases?|tasks?|story|epic|audit|changes?|requests?|points?|questions?|topics?|attempts?|options?)\s(?:#\d{1,7}|[A-Z]{2,12}-\d{1,10})(?![A-Za-z0-9])|"
-    rf"(?:工单|编号|单号|需求|任务|合同|项目|案件?|流水|订单|问题|审计)(?:编?号|单号|ID)?\s?[:#]?\s?{_ID}"
+    rf"(?:工单|编号|单号|需求|任务|合同|项目|案件?|流水|订单|问题|审计)(?:编?号|单号|ID)?\s?[:#]?\s?{_ID}",
+    flags=0,
 )
 
 

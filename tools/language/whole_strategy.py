@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..errors import InputError
+from ..gated import Gated
 from ..plan.constraints import Constraint, DegreeConstraint, ForbiddenDegree, ReplicasConstraint
 from ..plan.document import PHASES
 from .claims import Claims
@@ -17,14 +18,14 @@ from .strategy_words import read_strategy
 
 MAX_WORDS = 500
 # What may stand between degrees, and before one that is ruled out.
-_GLUE = re.compile(
+_GLUE = Gated(
     r"[\s,;:.*×/&+\-|()\[\]{}=_@]{1,9}|(?<![a-z])(?:x|of|and|with|then|on|for|in|each|the|prefill|decode|phase|replicas?|"
     r"strategy|layout|instances?|workers?|nodes?|within|across|inside|per|stage|using|use|run|choose|only|parallelism)(?![a-z])|和|加|每级|"
     rf"(?:(?<![a-z])(?:no|without|not\susing)\s|[不无没][有使用采启做]{{0,2}})(?:any\s|任何)?(?={TAKEN})",
     re.IGNORECASE,
 )
 # One device has no degree to name.
-_ONE_DEVICE = re.compile(r"(?<![a-z0-9])(?:one|1|a single|single)\s{1,3}(?:device|gpu)(?![a-z])", re.IGNORECASE)
+_ONE_DEVICE = Gated(r"(?<![a-z0-9])(?:one|1|a single|single)\s{1,3}(?:device|gpu)(?![a-z])", re.IGNORECASE)
 
 
 def strategy_of_words(text: str) -> StatedStrategy:

@@ -1,0 +1,89 @@
+"""Patterns of which no more is compiled than what a text could match: most requests say little of what can be said.
+
+Compiling all of them takes longer than reading a request. What a pattern comes to without the words that a text lacks
+matches the same in that text, and has the same groups (`possible.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+
+from .possible import NEVER, Possible, folded
+
+_NOTHING = re.compile(NEVER)
+_SHORT = 80
+"""Characters of a pattern that is compiled as a whole where any of it could match."""
+_LOOKS = 4
+"""Texts with other words than those before, after which a pattern is compiled as a whole: it will be asked often."""
+
+
+class Gated:
+    """`re.compile(pattern, flags)`, compiled as far as the texts so far have made it necessary."""
+
+    def __init__(self, pattern: str, flags: int = re.IGNORECASE) -> None:
+        self.pattern = pattern
+        self.flags = flags
+        self._whole: re.Pattern[str] | None = None
+        # The words that no text so far has had, on which it depends what is compiled; and that. No text has been yet.
+        self._known: tuple[tuple[str, ...], re.Pattern[str]] = (("",), _NOTHING)
+        self._met: frozenset[str] = frozenset()
+        self._looks = 0
+
+    def within(self, text: str) -> re.Pattern[str]:
+        """What matches in this text, and in a part of it, as the pattern does."""
+        if self._whole is not None:
+            return self._whole
+        seen = folded(text)
+        missed, known = self._known
+        for word in missed:
+            if word in seen:
+                return self._looked(seen, missed)
+        return known
+
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As of a compiled pattern."""
+        return (self._whole or self.within(text)).search(text, start, end)
+
+    def match(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As of a compiled pattern."""
+        return (self._whole or self.within(text)).match(text, start, end)
+
+    def fullmatch(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As of a compiled pattern."""
+        return (self._whole or self.within(text)).fullmatch(text, start, end)
+
+    def finditer(self, text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
+        """As of a compiled pattern."""
+        return (self._whole or self.within(text)).finditer(text, start, end)
+
+    def findall(self, text: str) -> list[str]:
+        """As of a compiled pattern with at most one group."""
+        return (self._whole or self.within(text)).findall(text)
+
+    def split(self, text: str, maxsplit: int = 0) -> list[str]:
+        """As of a compiled pattern without groups."""
+        return list(map(str, self.within(text).split(text, maxsplit)))
+
+    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
+        """As of a compiled pattern."""
+        pattern = self.within(text)
+        return text if pattern is _NOTHING else pattern.sub(replacement, text, count)
+
+    def _looked(self, seen: str, missed: tuple[str, ...]) -> re.Pattern[str]:
+        self._met |= {word for word in missed if word in seen}
+        self._looks += 1
+        possible = Possible(self.pattern, seen, self._met)
+        if possible.pattern is None:
+            pattern = _NOTHING
+        elif self._looks > _LOOKS or len(self.pattern) <= _SHORT:
+            pattern = self._whole = re.compile(self.pattern, self.flags)
+        else:
+            pattern = re.compile(possible.pattern, self.flags)
+        self._known = (tuple(possible.missed), pattern)
+        return pattern
+
+
+Pattern = re.Pattern[str] | Gated
+"""What can be looked for in a text."""
