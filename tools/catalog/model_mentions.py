@@ -140,6 +140,7 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ACTIVE_FOLLOWS = re.compile(r"[ \t-]{0,2}activ", re.IGNORECASE)
+_YEAR_AND_MONTH = re.compile(r"2[3-6](?:0[1-9]|1[0-2])")  # "Mistral Large 2407"
 _RELEASE = re.compile(r"[vrk]\d[\d.]*|\d+\.\d+")
 # A bare number before these counts something and is no version ("llama 8 H100").
 _COUNTED = re.compile(
@@ -228,7 +229,7 @@ def _continues(token: NameToken, previous: NameToken, seen: set[TokenKind], *, i
     if token.kind == "family":
         return is_joined or previous.text == "distill"
     if token.kind in ("context", "date"):
-        return is_joined
+        return is_joined or _YEAR_AND_MONTH.fullmatch(token.text) is not None
     if token.kind == "ignored":
         return is_joined or token.text in TUNINGS
     return (is_joined and token.text not in _CONNECTORS) or token.text in _VARIANTS

@@ -37,7 +37,7 @@ _ELSE = Gated(
 )
 _JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
 _EITHER = Gated(
-    r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|vs|versus)(?![a-z])|"
+    r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
     re.IGNORECASE,
 )

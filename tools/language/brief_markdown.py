@@ -77,6 +77,7 @@ _WRAP_BYTES = 60  # what is shorter was not broken because the line was full
 # "h3. Traffic", "||Metric||Value||"
 _WIKI_HEADING = re.compile(r"^[ \t]{0,3}h([1-6])\.[ \t]+", re.MULTILINE)
 _WIKI_HEADER = re.compile(r"^[ \t]{0,3}(\|\|[^\n]{1,400}\|\|)[ \t]*$", re.MULTILINE)
+_BRACKETED = re.compile(r"\s?\([^()]{0,60}\)")
 # Between two keys of one line: "Type: Task          Priority: High".
 _NEXT_COLUMN = re.compile(r"(?<=\S)[ \t]{3,}(?=[A-Za-z][\w ]{1,24}:\s)")
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
@@ -270,7 +271,7 @@ class _Reader:
             elif (of_time := _IN_THAT_TIME.fullmatch(header[i])) is not None:
                 joined.append(f"{cell} {of_time['what']} per {of_time['time']}")
             else:
-                joined.append(f"{header[i]}{':' * bool(_COUNT_CELL.fullmatch(cell))} {cell}")
+                joined.append(f"{_BRACKETED.sub('', header[i])}{':' * bool(_COUNT_CELL.fullmatch(cell))} {cell}")
         if joined:
             self._say(own_path, ", ".join(joined), line)
 

@@ -85,7 +85,7 @@ def join_sources(sources: Sequence[Source]) -> Source:
     return Source(statements, tuple(item for source in sources for item in source.objects))
 
 
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=P\d\d)|(?<=\d)(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
 
 

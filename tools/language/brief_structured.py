@@ -65,6 +65,9 @@ _CROSSING_KEY = Gated(
     r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
     flags=0,
 )
+_DEGREE_KEY = Gated(
+    r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
+)
 _MACHINE_KEY = Gated(
     r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)",
     flags=0,
@@ -225,8 +228,14 @@ class _Walker:
         elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
-            is_range = len(items) == 2 and items[0] < items[1]
-            self._add(keys, f"{items[0]} to {items[1]}" if is_range else ", ".join(map(str, items)), at)
+            is_range = len(items) == 2 and items[0] < items[1] and not _DEGREE_KEY.fullmatch(own)
+            self._add(
+                keys,
+                f"{items[0]} to {items[1]}"
+                if is_range
+                else (" or " if _DEGREE_KEY.fullmatch(own) else ", ").join(map(str, items)),
+                at,
+            )
         else:
             for i, item in enumerate(items):
                 self._walk(keys, item, (*at, i))

@@ -19,12 +19,15 @@ _NAMES = {"t": "tp", "p": "pp", "e": "ep", "张": "tp", "流": "pp", "专": "ep"
 
 
 def read_degree_sets(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """Yield a bound for each list of degrees that are the powers of two up to the last; any other stays unread."""
+    """Yield a bound for each list of degrees: the last of powers of two, of which the least are not kept."""
     for match in page.search(_SET):
         degrees = [int(one) for one in re.findall(r"\d+", match["set"])]
-        if degrees != [2**power for power in range(len(degrees))]:
+        least = degrees[0].bit_length() - 1
+        if degrees != [2**power for power in range(least, least + len(degrees))]:
             continue
         words = page.take(*match.span())
+        if least:
+            claims.leave_unread(f"{words!r}: that the degree is {degrees[0]} or more is not kept")
         bound = DegreeBound.model_validate(
             {"name": _NAMES[match["name"][0].lower()], "relation": "<=", "degree": degrees[-1]}
         )

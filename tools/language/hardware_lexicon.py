@@ -57,7 +57,10 @@ LEXICON: tuple[tuple[str, str], ...] = (
         rf"(?:{_NODE_NOUN}(?:e?s)?|workstations(?!\seach(?!\swith))|(?:desktop\s|gaming\s|tower\s)?pcs|{_SYSTEM})(?![a-z])|"
         r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
-    ("q", r"[张块个]\s?(?:\d{2,4}G)?(?:网卡|网口|口(?![\u4e00-\u9fff])|硬盘)"),  # what else a node has
+    (
+        "q",
+        r"[张块个]\s?(?:\d{2,4}G|\ue002+)?\s?(?:(?:RoCE|IB|InfiniBand|以太|ConnectX-?\d|CX-?\d)\s?)?(?:网卡|网口|口(?![\u4e00-\u9fff])|硬盘)",
+    ),  # what else a node has
     (
         "g",
         r"(?:hw|hardware)(?=\s(?:count|quantity|qty))|(?:gpus?|cards?|accelerators?|chips?|(?<=\d-)way)(?![a-z]|\s(?:memory|mem|util|vram|ram|hours?|hrs?)(?![a-z]))|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"

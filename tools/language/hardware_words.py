@@ -17,6 +17,7 @@ from . import hardware_lexicon as lex
 from .card_names import COUNT_TAKEN_BACK, NodeSizes
 from .claims import Claims
 from .constraint_words import add_constraints
+from .evidence import Grade, grade
 from .hardware_counts import Count, agreed, claim_counts, without_bounds, without_the_busy
 from .page import Page
 from .quantities import find_quantities, read_number
@@ -125,7 +126,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
             continue  # "每机一个副本"
         if sizes.box is not None and tokens.number(match, "p", "p2") != sizes.box and "g" not in match.group():
             continue  # "10 requests/s in all, so 5 per box"
-        claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
+        number = tokens.number(match, "p", "p2")
+        if grade("gpus_per_node", number, tokens.words(match)) is not Grade.THIN:  # "one every six seconds"
+            claims.claim("gpus_per_node", number, tokens.take(match))
     counts += _read_sized(tokens, claims)
     for match in tokens.matches(lex.PART_OF_RACK):
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))

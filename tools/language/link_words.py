@@ -37,6 +37,7 @@ _PORTED = Gated(
 )
 # "200G RoCE x4", "400G IB x 8", "400G*8", "HDR 200 x8".
 _PORTS_BEHIND = Gated(
+    r"(?<![\d.])(?P<ports3>\d{1,2})\s?[张块]\s?(?P<gbit3>25|40|50|100|200|400|800)\s?G(?:b(?:ps)?)?\s?(?:(?:RoCE(?:v2)?|IB|InfiniBand|以太|ConnectX-?\d)\s?)?(?:网卡|网口)|"
     r"(?<![a-z])(?:[ehnx]dr|ib|infiniband|roce(?:v2)?)\s?(?P<gbit2>25|40|50|100|200|400|800)(?:\s?g(?:be|bps|b/s|bit/s|b)?)?\s?[x*]\s?(?P<ports2>\d{1,2})(?!\w|\.\d)|"
     r"(?<![\d.])(?P<gbit>25|40|50|100|200|400|800)\s?g(?:be|bps|b/s|bit/s|b)?(?:\s(?:rocev?2?|ib|infiniband|ethernet|ndr|hdr|efa))?\s?[x*]\s?(?P<ports>\d{1,2})(?!\w|\.\d)",
     re.IGNORECASE,
@@ -84,7 +85,10 @@ def read_links(page: Page, claims: Claims) -> None:
 def _claim_ports(page: Page, claims: Claims) -> None:
     """Read the ports of a node: numbers like those of cards, beside a word for a network, or named by their speed."""
     for match in page.search(_PORTS_BEHIND):
-        gbit = int(match["gbit"] or match["gbit2"]) * int(match["ports"] or match["ports2"])
+        ports, each = (
+            next(filter(None, map(match.group, (name, f"{name}2", f"{name}3")))) for name in ("ports", "gbit")
+        )
+        gbit = int(each) * int(ports)
         claims.claim("inter_node_bw_gb_s_per_node", gbit / 8, page.take(*match.span()))
     for match in page.search(_PORTED):
         _, right = page.clause(*match.span())

@@ -45,7 +45,7 @@ _READ_MATTER_CHINESE = (
 )
 _TOGETHER = (
     r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
-    r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
+    r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
@@ -142,7 +142,7 @@ OF_READ_MATTER = Gated(
     rf"|\s?(?P<n2>\d[\d,.]{{0,12}}\s?[k万千]?)\s?(?:个\s?)?(?:tokens?|词元)\s?的\s?(?:文档|{_READ_MATTER_CHINESE})",
 )
 HEADROOM = Gated(
-    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])|预留|保留|留出?|空出|余量|空闲",
+    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside|keep(?:ing)?(?=\s[^.;\n]{0,60}\sfor\s(?:the\s)?(?:driver|fragment|other|safety|headroom|os(?![a-z])|system|cuda|display|monitor|overhead|buffers?)))(?![a-z])|预留|保留|留出?|空出|余量|空闲",
     re.IGNORECASE,
 )
 PEAK = Gated(
@@ -235,7 +235,7 @@ TOGETHER = Gated(
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
 ACTIVE = Gated(
-    r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|typing|sending|asking|working|streaming|decoding|running|"
+    r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
     r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
     re.IGNORECASE,
 )

@@ -95,6 +95,10 @@ _SHARE_OF_REQUESTS = Gated(
 )
 _EXCEPT = {"一": 99, "五": 95, "十": 90}
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
+_STATISTIC = r"(?:median|mean|avg|average|typical|max(?:imum)?|min(?:imum)?|p\s?\d\d)"
+_LISTED_STATISTICS = Gated(
+    rf"(?<![a-z])({_STATISTIC}(?:\s?/\s?{_STATISTIC}){{1,3}})[\s):=|]{{1,4}}(\d[\d,.]{{0,10}}k?(?:\s?/\s?\d[\d,.]{{0,10}}k?){{1,3}})(?![\w/]|\s?m?s(?![a-z]))"
+)
 _PAIRED_STATISTICS = Gated(
     r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
     re.IGNORECASE,
@@ -173,7 +177,14 @@ def _spelled_time(match: re.Match[str]) -> str:
 
 def with_paired_statistics(text: str) -> str:
     """The text with each statistic of a pair before its figure: "p50/p99: 700 ms / 2 s" as "p50 700 ms, p99 2 s"."""
-    return _PAIRED_STATISTICS.sub(r"\1 \4, \2 \5", text)
+    return _LISTED_STATISTICS.sub(_each_with_its_figure, _PAIRED_STATISTICS.sub(r"\1 \4, \2 \5", text))
+
+
+def _each_with_its_figure(match: re.Match[str]) -> str:
+    names, figures = match[1].split("/"), match[2].split("/")
+    if len(names) != len(figures):
+        return match.group()
+    return ", ".join(f"{name.strip()} {figure.strip()}" for name, figure in zip(names, figures, strict=True))
 
 
 def with_keyed_amounts(text: str) -> str:

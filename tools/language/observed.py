@@ -20,7 +20,7 @@ _SPEED = Gated(r"tok|tps|t/s", re.IGNORECASE)
 _SEEN = Gated(
     r"(?<![a-z])(?:(?:we|i|it)(?:'re|'m|'s|'ve|\sare|\sam|\sis|\shave)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
     r"(?:see|sees|saw|seeing|get|gets|got|getting|measured?|measuring|observed?|observing|reach|reached|reaching|hit|hits|hitting|"
-    r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|"
+    r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|(?:sits?|hovers?|hovering|stuck|averages)\s(?:at|around)|"
     r"monitoring|grafana|dashboards?|currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际|监控",
     re.IGNORECASE,
 )
@@ -28,6 +28,11 @@ _SEEN = Gated(
 _SEEING = Gated(
     r"\s{0,3}(?:[-*]\s)?(?:(?:we(?:'re)?|i(?:'m)?)\s)?(?:(?:are|am|now|currently)\s)?(?:seeing|see|measured?|observed?|getting|monitoring|监控|实测)(?![a-z])",
     re.IGNORECASE,
+)
+# Behind a figure: nobody wants it.
+_COMPLAINED = Gated(
+    r"(?:\s(?:at|with|for)\s[^,.;\n]{1,24})?(?:,|\sand|\sbut)?\s(?:that's|that\sis|which\sis|and\sthat's)\s(?:what|why|where)\s(?:the\s|our\s)?\w+\s(?:complains?|hates?|dislikes?|mind)|"
+    r"(?:,|\sand|\sbut)?\s(?:people|users|they|everyone|everybody|customers)\s(?:complain|hate|dislike)",
 )
 _SENTENCE_END = re.compile(r"[!?\n。]|\.(?=\s|$)")
 # What says that a figure is demanded, whatever else is said of it.
@@ -96,5 +101,5 @@ def _seen_from(text: str, start: int, end: int) -> int | None:
     clause = text[left:right]
     is_limit = _SPEED.search(text, start, end) is not None or ROLE.search(clause) is not None
     sentence, _ = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
-    is_seen = _SEEN.search(clause) or _SEEING.match(text, sentence)
+    is_seen = _SEEN.search(clause) or _SEEING.match(text, sentence) or _COMPLAINED.match(text, end)
     return left if is_limit and is_seen and not _DEMAND.search(clause) else None

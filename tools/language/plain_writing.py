@@ -12,6 +12,7 @@ from .number_words import chinese_value
 from .quantities import read_number
 
 # "15 lakh", "1.2 crore".
+_SCALES = {"thousand": 1000, "million": 10**6}
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
 _INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])", re.IGNORECASE)
 # "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
@@ -48,6 +49,14 @@ _NOTHING_SHOWS = Gated(
     r"(?<![a-z])(?:if|when)\s(?:there's\snothing|nothing\s(?:shows(?:\sup)?|appears|comes(?:\sback)?|happens|moves)|(?:the\s|they\s(?:see|get)\s)?(?:no|first)\s(?:first\s)?(?:token|word|text|reply|answer)s?\s"
     r"(?:(?:shows(?:\sup)?|appears|comes)|isn't\s(?:there|out|visible)))\s(?:for|within|in|after|by)\s(?:about\s|some\s|more\sthan\s)?(?P<time>\d[\d.]{0,5}\s?(?:ms|milliseconds?|s|sec|seconds?))(?![a-z])",
     re.IGNORECASE,
+)
+# "every active dev triggers one every ~6 seconds": one of what was spoken of.
+_ONE_EVERY = Gated(
+    r"(?<![a-z])((?:each|every)(?:\s[a-z]+){1,3}\s(?:triggers?|sends?|fires?|makes?|asks?|issues?|starts?|runs?|submits?))\s(?:one|it)\severy\s?(?:about\s|~|≈|some\s)?\s?(\d{1,3}|two|three|five|ten|twenty|thirty)\s(second|minute|hour)s?(?![a-z])",
+)
+# "two and a half thousand tokens"
+_HALF_THOUSAND = Gated(
+    r"(?<![a-z])(one|two|three|four|five|six|seven|eight|nine|ten)\sand\sa\shalf\s(thousand|million)(?![a-z])"
 )
 # Versions of what runs beside an engine: no quantity of a plan.
 _SOFTWARE = Gated(
@@ -107,6 +116,10 @@ def in_plain_writing(text: str) -> str:
     text = _OF_TOTAL.sub(_both_lengths, _TOKEN_RATE.sub(r"\1 tokens ", text))
     text = _SOFTWARE.sub(lambda match: match.group().split()[0].rstrip("0123456789."), text)
     text = _NOTHING_SHOWS.sub(r"; first token within \g<time>;", text)
+    text = _ONE_EVERY.sub(_one_every, text)
+    text = _HALF_THOUSAND.sub(
+        lambda match: f"{((read_number(match[1].lower()) or 0) + 0.5) * _SCALES[match[2].lower()]:g}", text
+    )
     text = _SPACED_GROUPS.sub(r"\1\2", text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)
@@ -132,6 +145,10 @@ def _both_lengths(match: re.Match[str]) -> str:
 
 def _sum_of(match: re.Match[str]) -> str:
     return f"{sum(read_number(match[part].lower().replace(',', '')) or 0 for part in 'ab'):.12g}"
+
+
+def _one_every(match: re.Match[str]) -> str:
+    return f"each of them sends {1 / (read_number(match[2].lower()) or 1):.12g} requests per {match[3]}"
 
 
 def _so_often(match: re.Match[str]) -> str:

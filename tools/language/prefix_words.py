@@ -43,7 +43,7 @@ _ALIKE = r"(?:(?:shared|common|same|identical|fixed|constant|static|standing|boi
 _WHAT = (
     rf"(?:(?:the|an?|our|always|all|exactly)\s){{0,3}}(?:(?:{_ALIKE}\s){{0,3}}system[\s-](?:prompt|message|prefix|instructions?)|"
     rf"(?:{_ALIKE}\s){{1,3}}(?:[a-z]{{3,12}}\s)?(?:instructions?|preamble|prefix|header|boilerplate|prompt|template|part|context|"
-    r"examples|guidelines|rules|text|head|schemas?))(?![a-z])"
+    r"examples|guidelines|rules|text|head|schemas?|descriptions?|definitions?|documentation|catalog(?:ue)?|polic(?:y|ies)|lore|playbook))(?![a-z])"
 )
 _ONLY_ALIKE = (
     rf"(?:(?:the|always|all|exactly)\s){{0,2}}{_ALIKE}"

@@ -44,6 +44,7 @@ _HOURS = Gated(
     r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
     rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
+    rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z])|"
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
     rf"(?<![a-z])(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
     rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口|的?(?:工作|上班|营业)时间)",
@@ -355,6 +356,9 @@ def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
             for n in (1, 2)
         )
         return (ends - begins) % 168 or 168.0
+    if groups.get("days"):
+        hours = 24 * (read_number(groups["days"].lower()) or 0.0)
+        return hours if 24 < hours <= most else None
     if "h" in groups:
         hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4")))).lower())
         return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None

@@ -67,6 +67,10 @@ _COUNTED_PART = Gated(
 # What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
 _PART = Gated(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])", flags=0)
 # Machines of a cloud by their type: their accelerators are no part of the name.
+_SIZED_NAME = re.compile(
+    r"(?<![\w/.-])[A-Z][A-Za-z]{2,20}(?:[\s-][A-Z0-9][\w.+]{0,12}){0,3}[\s-]\(?\d{1,4}(?:\.\d)?B(?![a-z])\)?"
+)
+_ORDER = Gated(r"^(?:serve|run|host|deploy|plan|use|try|put|size|model|want|need|we|can)\s")
 _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
@@ -99,8 +103,16 @@ def read_request(text: str) -> Said:
     """
     said = read_words(text)
     if said.model is None:
+        if (name := _unknown_name(text)) is not None:
+            raise RequestError(f"unknown model {name!r}; name another, or give its config.json", _understood(said))
         raise RequestError("the request names no model; name one (`shardwright models` lists them)", _understood(said))
     return said
+
+
+def _unknown_name(text: str) -> str | None:
+    """Words in front of a size that look like the name of a model ("EXAONE 4.0 32B", "Command A (111B)")."""
+    match = _SIZED_NAME.search(text)
+    return None if match is None else _ORDER.sub("", match.group()).strip()
 
 
 def read_words(text: str) -> Said:

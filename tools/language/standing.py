@@ -15,7 +15,7 @@ _HOLDS = Gated(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
     r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|^\s?so(?!\sfar)(?![a-z])|^\s?所以|"
-    r"最终|现在|(?:今年|先|就|改)按|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
+    r"最终|现在|只批|(?:今年|先|就|改)按|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
     re.IGNORECASE,
 )
 _PREFERS = re.compile(

@@ -23,6 +23,7 @@ _EACH_SECOND = re.compile(r"[每一1]\s?秒钟?[^\d,;。]{0,4}$|(?<![a-z])(?:per
 # What one token is of a text, where it is stated: "4 characters a token", "take 1.33 tokens per word".
 _STATED = Gated(
     r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
+    r"(?<![a-z])tokens?\s?(?:≈|~|=|:|are|is|being)\s?(?:about\s)?(?P<factor>\d\.\d{1,3})\s?(?:x|\*|times)\s(?:the\s)?(?:number\sof\s)?words?(?:\sin\sour\slanguage)?|"
     r"(?P<tokens>(?<![\d.])\d(?:\.\d{1,3})?)\s?tokens?\s?(?:an?|per|/|each|for\seach)\s?(?:english\s)?word(?![a-z])",
     re.IGNORECASE,
 )
@@ -45,7 +46,7 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
     rates: dict[str, float] = {}
 
     def stated(match: re.Match[str]) -> str:
-        letters, tokens = match["letters"], match["tokens"]
+        letters, tokens = match["letters"], match["tokens"] or match["factor"]
         rates.update({"letter": 1.0 / float(letters)} if letters else {"word": float(tokens)})
         return "so much"
 
