@@ -24,6 +24,15 @@ def ints(value: ArrayLike) -> IntArray:
     return np.asarray(value, dtype=np.int64)
 
 
+def distinct(*values: ArrayLike) -> NDArray[Any]:
+    """The different values of arrays, in ascending order.
+
+    They are counted because NumPy loads all of `numpy.ma` for those who do not ask for the counts.
+    """
+    together = np.concatenate([np.ravel(one) for one in values])
+    return np.unique(together, return_counts=True)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns of equal length: every field is an array with a value for each row."""

@@ -6,7 +6,6 @@ import errno
 import io
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Generator, Mapping
@@ -192,7 +191,7 @@ def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:
     Raises InputError: there is something at `path`, or it cannot be written.
     """
     target = folder_place(path)
-    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:50]}.{os.urandom(6).hex()}.tmp")
     try:
         for name, data in contents.items():
             place = temporary / name
@@ -220,7 +219,7 @@ def replace_file(target: Path, data: bytes) -> None:
 
     Raises OSError: the place cannot be written.
     """
-    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:50]}.{os.urandom(6).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)

@@ -103,6 +103,8 @@ def _spaced(blocks: Sequence[Block], width: int) -> Iterator[str]:
 
 
 def _lines(block: Block, width: int) -> str:
+    if isinstance(block, str) and len(block) <= width and block.isascii() and block.isprintable():
+        return block.rstrip()  # rich, which takes as long to load as some commands to run, leaves it as it is
     from rich.console import Console
 
     out = io.StringIO()

@@ -6,7 +6,6 @@ stay: they may pretend a speaker (`roles.py`). It opens no link; of addresses on
 
 from __future__ import annotations
 
-import html
 import re
 
 from ..gated import Gated
@@ -83,6 +82,8 @@ def without_markup(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _character(entity: str) -> str:
     """What an entity stands for, in whatever case its name is written."""
+    import html  # a table of all entities, which few texts have
+
     found = html.unescape(entity)
     return found if found != entity else html.unescape(entity.lower())
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, floats, ints
+from ..arrays import BoolArray, FloatArray, IntArray, distinct, floats, ints
 from ..checkpoint import checkpoint
 from ..performance.limits import first_token_ms_max, token_ms_max
 from ..performance.service import PhaseSeconds, Prompts, client_seconds, disaggregated_service
@@ -167,7 +167,7 @@ class DisaggregatedScreen:
         is_apart = self._end(prefill, decode, 1) > domain
         links = np.minimum(prefill.links, decode.links)
         seconds = decode.copy_s + counted_handoff_seconds(self.setting)
-        for count in np.unique(links):
+        for count in distinct(links):
             for between in (False, True):
                 rows = (links == count) & (is_apart == between)
                 if rows.any():

@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from ..arrays import distinct
 from ..catalog.architecture import active_params
 from ..checkpoint import checkpoint
 from ..errors import MissingFieldError
@@ -91,6 +92,6 @@ def _step_seconds(screen: ReplicaScreen, kind: ReplicaKind) -> float:
     """The quickest decode step of a layout of a stage."""
     checkpoint()
     (times,), whole = screen.times(kind), pipelines_of(((screen.request.architecture.num_layers,),))
-    batches = Batches(np.unique(-(-_REQUESTS // np.minimum(times.groups, _REQUESTS))).astype(np.float64))
+    batches = Batches(distinct(-(-_REQUESTS // np.minimum(times.groups, _REQUESTS))).astype(np.float64))
     steps = DecodeTimes(screen.setting, times, whole, batches).step(np.zeros_like(_REQUESTS), _REQUESTS)
     return float(min(steps, default=inf))

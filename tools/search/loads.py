@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, distinct
 from ..calibration.forms.elementary import Number
 from ..plan.document import WorkloadBlock
 from ..plan.load import think_seconds
@@ -80,5 +80,5 @@ def shared_batches(loads: IntArray, gpus: int, together: int = 1) -> Batches:
 
 def _batches(shares: IntArray, together: int) -> Batches:
     """Those, and the ladder: what an engine runs at once of a share is none."""
-    sequences = np.union1d(shares, [together, *ladder(int(shares.max()))])
+    sequences = distinct(shares, [together, *ladder(int(shares.max()))])
     return Batches(sequences.astype(np.float64), together)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, floats, ints
+from ..arrays import BoolArray, FloatArray, IntArray, distinct, floats, ints
 from ..calibration.forms.elementary import Number
 from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
@@ -58,7 +58,7 @@ class DecodeTimes:
         """The same for these queries alone, where loads are timed one by one."""
         if not is_two_batch(self._setting):
             return self
-        sequences = np.union1d(self._batches.sequences[self._microbatches(pipeline, requests)[0]], [1.0])
+        sequences = distinct(self._batches.sequences[self._microbatches(pipeline, requests)[0]], [1.0])
         return DecodeTimes(self._setting, self._times, self._pipelines, replace(self._batches, sequences=sequences))
 
     def step(self, pipeline: IntArray, requests: IntArray) -> FloatArray:
@@ -120,7 +120,7 @@ class PrefillTimes:
         self._groups, most = times.groups, prompts_of_pass(setting)
         self._together: FloatArray = np.arange(1, most + 1, dtype=np.float64)
         if most > _MOST_TOGETHER:
-            self._together = np.union1d([1], prompt_share(setting, servers, requests).together).astype(np.float64)
+            self._together = distinct([1], prompt_share(setting, servers, requests).together).astype(np.float64)
 
     def alone(self, pipeline: IntArray, requests: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Seconds [E] of the pass that a prompt is in, and of all passes, on a replica that only prefills.

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, distinct
 from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..performance.setting import Setting
@@ -181,7 +181,7 @@ def _leading(rows: StrategyRows, objective: str) -> IntArray:
     best = order(rows, objective)[:LISTED]
     holds = np.flatnonzero(rows.excess <= 0.0)
     few = holds[np.lexsort((rows.cost[holds], rows.gpus[holds]))][:LISTED]
-    return np.union1d(best, few)
+    return distinct(best, few)
 
 
 def _front_of(rows: StrategyRows) -> StrategyRows:

@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, distinct
 from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.layout import make_setting
@@ -246,7 +246,9 @@ class _Answer:
         points = self.screen.front
         for _ in range(_FRONTS):
             rows = front(points)
-            for point in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_POINTS)).astype(np.int64)):
+            for point in distinct(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_POINTS)).astype(np.int64)):
                 row = int(rows[point])
                 yield self.screen.strategy(points, row), int(points.concurrency[row])
-            points = points.take(np.setdiff1d(np.arange(len(points)), rows))
+            is_behind = np.ones(len(points), dtype=np.bool_)
+            is_behind[rows] = False
+            points = points.take(is_behind)
