@@ -21,8 +21,8 @@ IMPOSSIBLE = "Serve Llama-3.1-8B on 2 H100 with TP7, 2k in / 256 out, lowest lat
 
 @cache
 def question(request: str) -> Question:
-    """The question of `request`, which has an answer."""
-    asked = ask(intent_of(request))
+    """The question of `request`, which has an answer, told without what others would gain: each takes a search."""
+    asked = ask(intent_of(request), with_hint=False)
     assert isinstance(asked, Question)
     return asked
 
