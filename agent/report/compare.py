@@ -50,7 +50,7 @@ def _figures(found: Comparison) -> Table:
         Column("A", figures=True),
         Column("B", figures=True),
         Column("B / A", figures=True),
-        Column("better"),
+        Column("ahead"),
     )
     rows = tuple(
         (

@@ -35,7 +35,8 @@ def _told(found: Comparison, names: tuple[str, str]) -> dict[str, Any]:
         letter: {"handle": name, "plan": side.summary, "valid": side.valid}
         for letter, name, side in zip("AB", names, (found.a, found.b), strict=True)
     }
-    better = {"a": names[0], "b": names[1]}.get(found.better or "", found.better)
+    undecided = "undecided: the difference is within the error of the figures"
+    better = {"a": names[0], "b": names[1], "undecided": undecided}.get(found.better or "", found.better)
     return {
         **sides,
         "better": better or "undecided: one of them is not valid or cannot be compared",

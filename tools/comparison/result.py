@@ -15,6 +15,7 @@ from ..plan.performance import Calibration, CostUnit, Frozen, Sparse
 from ..rules.base import Violation
 
 Better = Literal["a", "b", "same"]
+Winner = Better | Literal["undecided"]
 Unit = Literal["ms", "tokens/s", "bytes", "GPUs", "requests", "USD", "GPU-seconds"]
 Plain = str | int | float | bool | None
 
@@ -130,12 +131,33 @@ class Change(Frozen):
     b: Plain
 
 
+class Lead(Sparse):
+    """Which of two is ahead by the figure that decides, by how much, and how far the ratio of such figures is off.
+
+    `gap_pct` is what the smaller figure lacks of the larger, in percent of the smaller. `error_pct` held 90% of what
+    was measured, of ratios of two layouts (`of` "ratio") or of estimates by themselves; absent where nothing was.
+    """
+
+    figure: str
+    ahead: Literal["a", "b"]
+    gap_pct: float = Field(ge=0)
+    error_pct: float | None = Field(default=None, ge=0)
+    of: Literal["ratio", "estimate"] | None = None
+    source: str | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the lead is outside of what such a ratio is off by."""
+        return self.error_pct is None or self.gap_pct > self.error_pct
+
+
 class Comparison(Sparse):
     """Two plans side by side.
 
     `question` lists where they were asked different things (model, hardware, load, precision): figures then compare
     deployments, not layouts. `changes` lists what was decided differently. `better` is by `objective`, among those
-    that are valid and hold their limits; it is absent where the two were not made for the same.
+    that are valid and hold their limits; it is "undecided" where the `lead` of one is within the error of such figures,
+    and absent where the two were not made for the same.
     """
 
     a: Side
@@ -144,7 +166,8 @@ class Comparison(Sparse):
     changes: tuple[Change, ...] = ()
     figures: tuple[ComparedFigure, ...] = ()
     objective: Objective | None = None
-    better: Better | None = None
+    better: Winner | None = None
+    lead: Lead | None = None
     verdict: tuple[str, ...] = ()
 
     @property

@@ -12,16 +12,11 @@ from ..engines.names import ENGINES, engine_name
 from ..performance.planned_run import RATE_RESERVE
 from ..plan.describe import billed_text, number
 from .changes import ENGINE_DEFAULTS, OF_ENGINES
-from .result import Better, ComparedFigure, Comparison, LimitCheck, Side
+from .lead import deciding, lead_of
+from .result import ComparedFigure, Comparison, Lead, LimitCheck, Side, Winner
 
 # From this ratio on a difference is said as a multiple, below it as a share.
 _MULTIPLE = 1.1
-_BY_OBJECTIVE = {
-    "latency": ("end_to_end_ms",),
-    "throughput": ("output_tokens_per_s",),
-    # A rate per GPU is a cost only where no price is known of both.
-    "cost": ("cost_per_million_output_tokens", "output_tokens_per_s_per_gpu"),
-}
 # Differences that make figures those of two deployments; how many GPUs there are is part of the answer.
 _ASKED = ("model", "accelerator", "workload", "precision")
 # Other requests: what is quicker under one load need not be under the other. How many there are may be decided.
@@ -32,25 +27,32 @@ _OTHER_REQUESTS = frozenset(
 
 def concluded(found: Comparison) -> Comparison:
     """The comparison with which of the two is better, and what it says in sentences."""
-    found = found.model_copy(update={"better": better_of(found)})
+    better, lead = better_of(found)
+    found = found.model_copy(update={"better": better, "lead": lead})
     return found.model_copy(update={"verdict": tuple(verdict_of(found))})
 
 
-def better_of(found: Comparison) -> Better | None:
-    """Which of the two is better for what both were made for; one that is not valid or misses a limit never is."""
+def better_of(found: Comparison) -> tuple[Winner | None, Lead | None]:
+    """Which of the two is better for what both were made for, with its lead where a figure decides that.
+
+    One that is not valid or misses a limit never is.
+    """
     if found.objective is None or _serve_other_requests(found):
-        return None
+        return None, None
     fit_a, fit_b = _is_fit(found.a), _is_fit(found.b)
     if fit_a != fit_b:
-        return "a" if fit_a else "b"
+        return "a" if fit_a else "b", None
     if not fit_a:
-        return None
+        return None, None
     if found.a.keeps_reserve != found.b.keeps_reserve:
-        return "a" if found.a.keeps_reserve else "b"
-    if found.objective == "cost" and _one_is_priced(found):
-        return None
-    named = (found.figure(name) for name in _BY_OBJECTIVE[found.objective])
-    return next((figure.better for figure in named if figure is not None and figure.better is not None), None)
+        return "a" if found.a.keeps_reserve else "b", None
+    figure = None if found.objective == "cost" and _one_is_priced(found) else deciding(found)
+    if figure is None:
+        return None, None
+    lead = lead_of(found, figure)
+    if lead is None:
+        return figure.better, None
+    return lead.ahead if lead.is_told else "undecided", lead
 
 
 def _serve_other_requests(found: Comparison) -> bool:
@@ -77,11 +79,11 @@ def verdict_of(found: Comparison) -> Iterator[str]:
         yield from _same(found)
         yield from _limits(found)
     else:
+        yield from _choice(found)
         yield from _speed(found)
         yield from _rate(found)
         yield from _room(found)
         yield from _limits(found)
-        yield from _choice(found)
     yield from _cautions(found)
 
 
@@ -144,7 +146,8 @@ def _speed(found: Comparison) -> Iterator[str]:
         where = f"on as many GPUs ({gpus.a:.0f})"
     else:
         where = f"and needs {multiple(gpus)} the GPUs ({gpus.b:.0f} instead of {gpus.a:.0f})"
-    yield f"B is {' and '.join(parts)}, {where}."
+    lead = "By the figures B" if found.better == "undecided" else "B"
+    yield f"{lead} is {' and '.join(parts)}, {where}."
 
 
 def _rate(found: Comparison) -> Iterator[str]:
@@ -199,17 +202,39 @@ def _limit(limit: LimitCheck) -> str:
 def _choice(found: Comparison) -> Iterator[str]:
     if found.objective is None:
         yield "They were made for different objectives, so neither is said to be better."
-    elif found.better == "same":
-        yield f"For {found.objective}, which both were made for, they are the same."
     elif found.better is not None:
-        other = found.a if found.better == "b" else found.b
-        why = ""
-        if other.valid and other.refused:
-            why = ": of the two it alone is not refused by its engine"
-        elif not _is_fit(other):
-            held = "is valid and holds its limits"
-            why = f": of the two it alone {held}" if other.limits else ": of the two it alone is valid"
-        yield f"For {found.objective}, which both were made for, {found.better.upper()} is better{why}."
+        yield f"For {found.objective}, which both were made for, {_winner(found)}."
+
+
+def _winner(found: Comparison) -> str:
+    """Who is better and why that can be said, or why it cannot."""
+    if found.better == "same":
+        return "they are the same"
+    if found.lead is not None:
+        return _led(found.lead, found)
+    better, other = ("A", found.b) if found.better == "a" else ("B", found.a)
+    why = ""
+    if other.valid and other.refused:
+        why = ": of the two it alone is not refused by its engine"
+    elif not _is_fit(other):
+        held = "is valid and holds its limits"
+        why = f": of the two it alone {held}" if other.limits else ": of the two it alone is valid"
+    return f"{better} is better{why}"
+
+
+def _led(lead: Lead, found: Comparison) -> str:
+    """How far one is ahead, and whether that is more than such figures are off by."""
+    figure = found.figure(lead.figure)
+    title = "" if figure is None else f" ({figure.title})"
+    ahead, gap = lead.ahead.upper(), _pct(lead.gap_pct)
+    if lead.error_pct is None:
+        return f"{ahead} is better by the figures, {gap} ahead{title}; how far they may be off was not measured"
+    of = "of such a ratio of two layouts" if lead.of == "ratio" else "of such estimates"
+    error = f"the error {of} is ±{_pct(lead.error_pct)} (90% of {lead.source or 'what was measured'})"
+    if not lead.is_told:
+        return f"no difference can be told: {ahead} is {gap} ahead by the figures{title}, and {error}"
+    told = f"{ahead} is better, {gap} ahead{title}"
+    return told if lead.of is None else f"{told}: {error}"
 
 
 def _billed(found: Comparison) -> Iterator[str]:
@@ -261,39 +286,6 @@ def _cautions(found: Comparison) -> Iterator[str]:
             f"With {RATE_RESERVE:.0%} more requests the queue of {' and '.join(near)} grows: a plan that keeps up with "
             "them is the better one, whatever the objective."
         )
-    yield from _error_band(found)
-
-
-def _error_band(found: Comparison) -> Iterator[str]:
-    """How far apart the two are per token beside how far the estimates may be off: the wider band of the two.
-
-    Two layouts of one model, accelerator and engine share most of their error: there it is the band of their ratio.
-    """
-    calibrations = (found.a.calibration, found.b.calibration)
-    known = [one for one in calibrations if one is not None]
-    bands = [one.error_band_pct for one in known if one.error_band_pct is not None]
-    of = "the error band of the estimates", ""
-    ratios = [one.ratio_band for one in known if one.ratio_band is not None]
-    if _share_their_error(found) and len(ratios) == len(calibrations):
-        bands = [one.pct for one in ratios]
-        of = "the error band of the ratio of two layouts", f"; {ratios[0].source}"
-    tpot = found.figure("tpot_ms")
-    if not bands or tpot is None or not tpot.ratio or tpot.better == "same":
-        return
-    # The slower over the faster, so that it is the same whichever of the two is A.
-    gap_pct = (max(tpot.ratio, 1 / tpot.ratio) - 1) * 100
-    said = f"Per token the two differ by {_pct(gap_pct)}"
-    band = f"{of[0]} ({_pct(max(bands))}{of[1]})"
-    if gap_pct <= max(bands):
-        yield f"{said}, which is inside {band}: by that figure they cannot be told apart."
-    elif len(bands) == len(calibrations):
-        yield f"{said}, which is more than {band}."
-
-
-def _share_their_error(found: Comparison) -> bool:
-    """Whether the two differ in nothing that the estimates' constants are of: layouts alone."""
-    asked = ("model", "accelerator", "precision", "engine", "workload")
-    return not any(change.what.split(" ")[0] in asked for change in found.question)
 
 
 def _pct(share_pct: float) -> str:

@@ -69,7 +69,9 @@ def calibration_of(setting: Setting) -> Calibration:
         note = f"calibration {own.name} has nothing for this engine and accelerator; {shipped.note}"
         return shipped.model_copy(update={"note": note})
     note = f"own measurements of {'; '.join(covered)}; what ships for everything else; {_words(setting, known)}"
-    return Calibration(profile=own.name, error_band_pct=_band(known), note=note)
+    return Calibration(
+        profile=own.name, error_band_pct=_band(known, "tpot"), throughput_band_pct=_band(known, "throughput"), note=note
+    )
 
 
 def own_engine(setting: Setting) -> EngineProfile | None:
@@ -96,8 +98,10 @@ def _shipped(setting: Setting, known: Known) -> Calibration:
         return Calibration(profile="datasheet", error_band_pct=None, note="; ".join((_DATASHEET, *engine.notes, words)))
     return Calibration(
         profile=f"{engine.name}, kernels of {_measured(kernels)}",
-        error_band_pct=_band(known),
-        ratio_band=_ratio_band(setting, known),
+        error_band_pct=_band(known, "tpot"),
+        throughput_band_pct=_band(known, "throughput"),
+        ratio_band=_ratio_band(setting, known, "tpot"),
+        throughput_ratio_band=_ratio_band(setting, known, "throughput"),
         note="; ".join((*_carried(kernels), *engine.notes, words)),
     )
 
@@ -143,15 +147,15 @@ def _is_class_measured(setting: Setting) -> bool:
     return any(entry.accelerator_class == class_ for entry in all_entries())
 
 
-def _band(known: Known) -> float | None:
-    """The farther end of the range of TPOT, in percent."""
-    found = known.get("tpot")
+def _band(known: Known, metric: Metric) -> float | None:
+    """The farther end of the range of a figure, in percent."""
+    found = known.get(metric)
     return None if found is None else round(100.0 * max(1.0 - found.low, found.high - 1.0), 1)
 
 
-def _ratio_band(setting: Setting, known: Known) -> RatioBand | None:
-    """How far the ratio of its TPOT to that of another layout is off, where what ships is what was measured."""
-    found = range_of(_cell(setting, "tpot", _load(setting)), all_ratios()) if "tpot" in known else None
+def _ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
+    """How far the ratio of a figure to that of another layout is off, where what ships is what was measured."""
+    found = range_of(_cell(setting, metric, _load(setting)), all_ratios()) if metric in known else None
     if found is None or own_engine(setting) is not None:
         return None
     source = (

@@ -193,7 +193,11 @@ def _in_short(found: Comparison, needed: list[str]) -> str:
         legal = say("{layout} is legal, but warned of {rules}.", layout=summary, rules=warned)
     else:
         legal = say("{layout} is legal.", layout=summary)
-    return f"{legal} {say('By its figures it is better.') if found.better == 'b' else say('The figures decide:')}"
+    by_figures = {
+        "b": say("By its figures it is better."),
+        "undecided": say("By its figures no difference can be told:"),
+    }
+    return f"{legal} {by_figures.get(found.better or '', say('The figures decide:'))}"
 
 
 def _verdict(found: Comparison) -> tuple[str, ...]:

@@ -72,6 +72,7 @@ const verdict = (found) => {
       summary: found[found.better].summary,
       objective: t(`for-${found.objective ?? "latency"}`),
     });
+  if (found.better === "undecided") return t("not-told-apart");
   return found.better === "same" ? t("as-good") : t("not-comparable");
 };
 

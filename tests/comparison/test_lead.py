@@ -1,0 +1,130 @@
+"""A winner is named where its lead is more than such figures are off by; within it no difference is told, anywhere."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from shardwright import compare, plan
+from shardwright.agent.chat.turns.compare import told_of
+from shardwright.agent.report.compare import render_comparison
+from shardwright.tools.calibration.error_ranges import Cell, all_ranges, all_ratios, range_of
+from shardwright.tools.comparison.changes import SAME_SHARE
+from shardwright.tools.comparison.result import ComparedFigure, Comparison
+from shardwright.tools.comparison.words import concluded
+from shardwright.tools.plan.document import Objective, Plan
+from shardwright.tools.plan.performance import Calibration, RatioBand
+
+from .plans import dense
+
+NAMES = {"latency": "end_to_end_ms", "throughput": "output_tokens_per_s", "cost": "cost_per_million_output_tokens"}
+UNTOLD = "no difference can be told"
+
+
+def with_figure(objective: Objective, ratio: float, bands: tuple[Calibration | None, Calibration | None]) -> Comparison:
+    """Two layouts whose deciding figures are `ratio` apart, under calibrations of which only the bands matter."""
+    found = compare(dense(objective=objective), dense("TP4 DP1", objective=objective))
+    more_is_better = objective == "throughput"
+    better = "same" if abs(ratio - 1) <= SAME_SHARE else "b" if (ratio > 1) == more_is_better else "a"
+
+    def stated(one: ComparedFigure) -> ComparedFigure:
+        return one.model_copy(update={"a": 10.0, "b": 10.0 * ratio, "ratio": ratio, "better": better})
+
+    figures = tuple(stated(one) if one.name == NAMES[objective] else one for one in found.figures)
+    sides = {
+        name: side.model_copy(update={"calibration": band})
+        for (name, side), band in zip((("a", found.a), ("b", found.b)), bands, strict=True)
+    }
+    return concluded(found.model_copy(update={**sides, "figures": figures}))
+
+
+def band(pct: float | None, ratio_pct: float | None = None) -> Calibration:
+    ratio = None if ratio_pct is None else RatioBand(pct=ratio_pct, source="some pairs")
+    return Calibration(
+        profile="one", error_band_pct=pct, throughput_band_pct=pct, ratio_band=ratio, throughput_ratio_band=ratio
+    )
+
+
+@pytest.mark.parametrize("objective", NAMES)
+@pytest.mark.parametrize(
+    ("ratio", "bands", "is_told"),
+    [
+        (1.25, (band(81.0), band(15.0)), False),
+        (0.5, (band(81.0), band(81.0)), True),
+        (2.0, (band(81.0), band(81.0)), True),
+        (0.8, (band(15.5), band(None)), True),
+        (0.9, (band(15.5), band(None)), False),
+        (1.25, (band(None), band(None)), True),
+        (1.25, (None, None), True),
+        # Layouts of one deployment share most of their error, so that of their ratio counts, not that of each.
+        (1.25, (band(81.0, 20.0), band(81.0, 15.0)), True),
+        (1.19, (band(10.0, 15.0), band(10.0, 20.0)), False),
+        (1.001, (band(81.0), band(81.0)), None),
+    ],
+)
+def test_a_winner_is_named_only_where_its_lead_is_outside_of_the_error(
+    objective: Objective, ratio: float, bands: tuple[Calibration | None, Calibration | None], is_told: bool | None
+) -> None:
+    found = with_figure(objective, ratio, bands)
+    ahead = "b" if (ratio > 1) == (objective == "throughput") else "a"
+    assert found.better == {True: ahead, False: "undecided", None: "same"}[is_told]
+    assert (found.lead is None) == (is_told is None)
+    assert any(UNTOLD in one for one in found.verdict) == (is_told is False)
+    assert any(" is better" in one for one in found.verdict) == (is_told is True)
+
+
+@pytest.mark.parametrize(("objective", "is_told"), [*product(NAMES, (True, False))])
+def test_the_first_sentence_in_words_and_data_is_the_verdict_on_both_whatever_prints_it(
+    objective: Objective, *, is_told: bool
+) -> None:
+    pct = 1.0 if is_told else 50.0
+    found = with_figure(objective, 1.25, (band(pct), band(pct)))
+    first = found.verdict[0]
+    assert first.startswith(f"For {objective}, which both were made for, ")
+    assert (UNTOLD in first) is not is_told
+    assert f"±{pct:.3g}%" in first and "25% ahead" in first
+    short = render_comparison(found, width=4000).partition("In short")[2].strip()
+    assert short.removeprefix("• ").startswith(first)
+    assert told_of(found)["verdict"] == list(found.verdict)
+
+
+def test_how_far_figures_are_off_is_said_to_be_unknown_where_nothing_was_measured() -> None:
+    found = with_figure("latency", 1.25, (band(None), band(None)))
+    assert "not measured" in found.verdict[0] and found.lead is not None and found.lead.error_pct is None
+
+
+def test_one_deployment_at_two_prices_differs_by_what_is_certain() -> None:
+    one = dense(objective="cost")
+    found = compare(one, one, usd_per_gpu_hour=2.0, usd_per_gpu_hour_b=2.1)
+    assert found.better == "a"
+    assert found.lead is not None and found.lead.error_pct == 0.0
+
+
+def on(degrees: str, **asked: str) -> Plan:
+    words = f"Llama-3.1-8B on 4 H100, {degrees}, 1024 in 256 out, 64 concurrent users"
+    found = plan(words, engine="vllm", **asked).plan  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("objective", "metric"), [("latency", "tpot"), ("throughput", "throughput")])
+def test_two_layouts_are_held_against_the_measured_error_of_their_ratio(objective: str, metric: str) -> None:
+    found = compare(on("TP1 DP4", objective=objective), on("TP4", objective=objective)).lead
+    ratio = range_of(Cell(metric, "loaded", "dense", "vllm"), all_ratios())  # type: ignore[arg-type]
+    assert found is not None and ratio is not None
+    assert (found.of, found.error_pct) == ("ratio", pytest.approx(100 * (ratio.high - 1)))
+    assert f"{ratio.rows:,} pairs" in str(found.source)
+
+
+def test_two_number_formats_are_held_against_the_error_of_an_estimate() -> None:
+    found = compare(on("TP4"), on("TP4", precision="fp8")).lead
+    assert found is not None and found.of == "estimate"
+
+
+def test_a_ratio_of_tpot_is_known_better_than_the_estimates_that_it_is_of() -> None:
+    for ratio in all_ratios():
+        one = range_of(ratio.cell, all_ranges())
+        assert one is not None
+        if ratio.metric == "tpot":
+            assert ratio.high < one.high and ratio.low > one.low
