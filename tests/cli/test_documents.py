@@ -200,6 +200,36 @@ def test_the_json_of_an_expansion_is_of_the_format_for_one_phase_or_both(
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("dag.json", ["--format", "json"]),
+        ("dag.dot", ["--dot"]),
+        ("dag.gv", ["--dot"]),
+        ("dag.svg", ["--svg"]),
+        ("dag.txt", []),
+    ],
+)
+def test_an_expansion_in_a_file_is_what_would_be_printed_and_its_ending_says_the_form(
+    name: str, options: list[str], plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["expand", str(plan_file), "--fold", *options]) == 0
+    printed = capsys.readouterr().out
+    for place, said in (("by-ending", []), ("stated", options)):
+        written = tmp_path / place / name
+        written.parent.mkdir()
+        assert run(["expand", str(plan_file), "--fold", *said, "-o", str(written)]) == 0
+        assert capsys.readouterr().out == ""
+        assert written.read_text(encoding="utf-8") == printed
+
+
+def test_an_expansion_never_takes_the_place_of_its_plan(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = plan_file.read_bytes()
+    assert run(["expand", str(plan_file), "-o", str(plan_file)]) == 2
+    assert plan_file.read_bytes() == before
+    assert "-o" in capsys.readouterr().err
+
+
 def test_the_dot_of_an_expansion_has_every_node_and_every_edge(
     plan_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
