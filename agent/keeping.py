@@ -12,9 +12,11 @@ from ..tools.engines.names import JUDGED
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.document import ModelBlock, ServingBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.ranking import merit
 from ..tools.search.search import base_setting, search
 from ..tools.search.simulated import candidate_at
 from .intent.intent import Intent
+from .placement import placed
 from .reasons import Proposal, figures, named
 from .stated_strategy import judge, pinning, read_strategy
 
@@ -29,11 +31,15 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
         why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
         note = f"The degrees asked for cannot be kept: {why}. This is the best without."
         return replace(free, note=note, why_not_kept=why)
-    if feasible is free.chosen:
+    chosen, told = placed(free.request, keeping, feasible)
+    if chosen is free.chosen:
         return free
-    best = free.chosen
-    note = f"The degrees asked for are kept; without them {named(best)} would be better ({figures(best)})."
-    return replace(free, request=free.request.settled(feasible), chosen=feasible, note=note)
+    best, objective = free.chosen, free.request.workload.objective
+    word = "better" if merit(best, objective) < merit(chosen, objective) else "simpler to run"
+    note = f"The degrees asked for are kept; without them {named(best)} would be {word} ({figures(best)})."
+    others = [one for one in free.assumptions if one.field != "disaggregated"]
+    assumptions = (*others, *([] if told is None else [told]))
+    return replace(free, request=free.request.settled(chosen), chosen=chosen, note=note, assumptions=assumptions)
 
 
 def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:

@@ -331,7 +331,7 @@ def _report(
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
     formats = in_format(proposal.request.precision if intent.precisions is not None else None)
     words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
-    best_for = f"{words}{formats} is the best for {proposal.request.workload.objective}"
+    best_for = f"{words}{formats} is {proposal.standing}"
     explanation = f"{best_for}: {figures(chosen)}. {considered(result)}."
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"

@@ -32,6 +32,7 @@ from .infeasible import why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import with_stated
+from .placement import placed
 from .reasons import KEEPING_UP, KINDS_NAMED, Proposal, figures, named, on_fewer
 from .results import Infeasible, Needs
 
@@ -121,11 +122,21 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
         InputError: the config or the hardware cannot be read.
     """
     try:
-        return _examined(intent, with_fewer_too=with_fewer_too)
+        found = _examined(intent, with_fewer_too=with_fewer_too)
     except InputError as error:
         if intent.disaggregated and SAY_NETWORK in str(error) and _SHARE not in str(error):
             error.args = (f"{error}{_SHARE}",)
         raise
+    # Of several kinds each was placed by itself.
+    return found if isinstance(found, Refused) or len(intent.hardware_choices) > 1 else _placed(found)
+
+
+def _placed(found: Examined) -> Examined:
+    best, assumption = placed(found.request, found.result.candidates, found.best)
+    if assumption is None:
+        return found
+    assumptions = (*found.assumptions, assumption)
+    return replace(found, request=found.request.settled(best), best=best, assumptions=assumptions)
 
 
 def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
@@ -145,8 +156,7 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
             raise InputError(sized.unknown or "the hardware cannot be evaluated")
         request, result = searched(sized.request, sized.result)
         best = result.best or sized.result.best
-        assumptions = _sized_assumption(sized), *_placement(request, result)
-        return Examined(request, result, best, assumptions, _without_reserve(sized))
+        return Examined(request, result, best, (_sized_assumption(sized),), _without_reserve(sized))
     stays = not request.facts.crosses_nodes and not request.disaggregated
     request, result = searched(replace(request, stays_in_nodes=stays))
     if result.best is None:
@@ -162,7 +172,7 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     result, fewer = (result, None) if found is None else found
     best = result.best or result.candidates[0]
     words = None if found is None else on_fewer(request, best, fewer)
-    return Examined(request.settled(best), result, best, tuple(_placement(request, result)), words)
+    return Examined(request.settled(best), result, best, on_fewer=words)
 
 
 def _of_choices(intent: Intent) -> Examined | Refused:
@@ -198,22 +208,6 @@ def _of_choices(intent: Intent) -> Examined | Refused:
     return replace(best, assumptions=(assumption, *best.assumptions))
 
 
-def _placement(request: SearchRequest, result: SearchResult) -> Iterator[Assumption]:
-    """That prefill and decode lie apart, where that was left open, and what the best with them together has."""
-    best = result.best
-    if request.disaggregated is not None or best is None or not is_disaggregated(best.strategy):
-        return
-    together = next((one for one in result.candidates if not is_disaggregated(one.strategy)), None)
-    reason = "whether prefill and decode share replicas was left open, and no such strategy fits into memory"
-    if together is not None:
-        stands = figures(together) if together.feasible else "; ".join(together.why_not)
-        reason = (
-            f"whether prefill and decode share replicas was left open; {named(together)}, the best where they do: "
-            f"{stands} (say 'no disaggregation' for it)"
-        )
-    yield Assumption(field="disaggregated", value=True, reason=reason)
-
-
 def _refused(request: SearchRequest, result: SearchResult, usual_node: int, *, too_few: int = 0) -> Refused:
     return Refused(why_infeasible(request, result, usual_node, too_few=too_few), request, result)
 
@@ -243,7 +237,11 @@ def propose(
         return replace(proposal, on_fewer=". ".join(filter(None, (found.on_fewer or why, fewer))) or None)
     if constraint is not None:
         proposal = with_stated(intent, proposal, constraint)
-    return replace(proposal, hint=relaxed_hint(request, proposal.chosen)) if with_hint else proposal
+    if not with_hint:
+        return proposal
+    # What a relaxation gains is not what apart gains.
+    alike = request if is_disaggregated(proposal.chosen.strategy) else replace(request, disaggregated=False)
+    return replace(proposal, hint=relaxed_hint(alike, proposal.chosen))
 
 
 def _without_reserve(sized: Sized) -> str | None:
@@ -318,7 +316,7 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
             reason=f"{_unnamed(intent)}: {reason}",
         )
-        assumptions = assumption, *_formats_of(found.request, intent), *_placement(found.request, found.result)
+        assumptions = assumption, *_formats_of(found.request, intent)
         return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
 

@@ -13,8 +13,8 @@ from ..tools.plan.describe import describe, in_format, number, precision_name
 from ..tools.plan.document import Strategy
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.ranking import complexity
-from ..tools.search.strategy_rows import TIE_SHARE
+from ..tools.search.ranking import complexity, merit, worth
+from ..tools.search.strategy_rows import REPEAT_SHARE, TIE_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption
 from .languages.say import say
@@ -43,6 +43,15 @@ class Proposal:
     hint: str | None = None
     on_fewer: str | None = None
     why_not_kept: str | None = None
+
+    @property
+    def standing(self) -> str:
+        """What the chosen one is among all that were found."""
+        objective, best = self.request.workload.objective, self.result.best
+        if best is None or merit(self.chosen, objective) <= merit(best, objective):
+            return f"the best for {objective}"
+        near = worth(self.chosen, objective) <= worth(best, objective) * (1 + REPEAT_SHARE)
+        return f"{'as good as the best' if near else 'what was asked'} for {objective}"
 
 
 def figures(candidate: Candidate) -> str:
@@ -223,6 +232,8 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     if abs(share) < TIE_SHARE * 100:
         same = f"the same within {abs(share):.1f}%" if share else "the same"
         return f"{same} ({number(other)} {unit}), {_tie_lead(candidate, chosen, objective)}"
+    if worth(candidate, objective) < worth(chosen, objective) and _is_two_kinds(candidate, chosen):
+        return f"{versus}, which no benchmark tells apart, but {_TWO_KINDS}"
     return versus
 
 
@@ -243,10 +254,17 @@ def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> 
     return (other, best, unit) if other and best else None
 
 
+_TWO_KINDS = "with servers of two kinds instead of one"
+
+
+def _is_two_kinds(candidate: Candidate, chosen: Candidate) -> bool:
+    return is_disaggregated(candidate.strategy) and not is_disaggregated(chosen.strategy)
+
+
 def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     """What decided between two that are as good for the objective, as the search does (`strategy_rows.order`)."""
-    if objective == "cost" and is_disaggregated(candidate.strategy) and not is_disaggregated(chosen.strategy):
-        return "but with servers of two kinds instead of one"
+    if objective == "cost" and _is_two_kinds(candidate, chosen):
+        return f"but {_TWO_KINDS}"
     if candidate.gpus != chosen.gpus:
         return f"but {candidate.gpus} GPUs instead of {chosen.gpus}"
     times = candidate.end_to_end_ms or 0.0, chosen.end_to_end_ms or 0.0
@@ -261,7 +279,7 @@ def _more_machinery(strategy: Strategy, other: Strategy) -> str:
     """What makes a strategy less simple than the other, in the words of who runs it."""
     pairs = (strategy.prefill, other.prefill), (strategy.decode, other.decode)
     if is_disaggregated(strategy) and not is_disaggregated(other):
-        return "with servers of two kinds instead of one"
+        return _TWO_KINDS
     if any(one.pp > two.pp for one, two in pairs):
         return "with more pipeline stages"
     if any(one.stage_layers is not None and two.stage_layers is None for one, two in pairs):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from ..calibration.error_ranges import LOW_CONCURRENCY
+from ..search.strategy_rows import REPEAT_SHARE
 from .scores import (
     FAMILIES,
     Errors,
@@ -143,8 +144,6 @@ def _group(members: Sequence[Judged]) -> GroupScore:
 
 _TP_STEPS = ((1, 2), (2, 4), (4, 8))
 _ONE = Degree(1, 1)
-# A pair whose measured figures are this near says nothing of the order: repeats of one configuration differ as much.
-_TIE_SHARE = 0.02
 
 # What all layouts of a set share, and the layout itself.
 _Key = tuple[str, ...]
@@ -194,7 +193,7 @@ def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float | None:
     """
     total = agreeing = 0
     for (measured, predicted), (other, other_predicted) in combinations(pairs, 2):
-        if abs(measured - other) <= _TIE_SHARE * max(measured, other):
+        if abs(measured - other) <= REPEAT_SHARE * max(measured, other):
             continue
         total += 1
         product = (measured - other) * (predicted - other_predicted)

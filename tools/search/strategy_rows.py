@@ -21,6 +21,8 @@ from .ranking import LACKS_RESERVE, complexity, warning_bits, worth
 
 # Two candidates within this share of each other are a tie (`order`).
 TIE_SHARE = 0.005
+# Measured figures that are this near say nothing of an order: repeats of one configuration differ as much.
+REPEAT_SHARE = 0.02
 # What is missed at a percentile alone.
 _LEAST_EXCESS = 1e-9
 

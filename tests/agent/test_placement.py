@@ -1,0 +1,110 @@
+"""Prefill and decode lie apart unasked only for a gain that a benchmark could show; who asks for them apart gets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardwright import plan, search
+from shardwright.agent.placement import placed
+from shardwright.agent.proposer import search_request
+from shardwright.agent.report.plan import render_plan
+from shardwright.agent.results import PlanResult
+from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.plan.document import PhaseStrategy, Strategy
+from shardwright.tools.plan.placement import is_disaggregated
+from shardwright.tools.search.candidate import Candidate
+from shardwright.tools.search.strategy_rows import REPEAT_SHARE
+
+# Apart is ahead by less than 1% here.
+NEAR: dict[str, Any] = {
+    "model": "llama-3.2-1b",
+    "hardware": "1x3:l40s",
+    "input_tokens": 1024,
+    "output_tokens": 200,
+    "concurrency": 48,
+    "objective": "throughput",
+}
+# And by far more here.
+FAR = NEAR | {"input_tokens": 4096, "concurrency": 16}
+
+_ONE = PhaseStrategy()
+_APART = PhaseStrategy(replicas=1)
+
+
+def candidate(*, is_apart: bool, tokens_per_s: float, **more: Any) -> Candidate:
+    phase = _APART if is_apart else _ONE
+    figures: dict[str, Any] = {
+        "strategy": Strategy(dp=1, prefill=phase, decode=phase, gpu_count=2),
+        "feasible": True,
+        "gpus": 2,
+        "concurrency": 8,
+        "ttft_ms": 100.0,
+        "tpot_ms": 10.0,
+        "end_to_end_ms": 1000.0,
+        "output_tokens_per_s": tokens_per_s,
+        "served_tokens_per_s": tokens_per_s,
+    }
+    return Candidate(**figures | more)
+
+
+@pytest.mark.parametrize(
+    ("together", "asked", "is_together"),
+    [
+        ({"tokens_per_s": 99.0}, None, True),
+        ({"tokens_per_s": 100.0 / (1 + REPEAT_SHARE) + 0.01}, None, True),
+        ({"tokens_per_s": 100.0 / (1 + REPEAT_SHARE) - 0.01}, None, False),
+        # As good is not enough where a limit is missed, a rule warns, a queue grows or more is paid for.
+        ({"tokens_per_s": 99.0, "feasible": False, "why_not": ("PE010: TTFT 2 ms exceeds 1 ms",)}, None, False),
+        ({"tokens_per_s": 99.0, "warnings": ("TP007",)}, None, False),
+        ({"tokens_per_s": 99.0, "lacks_reserve": True}, None, False),
+        ({"tokens_per_s": 99.0, "gpus": 4}, None, False),
+        ({"tokens_per_s": 99.0, "billed_gpus": 8}, None, False),
+        # Who asked for them apart has said what is wanted.
+        ({"tokens_per_s": 99.0}, True, False),
+    ],
+)
+def test_replicas_for_both_are_taken_where_they_hold_as_much_and_are_as_good_to_measure(
+    together: dict[str, Any], asked: bool | None, *, is_together: bool
+) -> None:
+    result = plan(**NEAR, disaggregated=asked)
+    assert result.intent is not None and result.plan is not None
+    architecture = read_architecture(result.intent.model.config, where="config")
+    request = search_request(result.intent, architecture, result.plan.hardware)
+    best, other = candidate(is_apart=True, tokens_per_s=100.0), candidate(is_apart=False, **together)
+    chosen, told = placed(request, (best, other), best)
+    assert chosen is (other if is_together else best)
+    assert (told is None) == (asked is not None)
+    assert told is None or told.value is not is_together
+
+
+def is_apart(result: PlanResult) -> bool:
+    assert result.plan is not None
+    return is_disaggregated(result.plan.strategy)
+
+
+def test_the_plan_is_the_simpler_one_and_the_first_lines_say_what_is_ahead_by_how_much() -> None:
+    result, ranked = plan(**NEAR), search(**NEAR)
+    best = ranked.best
+    assert best is not None and is_disaggregated(best.strategy), "the ranking is by the figures"
+    assert not is_apart(result) and result.valid
+    head = render_plan(result, width=4000).split("\n\n")[0]
+    assert "1 prefill of one device + 1 decode of TP2 is 0.7% ahead by the figures" in head
+    assert "say 'disaggregated' for the other" in head
+    assert result.report is not None
+    assert "as good as the best for throughput" in result.report.explanation
+    assert "no benchmark tells apart, but with servers of two kinds" in result.report.alternatives[0].reason
+
+
+def test_what_a_report_says_to_say_brings_the_other_placement() -> None:
+    assert is_apart(plan("disaggregated", **NEAR))
+    assert is_apart(plan(**FAR))
+    assert not is_apart(plan("no disaggregation", **FAR))
+
+
+def test_the_plan_is_behind_the_best_by_no_more_than_repeats_differ() -> None:
+    result, best = plan(**NEAR), search(**NEAR).best
+    assert result.estimate is not None and best is not None
+    rate = result.estimate.throughput.dp_scaled_tokens_per_s
+    assert (best.output_tokens_per_s or 0.0) <= rate * (1 + REPEAT_SHARE)
