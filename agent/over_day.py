@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
+from ..tools.plan.describe import describe
 from ..tools.search.candidate import Candidate
-from ..tools.search.day_sizes import Rented
-from ..tools.search.over_day import size_over_day
+from ..tools.search.day import OverDay
+from ..tools.search.day_sizes import Rented, one_of_each
+from ..tools.search.over_day import AtPeak, size_over_day
+from ..tools.search.ranking import worth
+from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.intent import Intent
+from .placement import holds_as_much
 from .proposer import accelerator_of, search_request, with_concurrency
+from .reasons import Proposal
 from .results import PlanResult
 
 
-def with_day(result: PlanResult, others: Sequence[Candidate] = ()) -> PlanResult:
-    """`result` with the day that its intent asks for; `others` are the strategies that its search found beside it.
+def as_good_at_peak(intent: Intent, proposal: Proposal) -> tuple[Candidate, ...]:
+    """What the search found that is as good as the chosen one for the peak alone; none where degrees were stated."""
+    if intent.strategy is not None:
+        return ()
+    chosen, objective = proposal.chosen, proposal.request.workload.objective
+    most = worth(chosen, objective) * (1 + TIE_SHARE)
+    return tuple(
+        one
+        for one in proposal.result.candidates
+        if one is not chosen
+        and one.precision == chosen.precision
+        and holds_as_much(one, chosen)
+        and worth(one, objective) <= most
+    )
+
+
+def of_day(day: OverDay | None, proposal: Proposal) -> Candidate | None:
+    """What was found at the peak of the layout that the day has; `None` where that is the chosen one's."""
+    if day is None or day.layout == _layout(proposal.chosen):
+        return None
+    return next(one for one in proposal.result.candidates if one.feasible and _layout(one) == day.layout)
+
+
+def _layout(candidate: Candidate) -> str:
+    return describe(one_of_each(candidate.strategy))
+
+
+def with_day(result: PlanResult, at_peak: AtPeak | None = None) -> PlanResult:
+    """`result` with the day that its intent asks for; `at_peak` is what its search found, the plan's strategy chosen.
 
     Raises:
         InputError: a fact that the arithmetic needs is not known.
@@ -32,8 +63,9 @@ def with_day(result: PlanResult, others: Sequence[Candidate] = ()) -> PlanResult
         gpus=plan.strategy.gpu_count,
         concurrency=plan.workload.concurrency,
     )
+    known = at_peak or AtPeak(chosen)
     asked, rented = intent.day, _rented(intent, plan.hardware.gpus_per_node)
-    found = if_time("the hours of the day", lambda: size_over_day(request, chosen, others, asked, rented))
+    found = if_time("the hours of the day", lambda: size_over_day(request, known, asked, rented))
     report = result.report
     if report is not None:
         report = report.model_copy(update={"left_out": tuple(dict.fromkeys((*report.left_out, *left_out())))})

@@ -6,6 +6,7 @@ It needs no language model. A result leaves only through the validator: what is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Unpack, cast
 
@@ -19,6 +20,7 @@ from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.document import ModelBlock, ServingBlock
+from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import load_room
 from .citations import citations, rule_citations
 from .hub.online import online
@@ -26,7 +28,7 @@ from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
 from .limit_words import limits_in_words, room_in_words
-from .over_day import with_day
+from .over_day import as_good_at_peak, of_day, with_day
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import (
     MAX_ALTERNATIVES,
@@ -244,13 +246,28 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
     outcome = propose(intent, constraint, with_hint=with_hint)
     if isinstance(outcome, Infeasible):
         return _refusal(intent, outcome)
+    result = _planned(intent, outcome, with_hint=with_hint)
+    if not with_hint or intent.day is None:
+        return result
+    result = with_day(result, AtPeak(outcome.chosen, as_good_at_peak(intent, outcome), outcome.result.candidates))
+    cheaper = of_day(result.over_day, outcome)
+    if cheaper is None:
+        return result
+    # Of what is as good at the peak the plan is what the day takes the least of.
+    request = outcome.request.settled(cheaper)
+    again = _planned(intent, replace(outcome, request=request, chosen=cheaper), with_hint=with_hint)
+    return again.model_copy(update={"over_day": result.over_day})
+
+
+def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResult:
+    """The document of what was proposed, judged and estimated."""
     build = _build_request(intent, outcome)
     document = build_plan(build)
     report, figures_ = judged(document, intent.usd_per_gpu_hour, intent.calibration)
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
-    result = PlanResult(
+    return PlanResult(
         plan=document,
         valid=report.valid,
         estimate=figures_,
@@ -259,7 +276,6 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         ),
         intent=intent,
     )
-    return with_day(result, outcome.result.candidates) if with_hint else result
 
 
 def _room(outcome: Proposal, *, with_hint: bool) -> Iterator[str]:

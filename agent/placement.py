@@ -34,7 +34,7 @@ def placed(
     if not together.feasible:
         return best, _apart(together, "; ".join(together.why_not))
     lead = worth(together, request.workload.objective) / worth(best, request.workload.objective) - 1
-    if lead > REPEAT_SHARE or not _holds_as_much(together, best):
+    if lead > REPEAT_SHARE or not holds_as_much(together, best):
         return best, _apart(together, f"{figures(together)}, {lead:.1%} behind by the figures")
     reason = (
         f"{_OPEN}: {named(best)} is {lead:.1%} ahead by the figures, and repeats of one benchmark differ by "
@@ -49,9 +49,10 @@ def _apart(together: Candidate, stands: str) -> Assumption:
     return Assumption(field="disaggregated", value=True, reason=reason)
 
 
-def _holds_as_much(together: Candidate, best: Candidate) -> bool:
-    """Whether it is no further from the reserve of the rate, warned of no more, and on no more GPUs."""
+def holds_as_much(candidate: Candidate, best: Candidate) -> bool:
+    """Whether it holds the limits and the reserve of the rate, is warned of no more, and is on no more GPUs."""
     of_each = [
-        (one.lacks_reserve, bool(one.warnings), one.billed_gpus or one.gpus, one.gpus) for one in (together, best)
+        (not one.feasible, one.lacks_reserve, bool(one.warnings), one.billed_gpus or one.gpus, one.gpus)
+        for one in (candidate, best)
     ]
     return all(one <= other for one, other in zip(*of_each, strict=True))

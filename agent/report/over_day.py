@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...tools.plan.rate_curve import clock
@@ -22,13 +22,19 @@ def day_section(day: OverDay) -> Section:
     return section("Over the day", f"Rate curve, {day.curve}", _what_holds(day), _table(day), told)
 
 
-def peak_lines(day: OverDay | None, gpus: int) -> list[str]:
-    """That a day with its headroom and reserve takes more GPUs than the plan of its peak."""
-    most = None if day is None else max(day.steps, key=lambda one: one.gpus)
-    if most is None or most.gpus <= gpus:
-        return []
-    takes = f"{most.gpus} GPUs ({_replicas(most)} replicas)"
-    return [f"With headroom and reserve the peak of the day takes {takes}, as told below"]
+def day_lines(day: OverDay | None, gpus: int) -> Iterator[str]:
+    """What of a day is not the plan's: another layout takes less, or its peak takes more GPUs with what is kept."""
+    if day is None:
+        return
+    most, best = max(day.steps, key=lambda one: one.gpus), day.layouts[0]
+    if best.layout != day.layout:
+        yield (
+            f"Over the day {best.layout} takes less: {_hours(best.cost)} against {_hours(day.scaled)} of {day.layout}, "
+            "the layout of the plan, which is the better one at the peak"
+        )
+    if most.gpus > gpus:
+        takes = f"{most.gpus} GPUs ({_replicas(most)} replicas)"
+        yield f"With headroom and reserve the peak of the day takes {takes}, as told below"
 
 
 def _replicas(step: DayStep) -> str:
@@ -128,16 +134,13 @@ def _layouts(day: OverDay) -> list[str]:
     """What the plan's layout takes beside the others that were sized, and beside the best of each hour."""
     if len(day.layouts) < 2:
         return ["No other layout was sized: whether another takes fewer GPU-hours is not known"]
-    best, own = day.layouts[0], day.scaled
+    own = day.scaled
     others = ", ".join(f"{one.layout} {_hours(one.cost)}" for one in day.layouts if one.layout != day.layout)
     hour = day.best_of_each_hour
     each = "no fewer"
     if 1.0 - hour.gpu_hours / own.gpu_hours > _TOLD_GAIN or hour.billed_gpu_hours < own.billed_gpu_hours:
         each = f"{_hours(hour)}, {1.0 - hour.gpu_hours / own.gpu_hours:.0%} less"
-    lines = [f"One layout for all hours: {day.layout} {_hours(own)}, {others}; the best of them in each hour {each}"]
-    if best.layout != day.layout:
-        lines.append(f"{best.layout} takes the fewest over the day: state it to plan with it")
-    return lines
+    return [f"One layout for all hours: {day.layout} {_hours(own)}, {others}; the best of them in each hour {each}"]
 
 
 def _autoscaler(day: OverDay) -> str:

@@ -35,7 +35,7 @@ from .estimate import (
 )
 from .infeasible import infeasible_sections
 from .layout import layout_section
-from .over_day import day_section, peak_lines
+from .over_day import day_lines, day_section
 from .text import (
     NONE,
     Block,
@@ -127,7 +127,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines.append(
         f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
     )
-    lines += peak_lines(result.over_day, gpus)
+    lines += day_lines(result.over_day, gpus)
     if result.report is not None:
         lines += filter(None, (result.report.on_fewer, result.report.on_more))
         lines += left_out_lines(result.report.left_out)

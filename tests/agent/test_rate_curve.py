@@ -11,11 +11,15 @@ import pytest
 from shardwright.agent.cli.app import run
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.operations.planning import PLAN
+from shardwright.agent.pipeline import plan
+from shardwright.agent.report.plan import render_plan
 from shardwright.agent.stated_arguments import said_of_arguments
 from shardwright.agent.stated_curve import stated_curve
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.request import read_words
+from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.rate_curve import RateCurve
+from shardwright.tools.search.day_sizes import one_of_each
 from shardwright.tools.traffic.trace import trace_of_text
 
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
@@ -132,3 +136,20 @@ def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
     for curve in ("day.csv", [1.0, 2.0], "nothing of the kind"):
         with pytest.raises(InputError):
             PLAN.answer(PLAN.question({**asked, "rate_curve": curve}))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("stated", ["as few as needed", "8 of them, TP2"])
+def test_the_plan_of_a_day_has_the_layout_of_its_table(stated: str) -> None:
+    found = plan(
+        f"Llama-3.2-1B on L4, {stated}, no disaggregation, 512 in / 64 out, TTFT under 300 ms, TPOT under 14 ms",
+        rate_curve="0-16=4,16-24=40",
+    )
+    assert found.plan is not None and found.over_day is not None and found.valid
+    day, layout = found.over_day, describe(one_of_each(found.plan.strategy))
+    assert day.layout == layout
+    if "TP2" in stated:
+        assert layout == "TP2"
+    elif day.layouts[0].layout != layout:
+        head = render_plan(found, width=4000).split("\n\n")[0]
+        assert f"Over the day {day.layouts[0].layout} takes less" in head

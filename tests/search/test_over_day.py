@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from shardwright.agent.report.over_day import day_section
+from shardwright.agent.report.over_day import day_lines, day_section
 from shardwright.agent.report.text import render
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
@@ -17,7 +17,7 @@ from shardwright.tools.plan.rate_curve_text import curve_of_text
 from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.day import OverDay
 from shardwright.tools.search.day_sizes import MOST_LEVELS, Rented, counts_of, levels_of, one_of_each, with_counts
-from shardwright.tools.search.over_day import size_over_day
+from shardwright.tools.search.over_day import AtPeak, size_over_day
 from shardwright.tools.search.search import base_setting
 from shardwright.tools.search.simulated import candidate_at
 
@@ -46,7 +46,7 @@ def chosen(strategy: Strategy = FOUR) -> Candidate:
 @cache
 def day(reserve: int = 1, headroom: float = 0.1) -> OverDay:
     asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=reserve, headroom_share=headroom)
-    return size_over_day(request(), chosen(), [chosen(TWO)], asked, HARDWARE)
+    return size_over_day(request(), AtPeak(chosen(), others=[chosen(TWO)]), asked, HARDWARE)
 
 
 def holds(rate: float, replicas: int) -> bool:
@@ -77,6 +77,34 @@ def test_hours_and_cost_are_those_of_the_steps() -> None:
     assert {"TP2"} < {one.layout for one in found.layouts}
 
 
+@cache
+def day_of(chosen_: str, *, is_as_good: bool) -> OverDay:
+    """The day of one of two layouts of which the other was found too, as good at the peak or not."""
+    asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=1, headroom_share=0.1)
+    first, second = (FOUR, TWO) if chosen_ == "one device" else (TWO, FOUR)
+    other = chosen(second)
+    known = AtPeak(chosen(first), (other,) if is_as_good else (), (other,))
+    return size_over_day(request(), known, asked, HARDWARE)
+
+
+@pytest.mark.parametrize("chosen_", ["one device", "TP2"])
+def test_of_what_is_as_good_at_the_peak_the_day_is_of_what_takes_the_least(chosen_: str) -> None:
+    found = day_of(chosen_, is_as_good=True)
+    assert found.layout == found.layouts[0].layout
+    assert found.scaled == found.layouts[0].cost
+    assert found.steps == day_of(found.layout, is_as_good=False).steps
+
+
+def test_a_layout_that_takes_less_over_the_day_and_is_worse_at_the_peak_is_named_first() -> None:
+    days = [day_of(name, is_as_good=False) for name in ("one device", "TP2")]
+    (less,) = {one.layouts[0].layout for one in days}
+    for found in days:
+        assert {one.layout for one in found.layouts} >= {"one device", "TP2"}
+        said = [one for one in day_lines(found, gpus=100) if one.startswith("Over the day")]
+        assert len(said) == (found.layout != less)
+        assert all(f"{less} takes less" in one and f"of {found.layout}, the layout of the plan" in one for one in said)
+
+
 @pytest.mark.thorough
 def test_more_reserve_or_headroom_never_takes_fewer_replicas() -> None:
     for more in (day(2), day(1, 0.5)):
@@ -100,7 +128,7 @@ def test_sides_of_phases_apart_are_sized_by_themselves() -> None:
     asked = DayAsked(curve=curve_of_text("0-12=2,12-24=60", "stated"), reserve_replicas=0, headroom_share=0.0)
     wanted = request(60.0)
     wanted = replace(wanted, workload=wanted.workload.model_copy(update={"ttft_ms_max": 1000.0, "tpot_ms_max": 12.5}))
-    found = size_over_day(wanted, chosen(strategy), [], asked, HARDWARE)
+    found = size_over_day(wanted, AtPeak(chosen(strategy)), asked, HARDWARE)
     night, peak = found.steps
     assert night.prefill_replicas == 1 and night.replicas <= peak.replicas
     assert night.gpus < peak.gpus
@@ -111,7 +139,7 @@ def test_what_no_number_of_replicas_holds_is_one_line() -> None:
     hurried = replace(hurried, workload=hurried.workload.model_copy(update={"tpot_ms_max": 0.01}))
     asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=1, headroom_share=0.1)
     with pytest.raises(InputError, match=r"no number of replicas .* TPOT"):
-        size_over_day(hurried, chosen(), [], asked, HARDWARE)
+        size_over_day(hurried, AtPeak(chosen()), asked, HARDWARE)
 
 
 def _apart() -> tuple[SearchRequest, Candidate, DayAsked]:
@@ -133,7 +161,7 @@ def _apart() -> tuple[SearchRequest, Candidate, DayAsked]:
 
 def test_a_day_of_phases_apart_stays_in_a_node_that_can_be_rented_whole() -> None:
     wanted, pair, asked = _apart()
-    assert max(step.gpus for step in size_over_day(wanted, pair, [], asked, HARDWARE).steps) > 2
+    assert max(step.gpus for step in size_over_day(wanted, AtPeak(pair), asked, HARDWARE).steps) > 2
 
 
 def test_a_day_of_phases_apart_over_an_unknown_network_says_what_to_do() -> None:
@@ -141,7 +169,7 @@ def test_a_day_of_phases_apart_over_an_unknown_network_says_what_to_do() -> None
     with pytest.raises(
         InputError, match=r"than one node holds, .* say it \(100 Gbit/s .* or have prefill and decode share"
     ):
-        size_over_day(wanted, pair, [], asked, Rented(usual_node=2, is_open=False))
+        size_over_day(wanted, AtPeak(pair), asked, Rented(usual_node=2, is_open=False))
 
 
 def test_many_rates_are_lifted_to_few_levels() -> None:

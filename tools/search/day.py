@@ -41,9 +41,10 @@ class LayoutDay(Sparse):
 class OverDay(Sparse):
     """Replicas of a plan's layout over a day, and what they save against the peak's all day.
 
-    `layout` is one replica of the plan (of phases apart one of each side), on `gpus_per_replica`. One replica for each
-    `target_per_s_each` requests/s, and the reserve, are the replicas of each hour or more. `layouts` are all that were
-    sized, the one with the fewest billed GPU-hours first; `best_of_each_hour` takes the best of them in each hour.
+    `layout` is one replica of the plan (of phases apart one of each side), on `gpus_per_replica`: of what is as good at
+    the peak what the day takes the least of. One replica for each `target_per_s_each` requests/s, and the reserve, are
+    the replicas of each hour or more. `layouts` are all that were sized, the one with the fewest billed GPU-hours
+    first; `best_of_each_hour` takes the best of them in each hour.
     """
 
     curve: str

@@ -97,7 +97,8 @@ class DaySizer:
     in_flight_s: float
     levels: tuple[float, ...]  # the highest first
     rented: Rented
-    is_apart: bool  # whether prefill and decode have replicas of their own, in all layouts that are compared
+    # Whether prefill and decode have replicas of their own in all layouts that are compared; `None`: in some of them.
+    disaggregated: bool | None
     _seen: dict[tuple[Strategy, float], tuple[str, ...]] = field(
         default_factory=dict[tuple[Strategy, float], tuple[str, ...]]
     )
@@ -217,7 +218,8 @@ class DaySizer:
             counts = tuple(count + self.asked.reserve_replicas for count in counts_of(one.strategy))
             return with_counts(one.strategy, counts).gpu_count
 
-        alike = (one for one in candidates if is_disaggregated(one.strategy) == self.is_apart and not one.warnings)
+        wanted = {True, False} if self.disaggregated is None else {self.disaggregated}
+        alike = (one for one in candidates if is_disaggregated(one.strategy) in wanted and not one.warnings)
         feasible = sorted((one for one in alike if one.feasible), key=gpus)
         each = {_degrees(one.strategy): one for one in reversed(feasible)}
         return sorted(each.values(), key=gpus)[:_OF_EACH_RATE]
@@ -228,7 +230,7 @@ class DaySizer:
         in_flight = 1 if self.request.concurrency_open else max(1, math.ceil(rate * self.in_flight_s))
         update = {"request_rate": max(rate, _LEAST_PER_S), "concurrency": in_flight, "objective": "cost"}
         workload = workload.model_copy(update=update)
-        request = replace(self.request, workload=workload, disaggregated=self.is_apart)
+        request = replace(self.request, workload=workload, disaggregated=self.disaggregated)
         sized = fewest_gpus(request, self.rented.usual_node)
         return () if sized is None or sized.result is None else sized.result.candidates
 

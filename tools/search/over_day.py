@@ -8,6 +8,7 @@ the least GPU-hours of one of them, and of the best of each hour, say what one l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ..catalog.cluster import SAY_NETWORK
 from ..checkpoint import if_time
@@ -16,6 +17,7 @@ from ..performance.energy import price_of
 from ..performance.limits import stated_limits
 from ..performance.weights import model_bytes
 from ..plan.describe import describe
+from ..plan.document import Strategy
 from ..plan.placement import is_disaggregated
 from ..plan.rate_curve import DAY_H, DayAsked
 from .candidate import Candidate, SearchRequest
@@ -29,15 +31,27 @@ _MOST_LAYOUTS = 5
 _SEARCHED = (1.0, 0.5)
 
 
-def size_over_day(
-    request: SearchRequest, chosen: Candidate, others: Sequence[Candidate], asked: DayAsked, rented: Rented
-) -> OverDay:
-    """The day of `chosen`, a feasible answer to `request` at the peak of the curve; `others` are of the same search.
+@dataclass(frozen=True, slots=True)
+class AtPeak:
+    """Answers to one request at the peak of a curve: the chosen one, those as good as it there, and all others."""
+
+    chosen: Candidate
+    as_good: Sequence[Candidate] = ()
+    others: Sequence[Candidate] = ()
+
+    @property
+    def units(self) -> list[Strategy]:
+        """The layouts of the chosen one and of those that are as good."""
+        return [one_of_each(one.strategy) for one in (self.chosen, *self.as_good)]
+
+
+def size_over_day(request: SearchRequest, at_peak: AtPeak, asked: DayAsked, rented: Rented) -> OverDay:
+    """The day of what is chosen at the peak, or of that which takes less over the day of those as good there.
 
     Raises InputError: no number of its replicas holds the limits at the peak and its headroom, or a fact that the
     arithmetic needs is not known.
     """
-    curve = asked.curve
+    curve, chosen = asked.curve, at_peak.chosen
     day = DaySizer(
         request,
         base_setting(request),
@@ -45,21 +59,13 @@ def size_over_day(
         chosen.concurrency / curve.peak_per_s,
         levels_of(asked),
         rented,
-        is_disaggregated(chosen.strategy),
+        # What serves both phases is simpler to run than what was chosen, where that was left open.
+        request.disaggregated if is_disaggregated(chosen.strategy) else False,
     )
     fleet = day.fleet(chosen, curve.peak_per_s)
-    if fleet is None and "inter_node_bw_gb_s" in day.lacking:
-        instead = ", or have prefill and decode share replicas (no disaggregation)" if day.is_apart else ""
-        raise InputError(
-            f"rate curve: the day takes more replicas of {describe(one_of_each(chosen.strategy))} than one node holds, "
-            f"and nobody named the network between nodes: {SAY_NETWORK}{instead}"
-        )
     if fleet is None:
-        raise InputError(
-            f"rate curve: no number of replicas of {describe(one_of_each(chosen.strategy))} holds the limits at the "
-            f"peak of {curve.peak_per_s:.3g} requests/s and {asked.headroom_share:.0%} more: {day.why_not()}"
-        )
-    fleets = [fleet, *_others(day, chosen, others)]
+        raise _no_number(day, chosen)
+    fleets = [fleet, *_others(day, chosen, at_peak.others)]
     price = price_of(request.facts.accelerator, rented.usd_per_gpu_hour)
     spans = list(curve.spans())
     costs = [day.cost(((span.hours, day.gpus(one, span)) for span in spans), price) for one in fleets]
@@ -71,6 +77,8 @@ def size_over_day(
         price,
     )
     ranked = sorted(zip(fleets, costs, strict=True), key=lambda pair: (pair[1].billed_gpu_hours, pair[1].gpu_hours))
+    units = at_peak.units
+    fleet, scaled = next(pair for pair in ranked if pair[0].unit in units)
     steps = tuple(day.step(fleet, span) for span in spans)
     peak = max(steps, key=lambda one: one.gpus)
     return OverDay(
@@ -82,13 +90,29 @@ def size_over_day(
         limits=tuple(one.name for one in stated_limits(request.workload) if one.field != "request_rate"),
         target_per_s_each=fleet.target_per_s(),
         steps=steps,
-        scaled=costs[0],
+        scaled=scaled,
         at_peak_all_day=day.cost([(DAY_H, peak.gpus)], price),
         price_source=None if price is None else price.source,
         layouts=tuple(LayoutDay(layout=describe(one.unit), cost=cost) for one, cost in ranked),
         best_of_each_hour=best,
         weights_bytes_per_replica=round(model_bytes(day.setting)),
         gpus_named=None if rented.is_open else request.facts.gpus,
+    )
+
+
+def _no_number(day: DaySizer, chosen: Candidate) -> InputError:
+    """Why no number of replicas of what was chosen does at the peak."""
+    layout, asked = describe(one_of_each(chosen.strategy)), day.asked
+    if "inter_node_bw_gb_s" not in day.lacking:
+        return InputError(
+            f"rate curve: no number of replicas of {layout} holds the limits at the peak of "
+            f"{asked.curve.peak_per_s:.3g} requests/s and {asked.headroom_share:.0%} more: {day.why_not()}"
+        )
+    is_apart = is_disaggregated(chosen.strategy)
+    instead = ", or have prefill and decode share replicas (no disaggregation)" if is_apart else ""
+    return InputError(
+        f"rate curve: the day takes more replicas of {layout} than one node holds, and nobody named the network between "
+        f"nodes: {SAY_NETWORK}{instead}"
     )
 
 
