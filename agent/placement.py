@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..tools.plan.describe import SAY_APART, SAY_TOGETHER
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import worth
@@ -39,13 +40,13 @@ def placed(
     reason = (
         f"{_OPEN}: {named(best)} is {lead:.1%} ahead by the figures, and repeats of one benchmark differ by "
         f"{REPEAT_SHARE:.0%}, so a plan is the simpler one, {named(together)}, whose replicas do both "
-        "(say 'disaggregated' for the other)"
+        f"({SAY_APART}, for the other)"
     )
     return together, Assumption(field="disaggregated", value=False, reason=reason)
 
 
 def _apart(together: Candidate, stands: str) -> Assumption:
-    reason = f"{_OPEN}; {named(together)}, the best where they do: {stands} (say 'no disaggregation' for it)"
+    reason = f"{_OPEN}; {named(together)}, the best where they do: {stands} ({SAY_TOGETHER}, for it)"
     return Assumption(field="disaggregated", value=True, reason=reason)
 
 

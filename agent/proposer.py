@@ -18,7 +18,7 @@ from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.constraints import BudgetConstraint, chosen_kinds
-from ..tools.plan.describe import precision_name
+from ..tools.plan.describe import OR_TOGETHER, precision_name
 from ..tools.plan.document import HardwareBlock
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.batch import searched
@@ -100,10 +100,6 @@ class Examined:
     on_fewer: str | None = None
 
 
-# What does without a network between nodes where KV caches were to be sent over it.
-_SHARE = ", or have prefill and decode share replicas (no disaggregation)"
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Why a request has no plan, and what was found; neither request nor result where there was nothing to search."""
@@ -124,8 +120,8 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
     try:
         found = _examined(intent, with_fewer_too=with_fewer_too)
     except InputError as error:
-        if intent.disaggregated and SAY_NETWORK in str(error) and _SHARE not in str(error):
-            error.args = (f"{error}{_SHARE}",)
+        if intent.disaggregated and SAY_NETWORK in str(error) and OR_TOGETHER not in str(error):
+            error.args = (f"{error}{OR_TOGETHER}",)
         raise
     # Of several kinds each was placed by itself.
     return found if isinstance(found, Refused) or len(intent.hardware_choices) > 1 else _placed(found)

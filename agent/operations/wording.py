@@ -34,6 +34,8 @@ _SENTENCES = tuple(
         (r"--model\s+NAME|(?<=brief or )--model", "model"),
         (r"the\s+path\s+of\s+a\s+config\.json\s+works", "the object of a config.json works"),
         (r"`shardwright\s+schema`", "the schema of plan documents"),
+        (r"say\s+'[^']+',\s+in\s+Python\s+(\w+)=True", r"\1: true"),
+        (r"say\s+'[^']+',\s+in\s+Python\s+(\w+)=False", r"\1: false"),
         (r"run\s+with(out)?\s+(?=--(?:safe-only|keep-strategy|rule))", r"call fix with\1 "),
     )
 )

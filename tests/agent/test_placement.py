@@ -12,6 +12,7 @@ from shardwright.agent.proposer import search_request
 from shardwright.agent.report.plan import render_plan
 from shardwright.agent.results import PlanResult
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.plan.describe import SAY_APART
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
 from shardwright.tools.plan.placement import is_disaggregated
 from shardwright.tools.search.candidate import Candidate
@@ -91,16 +92,16 @@ def test_the_plan_is_the_simpler_one_and_the_first_lines_say_what_is_ahead_by_ho
     assert not is_apart(result) and result.valid
     head = render_plan(result, width=4000).split("\n\n")[0]
     assert "1 prefill of one device + 1 decode of TP2 is 0.7% ahead by the figures" in head
-    assert "say 'disaggregated' for the other" in head
+    assert f"{SAY_APART}, for the other" in head
     assert result.report is not None
     assert "as good as the best for throughput" in result.report.explanation
     assert "no benchmark tells apart, but with servers of two kinds" in result.report.alternatives[0].reason
 
 
 def test_what_a_report_says_to_say_brings_the_other_placement() -> None:
-    assert is_apart(plan("disaggregated", **NEAR))
+    assert is_apart(plan("disaggregated", **NEAR)) and is_apart(plan(**NEAR, disaggregated=True))
     assert is_apart(plan(**FAR))
-    assert not is_apart(plan("no disaggregation", **FAR))
+    assert not is_apart(plan("no disaggregation", **FAR)) and not is_apart(plan(**FAR, disaggregated=False))
 
 
 def test_the_plan_is_behind_the_best_by_no_more_than_repeats_differ() -> None:

@@ -29,7 +29,7 @@ _FALLBACKS: dict[DType, tuple[str, ...]] = {
 
 
 # How a request says what nobody catalogued.
-SAY_NETWORK = "say it (100 Gbit/s between the nodes)"
+SAY_NETWORK = "say it (100 Gbit/s between the nodes), or give a hardware block with inter_node_bw_gb_s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,3 +183,17 @@ def _read_cut(found: dict[str, Any], cuts: str) -> dict[str, Any] | None:
             if phase["pp"] == len(layers) and "stage_layers" not in phase:
                 phase["stage_layers"] = layers
     return found
+
+
+def to_say(words: str, argument: str, *, value: bool) -> str:
+    """What brings something that was left open: words of a request, and the argument of a program that stands for them.
+
+    Clients that have neither are told of the field (`agent/operations/wording.py`).
+    """
+    return f"say '{words}', in Python {argument}={value}"
+
+
+SAY_TOGETHER = to_say("no disaggregation", "disaggregated", value=False)
+SAY_APART = to_say("disaggregated", "disaggregated", value=True)
+# What does without a network between nodes where KV caches were to be sent over it.
+OR_TOGETHER = f", or have prefill and decode share replicas ({SAY_TOGETHER})"

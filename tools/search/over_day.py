@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..performance.energy import price_of
 from ..performance.limits import stated_limits
 from ..performance.weights import model_bytes
-from ..plan.describe import describe
+from ..plan.describe import OR_TOGETHER, describe
 from ..plan.document import Strategy
 from ..plan.placement import is_disaggregated
 from ..plan.rate_curve import DAY_H, DayAsked
@@ -109,10 +109,9 @@ def _no_number(day: DaySizer, chosen: Candidate) -> InputError:
             f"{asked.curve.peak_per_s:.3g} requests/s and {asked.headroom_share:.0%} more: {day.why_not()}"
         )
     is_apart = is_disaggregated(chosen.strategy)
-    instead = ", or have prefill and decode share replicas (no disaggregation)" if is_apart else ""
     return InputError(
-        f"rate curve: the day takes more replicas of {layout} than one node holds, and nobody named the network between "
-        f"nodes: {SAY_NETWORK}{instead}"
+        f"rate curve: the day takes more replicas of {layout} than one node holds, and nobody named the network "
+        f"between nodes: {SAY_NETWORK}{OR_TOGETHER if is_apart else ''}"
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from shardwright.agent.mcp.tools import MCP
 from shardwright.agent.operations.wording import HTTP, answer_to_client, report_to_client, told_to_client
+from shardwright.tools.plan.describe import SAY_APART, SAY_TOGETHER
 
 # What reports say of the command line, and what clients are told.
 SENTENCES = [
@@ -23,6 +24,8 @@ SENTENCES = [
         "its config.json as model",
     ),
     ("write it as `shardwright schema` says", "write it as the schema of plan documents says"),
+    (f"and is simpler ({SAY_TOGETHER}, for it)", "and is simpler (disaggregated: false, for it)"),
+    (f"the plan ({SAY_APART},\nfor it)", "the plan (disaggregated: true,\nfor it)"),
 ]
 # What is not ours, or no sentence.
 KEPT = [
