@@ -102,8 +102,8 @@ def compared(
     shown = titles or (_title(a, "A"), _title(b, "B"))
     first, second = _resolved((_given(a), _given(b)), said, shown)
     plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
-    prices = {"usd_per_gpu_hour": said.usd_per_gpu_hour, "usd_per_gpu_hour_b": usd_per_gpu_hour_b}
-    found = compare_plans(*plans, titles=shown, calibration=own, **prices)
+    prices = said.usd_per_gpu_hour, usd_per_gpu_hour_b or said.usd_per_gpu_hour
+    found = compare_plans(*plans, titles=shown, calibration=own, usd_per_gpu_hour=prices)
     launched = {name: one for name, one in (("a", first), ("b", second)) if isinstance(one, Imported)}
     if not launched:
         return found

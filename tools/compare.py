@@ -23,13 +23,11 @@ def compare(
     *,
     titles: tuple[str, str] = ("A", "B"),
     calibration: CustomCalibration | None = None,
-    usd_per_gpu_hour: float | None = None,
-    usd_per_gpu_hour_b: float | None = None,
+    usd_per_gpu_hour: tuple[float | None, float | None] = (None, None),
 ) -> Comparison:
     """Set two plan documents side by side: each a `Plan`, an object, a JSON text, or the path of a file.
 
-    `usd_per_gpu_hour`: what an hour of a GPU costs, the catalogue's price where it is `None`; `usd_per_gpu_hour_b` of B
-    alone.
+    `usd_per_gpu_hour`: what an hour of a GPU of each costs, the catalogue's price where it is `None`.
 
     Raises:
         InputError: one of them cannot be read as a plan document. That it breaks rules is reported, not raised.
@@ -37,13 +35,12 @@ def compare(
     expect(titles, tuple, "titles", "two texts are expected")
     for title in titles:
         expect(title, str, "titles", "two texts are expected")
-    prices = usd_per_gpu_hour, usd_per_gpu_hour_b or usd_per_gpu_hour
     given = read_document(a), read_document(b)
     reads = _placed(given[0], given[1]), _placed(given[1], given[0])
     try:
         first, second = (
             judged_read(read, title, calibration, price, takes_engine=read is not own)
-            for read, own, title, price in zip(reads, given, titles, prices, strict=True)
+            for read, own, title, price in zip(reads, given, titles, usd_per_gpu_hour, strict=True)
         )
         asked, decided = tuple(questions(first.side, second.side)), tuple(changes(first.side, second.side))
         if not asked and not decided and differ_unlisted(*reads):

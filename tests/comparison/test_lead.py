@@ -99,6 +99,10 @@ def test_one_deployment_at_two_prices_differs_by_what_is_certain() -> None:
     found = compare(one, one, usd_per_gpu_hour=2.0, usd_per_gpu_hour_b=2.1)
     assert found.better == "a"
     assert found.lead is not None and found.lead.error_pct == 0.0
+    assert any("At their prices B has 1.05× the cost of a token" in said for said in found.verdict)
+    assert any(
+        "A at the stated price (2 USD" in said and "B at the stated price (2.1 USD" in said for said in found.verdict
+    )
 
 
 def on(degrees: str, **asked: str) -> Plan:

@@ -121,6 +121,9 @@ def _same(found: Comparison) -> Iterator[str]:
     gpus = found.figure("gpus")
     if parts and gpus is not None:
         yield f"Both have {', '.join(parts)} on {_count(int(gpus.a or 0), 'GPU')}."
+    cost = found.figure("cost_per_million_output_tokens")
+    if cost is not None and cost.ratio and cost.better != "same":
+        yield f"At their prices B has {multiple(cost)} the cost of a token ({_pair(cost)} {cost.unit} per million)."
 
 
 def _flaws(name: str, side: Side) -> Iterator[str]:
@@ -266,7 +269,7 @@ def _sides(found: Comparison) -> tuple[tuple[str, Side], ...]:
 
 def _cautions(found: Comparison) -> Iterator[str]:
     yield from _billed(found)
-    if found.changes or found.question:
+    if found.changes or found.question or found.a.price_source != found.b.price_source:
         yield from _prices(found)
     if _one_is_priced(found):
         priced = "A" if found.a.cost_unit == "usd" else "B"

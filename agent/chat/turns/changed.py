@@ -58,7 +58,7 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
             plan,
             titles=names,
             calibration=planned.intent.calibration,
-            usd_per_gpu_hour=planned.intent.usd_per_gpu_hour,
+            usd_per_gpu_hour=(before.intent.usd_per_gpu_hour, planned.intent.usd_per_gpu_hour),
         )
         sections += comparison_sections(found, names)
         sections.append(section("", _other_proposer(before.result, planned.result)))

@@ -65,7 +65,7 @@ def show_difference(work: Work) -> Outcome:
                 plan,
                 titles=(say("before"), say("now")),
                 calibration=work.now.intent.calibration,
-                usd_per_gpu_hour=work.now.intent.usd_per_gpu_hour,
+                usd_per_gpu_hour=(before.intent.usd_per_gpu_hour, work.now.intent.usd_per_gpu_hour),
             )
             changes = request_changes(before.intent, work.now.intent)
             text = render([section(say("The request"), Bullets(changes))], width=work.width)

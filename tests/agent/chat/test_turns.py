@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,25 @@ def test_difference_is_against_the_plan_before(chat: Chat) -> None:
     answer = chat.say("/diff")
     assert "GPUs: 2 → 1" in answer.text
     assert answer.comparison is not None
+
+
+def cost_of(text: str) -> list[str]:
+    """The costs in the row of a table of figures."""
+    row = next(line for line in text.splitlines() if "cost of a million output tokens" in line)
+    return re.findall(r"[\d.,]+ USD", row)
+
+
+def test_each_plan_of_a_changed_price_has_its_own() -> None:
+    with Chat() as chat:
+        chat.say(f"{REQUEST}, 2 USD per GPU hour")
+        for price, of_before in ((3, 2), (5, 3)):
+            now = chat.say(f"now {price} USD per GPU hour")
+            for said in (now.text, chat.say("/diff").text):
+                before, after = (float(one.split()[0]) for one in cost_of(said))
+                assert after / before == pytest.approx(price / of_before, rel=0.01)
+        aside = chat.say("what if it were 10 USD per GPU hour?")
+        before, after = (float(one.split()[0]) for one in cost_of(aside.text))
+        assert after / before == pytest.approx(2.0, rel=0.01)
 
 
 def test_the_first_turn_may_ask_and_needs_a_model_to_plan() -> None:
