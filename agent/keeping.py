@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..tools.engines.names import JUDGED
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.document import ModelBlock, ServingBlock, Strategy
+from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import merit
 from ..tools.search.search import base_setting, search
@@ -23,23 +24,57 @@ from .stated_strategy import judge, pinning, read_strategy
 
 def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Proposal:
     """`free` with the best strategy that has the stated degrees in place of the best of all, where one is feasible."""
-    keeping = [candidate for candidate in free.result.candidates if keeps(candidate.strategy, stated)]
+    placement = _placement(free.request.disaggregated, stated)
+    request = replace(free.request, disaggregated=placement)
+    kept = (one for one in free.result.candidates if keeps(one.strategy, stated))
+    keeping = [one for one in kept if placement in (None, is_disaggregated(one.strategy))]
     if not any(candidate.feasible for candidate in keeping):
-        keeping = _pinned(free.request, stated) or _as_it_stands(intent, free, stated) or keeping
+        keeping = _pinned(request, stated) or _as_it_stands(intent, free, stated) or keeping
     feasible = next((candidate for candidate in keeping if candidate.feasible), None)
     if feasible is None:
-        why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
-        note = f"The degrees asked for cannot be kept: {why}. This is the best without."
-        return replace(free, note=note, why_not_kept=why)
-    chosen, told = placed(free.request, keeping, feasible)
+        return without_stated(free, keeping[0].why_not[0] if keeping else _none_has_them(free.request))
+    chosen, told = placed(request, keeping, feasible)
     if chosen is free.chosen:
         return free
-    best, objective = free.chosen, free.request.workload.objective
-    word = "better" if merit(best, objective) < merit(chosen, objective) else "simpler to run"
-    note = f"The degrees asked for are kept; without them {named(best)} would be {word} ({figures(best)})."
+    note = _note_on_kept(free.chosen, chosen, free.request.workload.objective)
     others = [one for one in free.assumptions if one.field != "disaggregated"]
     assumptions = (*others, *([] if told is None else [told]))
     return replace(free, request=free.request.settled(chosen), chosen=chosen, note=note, assumptions=assumptions)
+
+
+def without_stated(free: Proposal, why: str) -> Proposal:
+    """`free`, which says why the stated degrees are not kept."""
+    note = f"The degrees asked for cannot be kept: {why}. This is the best without."
+    return replace(free, note=note, why_not_kept=why)
+
+
+def sized_with(kept: Proposal, best: Candidate) -> Proposal:
+    """`kept`, on the fewest GPUs that hold every limit with the stated degrees; `best` is what was found without."""
+    note = _note_on_kept(best, kept.chosen, kept.request.workload.objective)
+    return replace(kept, note=note)
+
+
+def _note_on_kept(best: Candidate, chosen: Candidate, objective: str) -> str:
+    """What there would be without the degrees that were asked for and kept."""
+    if best.gpus < chosen.gpus:
+        return f"The degrees asked for are kept; without them fewer GPUs would do: {named(best)} ({figures(best)})."
+    word = "better" if merit(best, objective) < merit(chosen, objective) else "simpler to run"
+    return f"The degrees asked for are kept; without them {named(best)} would be {word} ({figures(best)})."
+
+
+def pinned(intent: Intent, stated: StatedStrategy) -> Intent:
+    """The intent with every degree that was stated as a constraint."""
+    return intent.model_copy(
+        update={
+            "constraints": (*intent.constraints, *pinning(stated)),
+            "disaggregated": _placement(intent.disaggregated, stated),
+        }
+    )
+
+
+def _placement(asked: bool | None, stated: StatedStrategy) -> bool | None:
+    """Whether phases lie apart with what was stated: DP by itself counts replicas that serve both."""
+    return False if asked is None and stated.dp is not None else asked
 
 
 def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:

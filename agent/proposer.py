@@ -31,7 +31,7 @@ from .engine_ways import fewer_with_engine, relaxed_hint
 from .infeasible import why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
-from .keeping import with_stated
+from .keeping import keeps, pinned, sized_with, with_stated, without_stated
 from .placement import placed
 from .reasons import KEEPING_UP, KINDS_NAMED, Proposal, figures, named, on_fewer
 from .results import Infeasible, Needs
@@ -213,9 +213,9 @@ def propose(
 ) -> Proposal | Infeasible:
     """The best strategy for `intent`, or why there is none.
 
-    `constraint` holds degrees that the person asked for: candidates that keep them go first; where no feasible one
-    keeps them the best of the rest is proposed, and the note says so. The hint, what a relaxation would gain, takes a
-    search of its own.
+    `constraint` holds degrees that the person asked for: candidates that keep them go first, and hardware that was left
+    open is what these need; where no feasible one keeps them the best of the rest is proposed, and the note says so.
+    The hint, what a relaxation would gain, takes a search of its own.
 
     Raises:
         InputError: the config or the hardware cannot be read.
@@ -225,6 +225,9 @@ def propose(
         return found.infeasible
     request, result = found.request, found.result
     proposal = Proposal(request, found.best, result, found.assumptions, on_fewer=found.on_fewer)
+    is_open = intent.hardware is None or intent.hardware.nodes is None
+    if is_open and constraint is not None and not keeps(found.best.strategy, constraint):
+        return _sized_for(intent, constraint, proposal)
     if intent.hardware is None:
         return proposal
     if intent.hardware.nodes is None:
@@ -238,6 +241,18 @@ def propose(
     # What a relaxation gains is not what apart gains.
     alike = request if is_disaggregated(proposal.chosen.strategy) else replace(request, disaggregated=False)
     return replace(proposal, hint=relaxed_hint(alike, proposal.chosen))
+
+
+def _sized_for(intent: Intent, stated: StatedStrategy, free: Proposal) -> Proposal:
+    """The plan on the least hardware that does with the stated degrees; `free` is what does without them."""
+    try:
+        found = examine(pinned(intent, stated), with_fewer_too=False)
+    except InputError as error:
+        return without_stated(free, f"nothing in one node has them and holds every limit, and beyond one {error}")
+    if isinstance(found, Refused):
+        return without_stated(free, found.infeasible.reason)
+    request = replace(found.request, policy=free.request.policy)
+    return sized_with(Proposal(request, found.best, found.result, found.assumptions), free.chosen)
 
 
 def _without_reserve(sized: Sized) -> str | None:

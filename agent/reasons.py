@@ -51,7 +51,7 @@ class Proposal:
         if best is None or merit(self.chosen, objective) <= merit(best, objective):
             return f"the best for {objective}"
         near = worth(self.chosen, objective) <= worth(best, objective) * (1 + REPEAT_SHARE)
-        return f"{'as good as the best' if near else 'what was asked'} for {objective}"
+        return f"as good as the best for {objective}" if near else f"the best for {objective} of what was asked for"
 
 
 def figures(candidate: Candidate) -> str:

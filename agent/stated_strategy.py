@@ -22,6 +22,7 @@ from ..tools.plan.placement import gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
+from ..tools.validate import validate
 from .judged import judged
 from .results import StatedStrategyVerdict
 
@@ -65,6 +66,8 @@ def pinning(stated: StatedStrategy) -> Iterator[Constraint]:
         yield ReplicasConstraint(kind="replicas", value=stated.dp, words=_STATED)
     for phase in PHASES:
         for name, degree in getattr(stated, phase).model_dump(exclude_none=True).items():
+            if name == "sp" and phase == "decode":
+                continue  # SP belongs to prefill: asked for in general, decode stays without it
             if name == "replicas":
                 yield ReplicasConstraint(kind="replicas", value=degree, phase=phase, words=_STATED)
             else:
@@ -197,7 +200,10 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
         plan = build_stated(build, architecture)
     except InputError as error:
         return StatedStrategyVerdict(summary=summary, valid=False, findings=(), why_not_built=str(error))
-    report, figures = judged(plan, None, request.calibration)
+    try:
+        report, figures = judged(plan, None, request.calibration)
+    except InputError:  # a fact that only this strategy needs is not known: the rules say which
+        report, figures = validate(plan), None
     return StatedStrategyVerdict(summary=summary, valid=report.valid, findings=report.violations, estimate=figures)
 
 

@@ -1,0 +1,56 @@
+"""Degrees that are stated are kept where the hardware was left open too, which is then what they need."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardwright import plan
+from shardwright.agent.results import PlanResult
+from shardwright.tools.plan.describe import describe
+
+LOAD = "512 in / 32 out, 8 concurrent"
+
+
+def layout(result: PlanResult) -> str:
+    assert result.plan is not None and result.valid
+    return describe(result.plan.strategy)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "gpus"),
+    [
+        ("Llama-3.2-1B on L4, TP2", "TP2", 2),
+        ("Llama-3.2-1B on L4, PP2", "PP2", 2),
+        # Replicas that are counted serve both phases, whatever would be better.
+        ("Llama-3.2-1B on L4, DP2 of TP2", "DP2 of TP2", 4),
+        ("Llama-3.2-1B on L4, 1 prefill of TP2 + 1 decode of TP1", "1 prefill of TP2 + 1 decode of one device", 3),
+    ],
+)
+def test_open_hardware_is_what_the_stated_degrees_need(words: str, kept: str, gpus: int) -> None:
+    result = plan(f"{words}, {LOAD}")
+    assert layout(result).partition(" (layers")[0] == kept
+    assert result.plan is not None and result.report is not None and result.report.stated is not None
+    assert (result.plan.strategy.gpu_count, result.plan.hardware.nodes) == (gpus, 1)
+    assert result.report.why_not_kept is None and result.report.stated.valid
+    assert "The degrees asked for are kept; without them" in result.report.explanation
+    # What was stated is a wish for this plan, and no constraint that the document carries.
+    assert not result.plan.policy.constraints
+
+
+@pytest.mark.thorough
+def test_hardware_that_nobody_named_is_what_the_stated_degrees_need() -> None:
+    assert layout(plan(f"Llama-3.2-1B, TP2, {LOAD}")) == "TP2"
+
+
+def test_degrees_that_no_hardware_keeps_are_said_and_replaced() -> None:
+    result = plan(f"Llama-3.2-1B on H100, TP5, {LOAD}")
+    assert layout(result) == "one device"
+    assert result.report is not None and result.report.why_not_kept is not None
+    assert "The degrees asked for cannot be kept: " in result.report.explanation
+    assert result.report.stated is not None and not result.report.stated.valid
+
+
+def test_a_strategy_that_cannot_be_timed_is_judged_by_the_rules_all_the_same() -> None:
+    result = plan(f"Llama-3.2-1B on L4, TP3, {LOAD}")
+    assert result.valid and result.report is not None and result.report.stated is not None
+    assert "TP005" in {one.rule for one in result.report.stated.findings}
