@@ -24,8 +24,9 @@ from .chat import chat_command
 from .compare import compare_command
 from .completion import COMPLETE_VARIABLE, PROGRAM, completion_command
 from .doctor import doctor_command
-from .documents import estimate_command, expand_command, validate_command
+from .documents import estimate_command, validate_command
 from .evaluating import eval_command
+from .expanding import expand_command
 from .explain import explain_command
 from .exporting import export_command
 from .fidelity import fidelity_command

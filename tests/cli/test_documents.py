@@ -223,6 +223,16 @@ def test_an_expansion_in_a_file_is_what_would_be_printed_and_its_ending_says_the
         assert written.read_text(encoding="utf-8") == printed
 
 
+def test_an_ending_of_no_form_is_refused_before_anything_is_written(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "dag.png"
+    assert run(["expand", str(plan_file), "-o", str(picture)]) == 2
+    assert "end it in one of .json, .dot" in capsys.readouterr().err and not picture.exists()
+    assert run(["expand", str(plan_file), "--fold", "--dot", "-o", str(picture)]) == 0
+    assert picture.read_text(encoding="utf-8").startswith("digraph")
+
+
 def test_an_expansion_never_takes_the_place_of_its_plan(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = plan_file.read_bytes()
     assert run(["expand", str(plan_file), "-o", str(plan_file)]) == 2
