@@ -29,6 +29,7 @@ from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized, with_fewer
 from .engine_ways import fewer_with_engine, relaxed_hint
 from .infeasible import why_infeasible
+from .intent.complete import inside_nodes
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import keeps, pinned, sized_with, with_stated, without_stated
@@ -144,7 +145,7 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
         return _of_choices(intent)
     request = search_request(intent, architecture, hardware_block(choice, choice.nodes or 1))
     if choice.nodes is None:
-        sized = fewest_gpus(request, choice.gpus_per_node)
+        sized = _fewest(request, choice.gpus_per_node)
         if sized is None:
             largest = resized(request, max(1, _SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
             return _refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
@@ -152,7 +153,8 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
             raise InputError(sized.unknown or "the hardware cannot be evaluated")
         request, result = searched(sized.request, sized.result)
         best = result.best or sized.result.best
-        return Examined(request, result, best, (_sized_assumption(sized),), _without_reserve(sized))
+        stays = [inside_nodes(request.facts.accelerator.id)] if request.stays_in_nodes else []
+        return Examined(request, result, best, (_sized_assumption(sized), *stays), _without_reserve(sized))
     stays = not request.facts.crosses_nodes and not request.disaggregated
     request, result = searched(replace(request, stays_in_nodes=stays))
     if result.best is None:
@@ -169,6 +171,14 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     best = result.best or result.candidates[0]
     words = None if found is None else on_fewer(request, best, fewer)
     return Examined(request.settled(best), result, best, on_fewer=words)
+
+
+def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:
+    """The least hardware that does; of nodes with an unknown network that with replicas which stay in one."""
+    sized = fewest_gpus(request, usual_node)
+    if sized is None or sized.result is not None or request.disaggregated:
+        return sized
+    return fewest_gpus(replace(request, stays_in_nodes=True), usual_node, more_than=usual_node) or sized
 
 
 def _of_choices(intent: Intent) -> Examined | Refused:

@@ -227,11 +227,7 @@ def _hardware(said: Said, accelerator: Accelerator, notes: _Notes) -> HardwareCh
     nodes, per_node = _counts(said, accelerator, notes)
     links = said.intra_node_bw_gb_s, said.inter_node_bw_gb_s
     if nodes is not None and not facts_of(accelerator, nodes, per_node, *links).crosses_nodes:
-        reason = (
-            f"how fast nodes of {accelerator.id} send to each other is not known: only replicas that stay in a node "
-            f"were looked at; {SAY_NETWORK} to have all"
-        )
-        notes.assume("hardware.inter_node_bw_gb_s", None, reason)
+        notes.assumptions.append(inside_nodes(accelerator.id))
     return HardwareChoice(
         accelerator=accelerator if said.accelerator_object is not None else accelerator.id,
         nodes=nodes,
@@ -239,6 +235,15 @@ def _hardware(said: Said, accelerator: Accelerator, notes: _Notes) -> HardwareCh
         intra_node_bw_gb_s=said.intra_node_bw_gb_s,
         inter_node_bw_gb_s=said.inter_node_bw_gb_s,
     )
+
+
+def inside_nodes(accelerator: str) -> Assumption:
+    """That only replicas that stay in a node are looked at, since nobody named the network between nodes."""
+    reason = (
+        f"how fast nodes of {accelerator} send to each other is not known: only replicas that stay in a node were "
+        f"looked at; {SAY_NETWORK} to have all"
+    )
+    return Assumption(field="hardware.inter_node_bw_gb_s", value=None, reason=reason)
 
 
 def _counts(said: Said, accelerator: Accelerator, notes: _Notes) -> tuple[int | None, int]:

@@ -20,6 +20,18 @@ def test_replicas_stay_in_a_node_and_the_first_lines_say_what_is_not_known() -> 
     assert "how fast nodes of l40s send to each other is not known" in render_plan(result, width=2000).split("\n\n")[0]
 
 
+@pytest.mark.thorough
+def test_an_open_number_of_gpus_is_found_in_nodes_that_replicas_stay_in() -> None:
+    result = plan("Llama-3.1-8B on L4, 1000 in 100 out, 40 requests/s")
+    assert result.plan is not None and result.valid
+    hardware, strategy = result.plan.hardware, result.plan.strategy
+    assert hardware.nodes > 1 and not is_disaggregated(strategy)
+    assert hardware.gpus_per_node % (stage_width(strategy.decode) * strategy.decode.pp) == 0
+    head = render_plan(result, width=2000).split("\n\n")[0]
+    assert "how fast nodes of l4 send to each other is not known" in head
+    assert "planned for the fewest that hold every limit" in head
+
+
 def test_what_no_node_holds_is_an_error_that_names_the_field_and_how_to_say_it() -> None:
     request = "Llama-3.1-405B in bf16 on 4 nodes of 8 L40S"
     with pytest.raises(MissingFieldError, match=r"'inter_node_bw_gb_s' is missing.*say it \(100 Gbit/s between"):
