@@ -25,7 +25,7 @@ def comparison(bench: Bench, first: str, second: str) -> Answer:
         desk.get(names[1]),
         titles=names,
         calibration=intent.calibration,
-        usd_per_gpu_hour=(intent.usd_per_gpu_hour,) * 2,
+        usd_per_gpu_hour=(intent.usd_per_gpu_hour, intent.usd_per_gpu_hour),
     )
     return Answer(rounded(_told(found, names)))
 

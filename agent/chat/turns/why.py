@@ -116,7 +116,7 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         other,
         titles=(say("current"), say("instead")),
         calibration=intent.calibration,
-        usd_per_gpu_hour=(intent.usd_per_gpu_hour,) * 2,
+        usd_per_gpu_hour=(intent.usd_per_gpu_hour, intent.usd_per_gpu_hour),
     )
     if gpu_count(other.strategy) > _gpus(other):
         return _too_large(work, other, found, text)
