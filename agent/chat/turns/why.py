@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ....tools.catalog.config import read_architecture
 from ....tools.compare import compare
@@ -13,15 +14,17 @@ from ....tools.performance.estimate import estimate
 from ....tools.plan.describe import describe, number
 from ....tools.plan.document import Plan
 from ....tools.plan.performance import PerformanceEstimate
-from ....tools.plan.placement import gpu_count
+from ....tools.plan.placement import gpu_count, is_disaggregated
 from ...intent.intent import Intent
 from ...keeping import keeps
 from ...languages.say import say
 from ...plan_of_words import plan_of_stated, plan_of_words, strategy_of_words
+from ...reasons import named, why_lost
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
 from ...report.validation import violation_blocks
 from ...search_api import search_intent
+from ...search_results import FamilyLost, SearchAnswer
 from ..outcome import Outcome
 from ..words import comparison_sections, plan_lines
 from .compare import told_of as told_of_comparison
@@ -29,12 +32,13 @@ from .flips import FLIPS, flips
 from .risk import is_about_risk, risk
 from .work import Work
 
+_SEPARATE = "separate prefill and decode"
 # Kinds of parallelism as families of strategies call them, and as people do.
 _FAMILIES = {
     "attention DP": r"attention[\s_\-]dp|dp[\s_\-]attention|注意力(?:的)?数据并行",
     "KV-SP": r"kv[\s\-]sp|context[\s\-]parallel(?:ism)?|kv[\s_]sequence|上下文并行",
     "TP in experts": r"tp[\s_]in[\s_]experts?|expert[\s\-]tp",
-    "separate prefill and decode": r"disaggregat\w{0,6}|separat\w{0,5}(?:\sprefill)?|p/?d\s?分离|分离",
+    _SEPARATE: r"disaggregat\w{0,6}|separat\w{0,5}(?:\sprefill)?|p/?d\s?分离|分离",
     "PP": r"pp|pipelin\w{0,5}(?:[\s\-]parallel(?:ism)?)?|流水线?(?:并行)?",
     "TP": r"tp|tensor[\s\-]parallel(?:ism)?|张量(?:并行)?",
     "EP": r"ep|expert[\s\-]parallel(?:ism)?|专家并行",
@@ -213,13 +217,16 @@ def _why_no_family(work: Work, family: str) -> Outcome:
     if family in ("EP", "TP in experts") and not _has_experts(plan):
         return _no_experts(plan, family)
     shown = describe(plan.strategy)
-    if family != "DP" and re.search(rf"(?<![A-Za-z-]){family}\d", shown):
+    is_shown = re.search(rf"(?<![A-Za-z-]){family}\d", shown) is not None
+    if is_disaggregated(plan.strategy) if family == _SEPARATE else family != "DP" and is_shown:
         has = say("The current plan has {family}: {layout}.", family=say(family), layout=shown)
         return Outcome("why", f"{has}\n\n{why(work).text}")
-    answer = search_intent(work.now.intent, top=1)
+    answer = search_intent(work.now.intent)
     ruled_out = [one for one in answer.excluded if _is_of(one.family, family)]
     lines = [f"{one.family}: {one.reason}{_by(one.rule)}" for one in ruled_out]
     lost = [one for one in answer.families if family in one.family.split(" × ")]
+    if family == _SEPARATE:
+        lost = list(_best_apart(answer, plan))
     lines += [f"{one.summary}: {one.reason}{_by(one.rule)}" for one in lost]
     if not lines:
         none = "no strategy with {family} is among the {count} that were evaluated"
@@ -236,6 +243,18 @@ def _why_no_family(work: Work, family: str) -> Outcome:
     ]
     told = {"asked": family, "reasons": lines, "beside": beside}
     return Outcome("why", render(sections, width=work.width), told=told)
+
+
+def _best_apart(answer: SearchAnswer, plan: Plan) -> Iterator[FamilyLost]:
+    """The best strategy with phases apart, with what decided for `plan`, which has them together."""
+    own = next((one for one in answer.candidates if one.strategy == plan.strategy), None)
+    for one in answer.candidates:
+        if is_disaggregated(one.strategy):
+            lost = why_lost(one, own, plan.workload.objective)
+            yield FamilyLost(
+                family=_SEPARATE, strategy=one.strategy, summary=named(one), reason=lost.reason, rule=lost.rule
+            )
+            return
 
 
 def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:

@@ -177,6 +177,18 @@ def test_difference_is_against_the_plan_before(chat: Chat) -> None:
     assert answer.comparison is not None
 
 
+@pytest.mark.parametrize("load", ["1024 in / 200 out, 48 users", "1024 in / 64 out, 4 users"])
+def test_why_not_apart_names_the_best_of_them_and_what_decided(load: str) -> None:
+    with Chat() as chat:
+        chat.say(f"Llama-3.2-1B on 3 L40S, {load}, highest throughput")
+        assert chat.plan is not None and "prefill" not in describe(chat.plan.strategy)
+        answer = chat.say("why not disaggregated?")
+        assert "The best with separate prefill and decode" in answer.text
+        assert re.search(r"prefill of .* \+ 1 decode of .*: .* output\s+tokens/s against", answer.text)
+        chat.say("disaggregated")
+        assert "The current plan has separate prefill and decode" in chat.say("why not disaggregated?").text
+
+
 def cost_of(text: str) -> list[str]:
     """The costs in the row of a table of figures."""
     row = next(line for line in text.splitlines() if "cost of a million output tokens" in line)
