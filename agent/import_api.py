@@ -40,6 +40,7 @@ from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
 from .import_layout import filled, held_length, settled
 from .import_said import is_known, statements
+from .import_waiting import Waiting, lacks_room_alone, waiting_of
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
@@ -58,7 +59,8 @@ class Imported(Sparse):
     `servers` groups of `engine` processes are started. `refused` says why the engine does not start them as they are
     written, or takes no request of the load; `remarks` what a person has to know. `not_understood` leaves open whether
     it starts: flags that mean nothing here, values that mean nothing with these or do what is not known, and files that
-    were not given; `unplanned` is what the engine was told that no estimate of ours knows.
+    were not given; `unplanned` is what the engine was told that no estimate of ours knows. `waiting`: it serves fewer
+    requests at a time than the load has, which breaks ME001 where they do not fit into memory, and no other rule.
     """
 
     plan: Plan
@@ -75,6 +77,7 @@ class Imported(Sparse):
     unplanned: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    waiting: Waiting | None = None
 
     @property
     def exit_status(self) -> int:
@@ -85,6 +88,7 @@ class Imported(Sparse):
     def caveats(self) -> tuple[str, ...]:
         """What has to be known before the figures, line by line."""
         said = [f"{ENGINES[self.engine].title} refuses it: {one}" for one in self.refused]
+        said += [] if self.waiting is None else [str(self.waiting)]
         said += self.remarks
         said += self._open()
         said += [f"Not in the estimate: {', '.join(self.unplanned)}"] if self.unplanned else []
@@ -180,9 +184,11 @@ def imported(
     request = _request(intent, launch, deployment)
     request, assumptions = filled(request, launch, deployment, architecture, intent.assumptions)
     plan = settled(build_stated(request, architecture), request, deployment, architecture)
-    report, figures, why_not = None, None, None
+    report, figures, why_not, waiting = None, None, None, None
     try:
         report, figures = judged(plan, intent.usd_per_gpu_hour, intent.calibration)
+        if report.valid or lacks_room_alone(report.violations, figures):
+            waiting = waiting_of(plan, figures, intent.calibration)
     except InputError as error:
         why_not = str(error)
     flags = [one.flags for one in launch.commands]
@@ -208,6 +214,7 @@ def imported(
         unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
         refused=(*deployment.refused, *dict.fromkeys(told["refused"]), *too_long),
         remarks=tuple(dict.fromkeys((*told["remark"], *_remarks(plan, launch, deployment, hardware)))),
+        waiting=waiting,
     )
 
 

@@ -37,11 +37,13 @@ def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: 
 
 def _state(found: Imported) -> str:
     """Whether it serves: open where a flag is not known here, for engines refuse those that they do not know."""
-    if not found.valid:
+    waiting = found.waiting
+    if not found.valid and waiting is None:
         return "NOT valid as it runs"
     if found.refused:
         return "Does NOT serve"
-    return "Not known to run" if found.not_understood else "Runs"
+    state = "Not known to run" if found.not_understood else "Runs"
+    return state if waiting is None else f"{state}, {waiting.at_once:,} of {waiting.requests:,} requests at a time"
 
 
 def _head(found: Imported) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.import_api import Imported, import_plan
+from shardwright.agent.report.importing import render_import
 
 VLLM = "vllm serve Qwen/Qwen3-8B -tp 2"
 SGLANG = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --tp 2"
@@ -60,3 +61,48 @@ def test_what_is_stated_counts_more(stated: dict[str, Any]) -> None:
     found = import_plan(f"{VLLM} --max-num-seqs 64", hardware="1x2:h100-sxm", **stated)
     assert found.plan.workload.concurrency == stated.get("concurrency", 1)
     assert "max-num-seqs" not in reason_of(found)
+
+
+SMALL = "vllm serve meta-llama/Llama-3.1-8B --max-model-len 8192"
+
+
+@pytest.mark.parametrize(
+    ("command", "keeps_rules", "holds"),
+    [
+        (SMALL, False, "The KV cache holds"),
+        ("python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B", False, "The KV cache holds"),
+        ("trtllm-serve meta-llama/Llama-3.1-8B --max_seq_len 8192", False, "The KV cache holds"),
+        # A command that lets fewer run keeps the rules at a load that its cache would hold.
+        (f"{SMALL} --max-num-seqs 2", True, "Its largest batch has"),
+    ],
+)
+def test_what_serves_fewer_at_a_time_than_come_runs_and_lets_the_others_wait(
+    command: str, keeps_rules: bool, holds: str
+) -> None:
+    users = 8 if keeps_rules else 64
+    found = import_plan(command, hardware="1x1:l4", input_tokens=2000, output_tokens=200, concurrency=users)
+    waiting, head = found.waiting, " ".join(render_import(found, width=1000).split("\n\n")[0].split())
+    assert waiting is not None and waiting.requests == users > waiting.at_once > 0
+    assert head.startswith(f"Runs, {waiting.at_once} of {users} requests at a time: one device of")
+    assert f"{holds} {waiting.at_once} of the {users} requests at a time, and more wait in line" in head
+    # The rule wants room for all of them; the word for the person is what happens.
+    assert found.valid == keeps_rules and found.exit_status == (0 if keeps_rules else 1)
+    assert found.estimate is not None and waiting.ttft_ms == found.estimate.latency.ttft_ms
+    alone = import_plan(command, hardware="1x1:l4", input_tokens=2000, output_tokens=200, concurrency=waiting.at_once)
+    assert alone.waiting is None and alone.estimate is not None
+    assert waiting.ttft_ms_without == pytest.approx(alone.estimate.latency.ttft_ms)
+    assert waiting.ttft_ms_without < waiting.ttft_ms / 2
+
+
+@pytest.mark.parametrize(
+    ("command", "hardware", "state"),
+    [
+        # Not one request fits; another rule is broken too; all fit.
+        ("vllm serve Qwen/Qwen2.5-32B --max-model-len 4096", "1x1:l40s", "NOT valid as it runs"),
+        ("vllm serve Qwen/Qwen3-8B -tp 3 --max-model-len 4096", "1x4:l4", "NOT valid as it runs"),
+        ("vllm serve Qwen/Qwen3-8B --max-model-len 4096", "1x1:h100-sxm", "Runs"),
+    ],
+)
+def test_what_cannot_serve_is_not_said_to_run(command: str, hardware: str, state: str) -> None:
+    found = import_plan(command, hardware=hardware, input_tokens=2000, output_tokens=200, concurrency=100)
+    assert found.waiting is None and render_import(found, width=1000).startswith(f"{state}: ")

@@ -1,0 +1,80 @@
+"""Requests that wait for others to end, since what runs takes fewer at a time than its load has.
+
+An engine queues what its KV cache or its largest batch does not hold. Rule ME001 wants room for all requests of a plan
+at once; a deployment that lacks it runs all the same, and its users wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tools.calibration.custom import CustomCalibration
+from ..tools.performance.layout import LoadedLayout, layout_from_view
+from ..tools.performance.planned_run import planned_run
+from ..tools.plan.document import Plan
+from ..tools.plan.performance import PerformanceEstimate, Sparse
+from ..tools.plan.reader import read_document
+from ..tools.rules.base import Violation
+from .report.text import ms_text
+
+
+class Waiting(Sparse):
+    """Of the `requests` of the load `at_once` are served at a time, and the others wait in line.
+
+    `ttft_ms` is what users see, the wait included; `ttft_ms_without` what they would were only so many there.
+    `for_cache`: the KV cache holds no more, else the largest batch.
+    """
+
+    requests: int
+    at_once: int
+    for_cache: bool
+    ttft_ms: float
+    ttft_ms_without: float
+
+    def __str__(self) -> str:
+        holds = "The KV cache holds" if self.for_cache else "Its largest batch has"
+        return (
+            f"{holds} {self.at_once:,} of the {self.requests:,} requests at a time, and more wait in line: TTFT "
+            f"{ms_text(self.ttft_ms)}; {ms_text(self.ttft_ms_without)} were only {self.at_once:,} there"
+        )
+
+
+def waiting_of(plan: Plan, figures: PerformanceEstimate, calibration: CustomCalibration | None) -> Waiting | None:
+    """Who waits in `plan`; `None` where nobody does, none is served, or requests come at a rate.
+
+    Raises:
+        InputError: a fact that the figures need is not known.
+    """
+    load, held = plan.workload, figures.memory.kv_cache_capacity_requests
+    if load.request_rate is not None:
+        return None
+    read = read_document(plan)
+    try:
+        layout = layout_from_view(read.view)
+        layout = layout.with_setting(layout.setting.with_calibration(calibration))
+        batch = layout.setting.max_sequences * _schedulers(layout)
+        at_once = batch if held is None else min(held, batch)
+        if not 0 < at_once < load.concurrency:
+            return None
+        alone = load.model_copy(update={"concurrency": at_once})
+        run = planned_run(layout.with_setting(layout.setting.with_workload(alone)))
+    finally:
+        read.view.release()
+    return Waiting(
+        requests=load.concurrency,
+        at_once=at_once,
+        for_cache=at_once == held,
+        ttft_ms=figures.latency.ttft_ms,
+        ttft_ms_without=run.times.ttft.mean * 1e3,
+    )
+
+
+def _schedulers(layout: LoadedLayout) -> int:
+    return max(1, len(layout.decode_replicas)) * layout.phase("decode").attention_groups
+
+
+def lacks_room_alone(findings: Sequence[Violation], figures: PerformanceEstimate) -> bool:
+    """Whether all that is wrong is that the requests of the load do not fit at once, and one of them does."""
+    errors = [one for one in findings if one.severity == "error"]
+    short = bool(errors) and all((one.rule, one.message_id) == ("ME001", "short-of-memory") for one in errors)
+    return short and figures.memory.max_concurrency > 0
