@@ -5,7 +5,7 @@ Nothing is relaxed unasked (rules.md R13, R15): this only says what there would 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,33 +15,60 @@ from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
 from ..tools.plan.document import Relaxation, ServingBlock, Strategy
 from ..tools.search.batch import searched
 from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.kinds import Kind
 from ..tools.search.ranking import worth
-from ..tools.search.sizing import fewest_gpus
+from ..tools.search.sizing import Sized, fewest_gpus
 from .reasons import figures, named
 
 # What attention DP would gain is looked at up to this many accelerators, and said from this gain on.
 _GROUPS_GPUS, _GROUPS_GAIN = 16, 0.05
 # What an engine does by itself is told of more and from less on: its plain command must not be better without a word.
 _OWN_GPUS, _OWN_GAIN = 64, 0.01
+# From this gain on it is told where the verdict stands.
+_FIRST_GAIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Relaxations beside those in force, in words with the options that bring them, and the engine that they name."""
+    """Relaxations beside those in force, in words with the options that bring them, and the engine that they name.
+
+    `named`: these words without what the engine brings.
+    """
 
     added: tuple[Relaxation, ...]
     words: str
     engine: str | None = None
+    named: str = ""
 
 
-def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
-    """What a named engine's own relaxations, or the one that large MoE deployments use, would gain on `chosen`."""
+@dataclass(frozen=True, slots=True)
+class _Gain:
+    """The best that a way has, and by what share it is better."""
+
+    best: Candidate
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """What relaxations would gain on the hardware of a plan; `first`, where the engine's own are worth it, in short."""
+
+    hint: str | None = None
+    first: str | None = None
+
+
+def gains(request: SearchRequest, chosen: Candidate) -> Gains:
+    """What the assumed engine's own relaxations, or the one that large MoE deployments use, gain on `chosen`."""
     if request.disaggregated or request.facts.gpus == 1:
-        return None
+        return Gains()
     own = _own(request) if request.facts.gpus <= _OWN_GPUS else None
     groups = _groups(request) if request.facts.gpus <= _GROUPS_GPUS else None
-    gains = (_gain(request, chosen, own, _OWN_GAIN), _gain(request, chosen, groups, _GROUPS_GAIN))
-    return "; ".join(filter(None, gains)) or None
+    found = _gain(request, chosen, own)
+    told = (_better(own, found, _OWN_GAIN), _better(groups, _gain(request, chosen, groups), _GROUPS_GAIN))
+    first = None
+    if own is not None and found is not None and found.share >= _FIRST_GAIN:
+        first = f"the best {own.named} would be {found.share:.0%} better: see “Why this one”"
+    return Gains("; ".join(filter(None, told)) or None, first)
 
 
 def with_engine(request: SearchRequest, usual_node: int, at_most: int) -> str | None:
@@ -59,8 +86,31 @@ def with_engine(request: SearchRequest, usual_node: int, at_most: int) -> str | 
 
 
 def fewer_with_engine(request: SearchRequest, usual_node: int) -> str | None:
-    """The fewest GPUs that would do with the engine's own ways, or attention DP, where `request` has those without."""
-    return _on_another_number(request, (_own(request), _groups(request)), usual_node, 0, request.facts.gpus - 1)
+    """The fewest GPUs that would do were the assumed engine named, where `request` has those that do without."""
+    return _on_another_number(request, (_own(request),), usual_node, 0, request.facts.gpus - 1)
+
+
+def fewer_with_groups(request: SearchRequest, usual_node: int) -> str | None:
+    """The fewest GPUs that would do with attention DP, where `request` has those that do without."""
+    return _on_another_number(request, (_groups(request),), usual_node, 0, request.facts.gpus - 1)
+
+
+def other_with_engine(
+    request: SearchRequest, kinds: Iterable[Kind], least: Callable[[Iterable[Kind]], Sized | None]
+) -> str | None:
+    """The `least` hardware of all `kinds` that would do were the assumed engine named, where it is not `request`'s."""
+    way = _own(request)
+    if way is None:
+        return None
+    asked = [replace(kind, request=_asked(kind.request, way)) for kind in kinds]
+    sized = if_time(f"other hardware {way.words}", lambda: least(asked))
+    best = None if sized is None or sized.result is None else sized.result.best
+    if sized is None or best is None:
+        return None
+    facts, have = sized.request.facts, request.facts
+    if (facts.accelerator.id, facts.gpus) == (have.accelerator.id, have.gpus):
+        return None
+    return f"{facts.gpus} × {facts.accelerator.id} would do {way.words}: {named(best)} with {figures(best)}"
 
 
 def _on_another_number(
@@ -84,8 +134,9 @@ def _own(request: SearchRequest) -> _Way | None:
     if engine is None or request.named_engine is not None:
         return None
     added = _new(request, engine_relaxations(engine, request.architecture))
-    words = f"with {JUDGED[engine].title} named (--engine {engine}), which brings {' and '.join(added)} by itself"
-    return _Way(added, words, engine) if added else None
+    named_so = f"with {JUDGED[engine].title} named (--engine {engine})"
+    words = f"{named_so}, which brings {' and '.join(added)} by itself"
+    return _Way(added, words, engine, named_so) if added else None
 
 
 def _groups(request: SearchRequest) -> _Way | None:
@@ -139,13 +190,20 @@ def _best(request: SearchRequest, way: _Way) -> Candidate | None:
     return None if found is None else found[1].best
 
 
-def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None, least: float) -> str | None:
-    """What is found that way that is better than `chosen` by at least so much, and how to ask for it."""
+def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None) -> _Gain | None:
+    """The best that is found that way, held against `chosen`."""
     best = None if way is None else _best(request, way)
-    if way is None or best is None:
+    if best is None:
         return None
-    gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
-    return f"{way.words}, {named(best)} with {figures(best)} would be {gain:.0%} better" if gain >= least else None
+    objective = request.workload.objective
+    return _Gain(best, worth(chosen, objective) / worth(best, objective) - 1)
+
+
+def _better(way: _Way | None, gain: _Gain | None, least: float) -> str | None:
+    """How to ask for what is better by at least so much."""
+    if way is None or gain is None or gain.share < least:
+        return None
+    return f"{way.words}, {named(gain.best)} with {figures(gain.best)} would be {gain.share:.0%} better"
 
 
 def _asked(request: SearchRequest, way: _Way) -> SearchRequest:

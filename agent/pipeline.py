@@ -364,6 +364,7 @@ def _report(
         hint=proposal.hint,
         on_fewer=proposal.on_fewer if proposal.note is None else None,
         on_more=on_more(proposal),
+        with_engine=proposal.with_engine,
         why_not_kept=proposal.why_not_kept,
         citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),

@@ -6,7 +6,7 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..tools.catalog.accelerators import Accelerator
@@ -27,7 +27,7 @@ from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import merit
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized, with_fewer
-from .engine_ways import fewer_with_engine, relaxed_hint
+from .engine_ways import fewer_with_engine, fewer_with_groups, gains, other_with_engine
 from .infeasible import why_infeasible
 from .intent.complete import inside_nodes
 from .intent.formats import formats_on
@@ -235,22 +235,13 @@ def propose(
         return found.infeasible
     request, result = found.request, found.result
     proposal = Proposal(request, found.best, result, found.assumptions, on_fewer=found.on_fewer)
-    is_open = intent.hardware is None or intent.hardware.nodes is None
+    choice = intent.hardware
+    is_open = choice is None or choice.nodes is None
     if is_open and constraint is not None and not keeps(found.best.strategy, constraint):
         return _sized_for(intent, constraint, proposal)
-    if intent.hardware is None:
-        return proposal
-    if intent.hardware.nodes is None:
-        fewer = fewer_with_engine(request, intent.hardware.gpus_per_node) if with_hint else None
-        why = _why_not_fewer(request, intent.hardware.gpus_per_node) if with_hint else None
-        return replace(proposal, on_fewer=". ".join(filter(None, (found.on_fewer or why, fewer))) or None)
-    if constraint is not None:
+    if not is_open and constraint is not None:
         proposal = with_stated(intent, proposal, constraint)
-    if not with_hint:
-        return proposal
-    # What a relaxation gains is not what apart gains.
-    alike = request if is_disaggregated(proposal.chosen.strategy) else replace(request, disaggregated=False)
-    return replace(proposal, hint=relaxed_hint(alike, proposal.chosen))
+    return _with_hints(intent, proposal) if with_hint else proposal
 
 
 def _sized_for(intent: Intent, stated: StatedStrategy, free: Proposal) -> Proposal:
@@ -263,6 +254,26 @@ def _sized_for(intent: Intent, stated: StatedStrategy, free: Proposal) -> Propos
         return without_stated(free, found.infeasible.reason)
     request = replace(found.request, policy=free.request.policy)
     return sized_with(Proposal(request, found.best, found.result, found.assumptions), free.chosen)
+
+
+def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
+    """What other hardware would do, where it was left open, and what an engine's own ways would gain."""
+    request, choice = proposal.request, intent.hardware
+    fewer: str | None = None
+    if choice is None:
+        architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+        fewer = other_with_engine(request, _kinds(intent, architecture), lambda kinds: _least(intent, kinds))
+    elif choice.nodes is None:
+        fewer = fewer_with_engine(request, choice.gpus_per_node)
+        groups = fewer_with_groups(request, choice.gpus_per_node) if fewer is None else None
+        why = proposal.on_fewer or _why_not_fewer(request, choice.gpus_per_node)
+        proposal = replace(proposal, on_fewer=". ".join(filter(None, (why, groups))) or None)
+    if fewer is not None:
+        return replace(proposal, with_engine=fewer)
+    # What a relaxation gains is not what apart gains.
+    alike = request if is_disaggregated(proposal.chosen.strategy) else replace(request, disaggregated=False)
+    found = gains(alike, proposal.chosen)
+    return replace(proposal, hint=found.hint, with_engine=found.first)
 
 
 def _without_reserve(sized: Sized) -> str | None:
@@ -321,7 +332,7 @@ def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
 def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Refused:
     kinds = list(_kinds(intent, architecture))
     by_price = intent.workload.objective == "cost"
-    found = (cheapest if by_price else least_memory)(kinds, _MAX_UNNAMED_GPUS)
+    found = _least(intent, kinds)
     if found is not None and found.result is not None and found.result.best is not None:
         hardware = found.request.hardware
         reason = "the least memory in all that holds every limit"
@@ -340,6 +351,11 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         assumptions = assumption, *_formats_of(found.request, intent)
         return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
+
+
+def _least(intent: Intent, kinds: Iterable[Kind]) -> Sized | None:
+    """The hardware that does, of `kinds`: the cheapest by a price, else the least memory."""
+    return (cheapest if intent.workload.objective == "cost" else least_memory)(kinds, _MAX_UNNAMED_GPUS)
 
 
 def _unnamed(intent: Intent) -> str:

@@ -42,6 +42,7 @@ class Proposal:
     note: str | None = None
     hint: str | None = None
     on_fewer: str | None = None
+    with_engine: str | None = None
     why_not_kept: str | None = None
 
     @property

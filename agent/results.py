@@ -94,6 +94,7 @@ class PlanReport(Frozen):
 
     `hint`: what a relaxation would gain. `explanation` holds it too. `on_fewer`: what fewer of the GPUs that were named
     would do; `on_more`: what holds more requests at once than the plan, where their number was left open.
+    `with_engine`: what naming the engine that is only assumed would give, where less hardware or a far better plan.
     `why_not_kept`: why the plan has not the degrees that were asked for.
     """
 
@@ -106,6 +107,7 @@ class PlanReport(Frozen):
     hint: str | None = None
     on_fewer: str | None = None
     on_more: str | None = None
+    with_engine: str | None = None
     why_not_kept: str | None = None
     # What the person would have to allow, and what it would bring, as a language model asked the search.
     would_need: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.pipeline import intent_of, plan
+from shardwright.agent.report.plan import render_plan
 from shardwright.agent.search_api import search
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.engines.names import FRONT, JUDGED
@@ -136,9 +137,40 @@ def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have(asked: s
     assert found is not None and describe(found.strategy) in refused.with_engine
 
 
-def test_an_open_number_of_gpus_says_that_fewer_do_with_the_engine_named() -> None:
-    asked = "Qwen3-235B-A22B on H100s, 4k in, 1k out, 64 concurrent, TPOT under 50 ms"
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Qwen3-235B-A22B on H100s, 4k in, 1k out, 64 concurrent, TPOT under 50 ms",
+        # No hardware at all, and kinds to choose from.
+        "Qwen3-235B-A22B, 4k in, 1k out, 64 concurrent",
+        "Qwen3-235B-A22B on H100 or H200, 4k in, 1k out, 64 concurrent, TPOT under 50 ms",
+    ],
+)
+def test_hardware_that_was_left_open_says_first_what_would_do_with_the_engine_named(asked: str) -> None:
     strict, named = plan(asked), plan(asked, engine="vllm")
     assert strict.plan is not None and named.plan is not None and strict.report is not None
     assert named.plan.strategy.gpu_count < strict.plan.strategy.gpu_count
-    assert f"{named.plan.strategy.gpu_count} GPUs would do with vLLM named" in (strict.report.on_fewer or "")
+    first = strict.report.with_engine or ""
+    part = named.plan.hardware.accelerator
+    what = "GPUs" if "H100s" in asked else f"× {part}"
+    assert first.startswith(f"{named.plan.strategy.gpu_count} {what} would do with vLLM named (--engine vllm)")
+    head = " ".join(render_plan(strict, width=1000).split("\n\n")[0].split())
+    assert f"No engine was named: {first}" in head
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_said"),
+    [
+        ("Qwen3-235B-A22B on 8 H100, 2k in / 256 out, 32 concurrent", True),
+        # 2% is told where the reasons are; of one GPU nothing is split.
+        ("Qwen2.5-7B on H100, 2k in, 500 out, 32 users, TPOT under 8 ms", False),
+        ("Llama-3.1-8B, 1k in, 128 out", False),
+    ],
+)
+def test_what_an_engine_would_gain_on_the_same_gpus_is_said_first_where_it_is_much(asked: str, is_said: bool) -> None:
+    found = plan(asked)
+    assert found.report is not None
+    head = render_plan(found, width=1000).split("\n\n")[0]
+    assert (
+        re.search(r"No engine was named: the best with vLLM named .* would be \d+% better", head) is not None
+    ) == is_said
