@@ -13,6 +13,7 @@ from typing import Any, cast
 from ..errors import InputError
 from ..strict_json import JsonError, parse
 from .rows import Fault, Row, RowError, blocks_of, list_of, refused, row_of, seconds_of, tokens_of
+from .unlike import UnknownFormatError
 
 # A line of a log with the texts of a long conversation; a result that is one value.
 MOST_LINE_BYTES, MOST_VALUE_BYTES = 4 << 20, 64 << 20
@@ -30,6 +31,8 @@ class Reader:
         """Nothing is read yet."""
         self._stream = stream
         self.kind = ""
+        # The names in the first object of no known format, beside those that are known; nothing where there is none.
+        self.unlike = ""
 
     def read(self) -> Iterator[Row | Fault]:
         """Read it all. Raises InputError: it is of no known format, or larger than any trace."""
@@ -58,7 +61,7 @@ class Reader:
                 unknown += not self.kind
                 if unknown > _MOST_UNKNOWN:
                     assert isinstance(one, Fault)
-                    raise InputError(f"{place}: {one.reason}, as {_MOST_UNKNOWN} lines before it")
+                    raise InputError(f"{place}: {one.reason}, as {_MOST_UNKNOWN} lines before it{self.unlike}")
                 yield one
             number, text = next(lines, (0, None))
 
@@ -85,6 +88,9 @@ class Reader:
             self.kind = kind
             for row in rows_of(kind, given):
                 yield row if isinstance(row, Row) else Fault(place, str(row))
+        except UnknownFormatError as fault:
+            self.unlike = self.unlike or fault.unlike
+            yield Fault(place, str(fault))
         except RowError as fault:
             yield Fault(place, str(fault))
 
@@ -219,7 +225,7 @@ def kind_of(given: Object) -> str:
         return LOG
     if any(name in given for name in _TEXTS):
         refused("with texts and no token counts: count them with the model's tokeniser first")
-    return refused("of no known format")
+    raise UnknownFormatError(given)
 
 
 def rows_of(kind: str, given: Object) -> Iterator[Row | RowError]:

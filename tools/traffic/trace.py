@@ -22,6 +22,7 @@ from ..plan.prefixes import SharedPrefixes
 from .counted import Kept, Lengths, Stretch, Windows
 from .formats import Reader
 from .rows import Fault, Prefixes, Row
+from .unlike import NO_FORMAT
 
 # Of a text that somebody sends.
 MOST_TEXT_CHARACTERS = 4_000_000
@@ -294,7 +295,8 @@ def _trace_of(stream: BufferedIOBase, name: str, found: _Sum) -> Trace:
         reason, count = found.faults.most_common(1)[0]
         where = found.first[reason]
         share = f"{wrong:,} of {wrong + found.requests:,} entries are no requests"
-        raise InputError(f"{name}: {share}: {count:,} {reason} (first: {where})")
+        unlike = reader.unlike if reason == NO_FORMAT else ""
+        raise InputError(f"{name}: {share}: {count:,} {reason} (first: {where}){unlike}")
     if found.requests == 0:
         raise InputError(f"{name}: no request is in it")
     return found.trace(reader.kind)
