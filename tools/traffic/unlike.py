@@ -1,4 +1,4 @@
-"""What is told of an object that no known format has: names of its fields, which quote no value, and those looked for."""
+"""What is told of an object that no known format has: names of its fields, no value, and those that are looked for."""
 
 from __future__ import annotations
 
