@@ -492,5 +492,5 @@ def _check_lengths(said: Said, workload: WorkloadBlock, entry: ModelEntry, archi
         raise refusal(
             said,
             f"{longest_in} input + {longest_out} output tokens are more than the {limit} positions of "
-            f"{entry.name} (max_position_embeddings); shorten them",
+            f"{entry.name} (max_position_embeddings); shorten them, or give a config.json that has more (--model FILE)",
         )

@@ -33,27 +33,36 @@ class Checkpoint:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a checkpoint was made of: the catalogue's entry, the tuned checkpoint of it or itself, and its config."""
+
+    entry: str
+    name: str
+    config: Mapping[str, Any]
+
+
 @cache
 def _rules() -> list[dict[str, Any]]:
     text = files(_DATA_PACKAGE).joinpath("data/checkpoints.json").read_text(encoding="utf-8")
     return json.loads(text)["checkpoints"]
 
 
-def checkpoint_of(written: str, base: str, config: Mapping[str, Any], own: Architecture) -> Checkpoint | None:
-    """The checkpoint of `base` (with `config` and `own` architecture) that the name `written` means.
+def checkpoint_of(written: str, base: Base, own: Architecture) -> Checkpoint | None:
+    """The checkpoint of `base`, of `own` architecture, that the name `written` means.
 
     `None` where the name states no number format, or the one that the model is published in.
     """
     stated, tokens = named_format(written), format_tokens(written)
     if stated is None or stated == own.native_precision or (stated == "fp4" and own.native_precision.endswith("fp4")):
         return None
-    publisher, short = (base.split("/")[0], base.rsplit("/", 1)[-1])
+    publisher, short, config = base.name.split("/")[0], base.name.rsplit("/", 1)[-1], base.config
     if "/" in written.strip():
         publisher = written.strip().rsplit("/", 1)[0].rsplit("/", 1)[-1]
     if stated in _WIDE:
         return Checkpoint(f"{publisher}/{short}-{stated.upper()}", _stored(config, {"torch_dtype": stated}), _WIDENED)
     for rule in _rules():
-        if _covers(rule, tokens, publisher, base, is_moe=own.is_moe):
+        if _covers(rule, tokens, publisher, base.entry, is_moe=own.is_moe):
             changed = {"torch_dtype": "bfloat16", **rule.get("config", {})}
             if own.native_dtypes.norm == "fp16":
                 changed["torch_dtype"] = "float16"
@@ -67,10 +76,10 @@ def _stored(config: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, 
     return {key: value for key, value in config.items() if key not in _STORED} | dict(changed)
 
 
-def _covers(rule: Mapping[str, Any], tokens: frozenset[str], publisher: str, base: str, *, is_moe: bool) -> bool:
+def _covers(rule: Mapping[str, Any], tokens: frozenset[str], publisher: str, entry: str, *, is_moe: bool) -> bool:
     publishers, models = rule["publishers"], rule["models"]
     return (
         tokens.issuperset(rule["tokens"])
         and (publishers is None or publisher.lower() in (one.lower() for one in publishers))
-        and (models is None or (models == "dense" and not is_moe) or (models != "dense" and base in models))
+        and (models is None or (models == "dense" and not is_moe) or (models != "dense" and entry in models))
     )

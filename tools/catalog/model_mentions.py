@@ -91,8 +91,9 @@ def _resolve(text: str, span: NameSpan) -> Mention | None:
     start = span.start - len(publisher[0]) if publisher else span.start
     words = text[start:end]
     entry = find_model(words)
-    is_known = entry.base is not None and entry.unknown is None
-    weights = entry.architecture().native_precision if is_known else named_format(words)
+    weights = named_format(words)
+    if weights is not None and entry.base is not None and entry.unknown is None:
+        weights = entry.architecture().native_precision
     return Mention(start, end, words, entry, None, weights)
 
 

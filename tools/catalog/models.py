@@ -9,6 +9,8 @@ instruct, chat, hf, it, fp8, awq, date stamps such as 2507, the organisation. Th
    context length or, where the name states a size, a version;
 4. the one entry whose own count of parameters is the written size, where its name states no total ("DeepSeek-V3 671B").
 
+A name with a suffix of tuning is the checkpoint so tuned, where its config is known to differ (`variants` of an entry).
+
 Of several, those that share the most ignored suffixes with the name stay, then the newest version ("llama 70b" leaves
 the version out and means the newest), then the first of the catalogue. A size or a variant is never guessed: where the
 candidates differ in one, or nothing but a longer name fits, the name is refused with the candidates.
@@ -29,11 +31,21 @@ from typing import Any
 from ..errors import InputError, UnknownNameError
 from ..files import is_there
 from .architecture import Architecture
-from .checkpoints import checkpoint_of
+from .checkpoints import Base, checkpoint_of
 from .config import read_architecture
 from .config_fields import read_config_file
 from .hub_cache import UnknownRepositoryError, cached_config, hub_config, is_repository
-from .names import ParsedName, TokenKind, has_slip, named_format, parameters_of, parse_name, respelled, version_key
+from .names import (
+    TUNINGS,
+    ParsedName,
+    TokenKind,
+    has_slip,
+    named_format,
+    parameters_of,
+    parse_name,
+    respelled,
+    version_key,
+)
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
 # How sure a config is that the user gave.
@@ -43,6 +55,15 @@ _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "ve
 _MAX_NAME = 200
 # How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
 _SAME_SIZE = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A tuned checkpoint with the weights' shapes of an entry and its own longest sequence, as its config has it."""
+
+    name: str
+    max_position_embeddings: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +80,8 @@ class ModelEntry:
     active_params: int | None = None
     published_params: float | None = None
     aliases: tuple[str, ...] = ()
-    # The model that this is a quantised checkpoint of; what is not known of the checkpoint that was named.
+    variants: tuple[Variant, ...] = ()
+    # The entry that this is a tuned or a quantised checkpoint of; what is not known of the checkpoint that was named.
     base: str | None = None
     unknown: str | None = None
     # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
@@ -91,6 +113,7 @@ def all_models() -> tuple[ModelEntry, ...]:
     rows: list[dict[str, Any]] = json.loads(text)["models"]
     for row in rows:
         row["aliases"] = tuple(row.get("aliases", ()))
+        row["variants"] = tuple(Variant(**one) for one in row.get("variants", ()))
     return tuple(ModelEntry(**row) for row in rows)
 
 
@@ -116,14 +139,19 @@ def find_model(name: str) -> ModelEntry:
         raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
     if is_repository(name.strip()):
         return _find_repository(name.strip())
-    return _as_checkpoint(_find(name), name)
+    return _found(name)
+
+
+def _found(name: str) -> ModelEntry:
+    entry = _find(name)
+    return _as_checkpoint(_as_variant(entry, parse_name(name)), name)
 
 
 def _find_repository(name: str) -> ModelEntry:
     """The catalogue's own entry, else the config itself, else what the catalogue knows of such a checkpoint."""
     found = refused = None
     try:
-        found = _as_checkpoint(_find(name), name)
+        found = _found(name)
     except InputError as error:
         refused = error
     if found is not None and found.base is None:
@@ -139,18 +167,32 @@ def _find_repository(name: str) -> ModelEntry:
     raise refused or UnknownRepositoryError(name, ())
 
 
+def _as_variant(entry: ModelEntry, written: ParsedName) -> ModelEntry:
+    """The tuned checkpoint of the entry that the name says, where it is known to differ."""
+    tunings = written.ignored & TUNINGS
+    if not tunings or not written.core <= parse_name(entry.short_name).core:
+        return entry
+    for one in entry.variants:
+        if parse_name(one.name.rsplit("/", 1)[-1]).ignored & TUNINGS == tunings:
+            config = {**entry.config, "max_position_embeddings": one.max_position_embeddings}
+            return replace(
+                entry, name=one.name, config=config, source=one.source, base=entry.name, aliases=(), variants=()
+            )
+    return entry
+
+
 @lru_cache(maxsize=1024)
 def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
     if named_format(name) is None:
         return entry
-    own = entry.architecture()
-    found = checkpoint_of(name, entry.name, entry.config, own)
+    own, root = entry.architecture(), entry.base or entry.name
+    found = checkpoint_of(name, Base(root, entry.name, entry.config), own)
     if found is None:
         return entry
     if found.config is None:
         unknown = f"how {found.name} scales its weights (tensor, channel, block) is not known: any degree may cut them"
-        return replace(entry, name=found.name, base=entry.name, unknown=unknown, aliases=())
-    checkpoint = replace(entry, name=found.name, config=found.config, source=found.source, base=entry.name, aliases=())
+        return replace(entry, name=found.name, base=root, unknown=unknown, aliases=())
+    checkpoint = replace(entry, name=found.name, config=found.config, source=found.source, base=root, aliases=())
     return replace(checkpoint, total_params=checkpoint.architecture().total_params)
 
 
