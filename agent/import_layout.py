@@ -101,10 +101,11 @@ def _serving(layout: LoadedLayout, deployment: Deployment) -> dict[str, Any]:
     """The settings of the commands that are not those of a plan that states none."""
     stated, usual = deployment.scheduling, layout.setting
     found: dict[str, Any] = {}
-    tokens = stated.token_budget or usual.token_budget
-    if tokens != usual.token_budget:
+    tokens, own = stated.token_budget, usual.token_budget(layout.phase("prefill").attention_groups)
+    if tokens not in (None, own):
         found["prefill_chunk_tokens"] = tokens
-    if stated.max_sequences not in (None, min(usual.max_sequences, tokens)):
+    most = min(usual.max_sequences, found.get("prefill_chunk_tokens", usual.token_budget(1)))
+    if stated.max_sequences not in (None, most):
         found["max_batch"] = stated.max_sequences
     if stated.overlaps:
         found["overlap"] = "two_batch"

@@ -106,3 +106,23 @@ def test_what_serves_fewer_at_a_time_than_come_runs_and_lets_the_others_wait(
 def test_what_cannot_serve_is_not_said_to_run(command: str, hardware: str, state: str) -> None:
     found = import_plan(command, hardware=hardware, input_tokens=2000, output_tokens=200, concurrency=100)
     assert found.waiting is None and render_import(found, width=1000).startswith(f"{state}: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "own"),
+    [
+        ("python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --dp 4 --enable-dp-attention", 2048),
+        ("python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4", 8192),
+        (EXPERTS, 8192),
+    ],
+)
+def test_the_tokens_of_a_step_are_those_that_the_engine_takes_by_itself(command: str, own: int) -> None:
+    """Stating the engine's own setting says nothing new, and half of it is half for each scheduler."""
+    option = "--max-num-batched-tokens" if command == EXPERTS else "--chunked-prefill-size"
+    found, same, half = (
+        import_plan(text, hardware="1x4:h100-sxm", input_tokens=4096, output_tokens=64, concurrency=16)
+        for text in (command, f"{command} {option} 8192", f"{command} {option} 4096")
+    )
+    assert found.plan == same.plan and found.estimate is not None and half.plan.serving is not None
+    assert any(f"take up to {own:,} tokens" in note for note in found.estimate.notes)
+    assert half.plan.serving.prefill_chunk_tokens == own // 2

@@ -133,6 +133,21 @@ def test_a_step_that_is_simulated_is_the_largest_that_the_engine_sizes_its_cache
 ) -> None:
     serving = {"engine": engine, "engine_version": version}
     setting = layout_of("Llama-3.1-8B", accelerator=accelerator, input_tokens=4096, serving=serving).setting
-    assert (setting.token_budget, setting.max_sequences) == (tokens, sequences)
+    assert (setting.token_budget(1), setting.max_sequences) == (tokens, sequences)
     stated = layout_of("Llama-3.1-8B", serving={**serving, "max_batch": 7, "prefill_chunk_tokens": 64}).setting
-    assert (stated.token_budget, stated.max_sequences) == (64, 7)
+    assert (stated.token_budget(1), stated.max_sequences) == (64, 7)
+
+
+@pytest.mark.parametrize(
+    ("engine", "groups", "tokens"),
+    # SGLang's chunk is of all attention groups together (`server_args.py`); vLLM's and TensorRT-LLM's of each.
+    [("sglang", 1, 8192), ("sglang", 8, 1024), ("vllm", 8, 8192), ("trtllm", 8, 8192)],
+)
+def test_the_engine_s_own_tokens_of_a_step_are_shared_by_its_attention_groups_or_not(
+    layout_of: Any, engine: str, groups: int, tokens: int
+) -> None:
+    setting = layout_of("Llama-3.1-8B", accelerator="h100-sxm", serving={"engine": engine}).setting
+    assert setting.token_budget(groups) == tokens
+    # What a plan states is of one of them.
+    stated = layout_of("Llama-3.1-8B", serving={"engine": engine, "prefill_chunk_tokens": 64}).setting
+    assert stated.token_budget(groups) == 64

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..calibration.custom import CustomCalibration
 from ..errors import InputError
 from ..performance.estimate import estimate_view
-from ..performance.layout import read_setting
+from ..performance.layout import layout_from_view
 from ..performance.limits import figures_of_estimate, stated_limits
 from ..plan.describe import describe
 from ..plan.document import PHASES, TWO_BATCH, HardwareBlock, Phase, Plan, ServingBlock, WorkloadBlock
@@ -116,10 +116,11 @@ def _settings(read: ReadDocument, plan: Plan, serving: ServingBlock) -> EngineSe
         kv_offload=None if serving.kv_offload is None else str(serving.kv_offload),
     )
     try:
-        setting = read_setting(read.view)
+        layout = layout_from_view(read.view)
     except InputError:
         return stated
-    return stated.model_copy(update={"max_batch": setting.max_sequences, "step_tokens": setting.token_budget})
+    setting, groups = layout.setting, layout.phase("prefill").attention_groups
+    return stated.model_copy(update={"max_batch": setting.max_sequences, "step_tokens": setting.token_budget(groups)})
 
 
 def _plan_of(read: ReadDocument, title: str) -> Plan:

@@ -151,6 +151,14 @@ class Engine(ABC):
         """Formats that its KV cache may have."""
         return "bf16", "fp16", *self.cache_formats
 
+    def of_group(self, limit: int, groups: int) -> int:
+        """What one of the `groups` attention groups of a server has of its `limit` on requests or tokens."""
+        return max(1, limit // groups) if self.counts_all_groups else limit
+
+    def of_server(self, limit: int, groups: int) -> int:
+        """The limit that a server is told so that each of its `groups` attention groups has `limit`."""
+        return limit * groups if self.counts_all_groups else limit
+
     def host_figure(self, bytes_per_gpu: int, ranks: int) -> float | int:
         """How it is told of so much memory of the host for each of the `ranks` of a scheduler."""
         if self.counts_host_of_ranks:

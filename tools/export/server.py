@@ -106,6 +106,8 @@ _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 class ServingSettings:
     """`max_sequences` and `token_budget` are of one scheduler (an attention group), `memory_share` of a GPU's memory.
 
+    `token_budget` is none where the plan states none: then a server is told of the engine's `own_tokens`.
+
     `max_tokens` is the longest request that is taken, prompt and output: the power of two above `longest_tokens`, that
     of the load, or that with a few tokens to spare where cache or model hold no more. `kv_cache` is none where the
     cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
@@ -114,7 +116,8 @@ class ServingSettings:
     """
 
     max_sequences: int
-    token_budget: int
+    token_budget: int | None
+    own_tokens: int
     memory_share: float
     longest_tokens: int
     max_tokens: int
@@ -137,8 +140,9 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettin
     made = differs and precision.weights in makes and native in _SIXTEEN_BIT
     return ServingSettings(
         # No scheduler runs more requests in a step than the step has tokens.
-        max_sequences=min(setting.max_sequences, setting.token_budget),
-        token_budget=setting.token_budget,
+        max_sequences=min(setting.max_sequences, setting.token_budget(1)),
+        token_budget=None if setting.serving is None else setting.serving.prefill_chunk_tokens,
+        own_tokens=setting.token_budget(1),
         memory_share=setting.memory_utilization,
         longest_tokens=longest,
         max_tokens=_most_tokens(layout, longest),

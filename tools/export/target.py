@@ -132,10 +132,10 @@ def cache_format(settings: ServingSettings, engine: Engine) -> str | None:
 
 def serving_flags(server: Server, settings: ServingSettings, engine: Engine) -> list[str]:
     """Flags of the settings of a server."""
-    shared = server.groups if engine.counts_all_groups else 1
+    stated = settings.token_budget
     return engine.vocabulary.written(
-        max_sequences=settings.max_sequences * shared,
-        token_budget=settings.token_budget * shared,
+        max_sequences=engine.of_server(settings.max_sequences, server.groups),
+        token_budget=settings.own_tokens if stated is None else engine.of_server(stated, server.groups),
         max_tokens=settings.max_tokens,
         memory_share=f"{settings.memory_share:g}",
         kv_cache=cache_format(settings, engine),

@@ -50,7 +50,7 @@ def _config(server: Server, settings: ServingSettings) -> dict[str, object]:
     config: dict[str, object] = {
         "backend": "pytorch",
         **named(tp=server.groups * server.tp, pp=server.pp, max_sequences=settings.max_sequences),
-        **named(token_budget=settings.token_budget, max_tokens=settings.max_tokens),
+        **named(token_budget=settings.token_budget or settings.own_tokens, max_tokens=settings.max_tokens),
         "enable_chunked_prefill": True,
         **named(
             memory_share=settings.memory_share,

@@ -93,13 +93,12 @@ class Dialect:
 
     def scheduling(self, flags: Flags, group: Group) -> Scheduling:
         """The settings of the scheduler of each of its attention groups. Raises InputError: a figure is none."""
-        shared = group.groups if self.engine.counts_all_groups else 1
         sequences, budget = flags.count("max_sequences"), flags.text("token_budget") or "-"
         # SGLang takes a chunk of -1 as a whole prompt.
         tokens = None if self.engine.counts_all_groups and budget.startswith("-") else flags.count("token_budget")
         return Scheduling(
-            max_sequences=None if sequences is None else max(1, sequences // shared),
-            token_budget=None if tokens is None else max(1, tokens // shared),
+            max_sequences=None if sequences is None else self.engine.of_group(sequences, group.groups),
+            token_budget=None if tokens is None else self.engine.of_group(tokens, group.groups),
             overlaps=flags.on("two_batch"),
             kv_offload=self._kv_offload(flags, group.context * group.tp * group.pp),
         )

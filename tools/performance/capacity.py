@@ -226,7 +226,7 @@ def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLa
     tokens = setting.request_tokens
     if not setting.engine.facts.logs_whole_requests(setting.release) or len(kinds) == 1:
         return size * sum(groups.values()) * page / phase.token_parts
-    chunk = setting.token_budget
+    chunk = setting.token_budget(phase.attention_groups)
     needed = 0.0
     for kind, count in groups.items():
         kept = tokens if kind.window_tokens is None else min(tokens, kind.window_tokens - 1 + chunk)

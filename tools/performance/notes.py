@@ -171,7 +171,8 @@ def _general(layout: LoadedLayout) -> Iterator[str]:
     yield from chip_assumptions(layout.setting.hardware.accelerator)
     serving = layout.setting.serving
     if serving is None or serving.prefill_chunk_tokens is None:
-        budget, engine = layout.setting.token_budget, layout.setting.engine.facts.title
+        groups, engine = layout.phase("prefill").attention_groups, layout.setting.engine.facts.title
+        budget = layout.setting.token_budget(groups)
         yield (
             f"no chunk of prompts is stated: steps of the simulated run take up to {budget:,} tokens ({engine}'s own), "
             f"the prefill pass that is taken apart {DEFAULT_PREFILL_CHUNK_TOKENS:,}"

@@ -279,16 +279,16 @@ class PromptShare:
     passes: Number
 
 
-def prompts_of_pass(setting: Setting) -> int:
-    """Whole prompts that the token budget of a pass holds, and one at least."""
-    return max(1, setting.token_budget // setting.prompt_tokens)
+def prompts_of_pass(setting: Setting, groups: int) -> int:
+    """Whole prompts that the token budget of a pass holds on one of `groups` attention groups, and one at least."""
+    return max(1, setting.token_budget(groups) // setting.prompt_tokens)
 
 
-def prompt_share(setting: Setting, attention_groups: Number, requests: Number) -> PromptShare:
-    """The share of a replica with `requests` (or of an array): as many prompts in a pass as its chunk holds."""
+def prompt_share(most: int, attention_groups: Number, requests: Number) -> PromptShare:
+    """The share of a replica with `requests` (or of an array), with at most so many prompts in a pass of a group."""
     groups = smaller(attention_groups, requests)
     per_group = -(-requests // groups)
-    together = smaller(per_group, prompts_of_pass(setting))
+    together = smaller(per_group, most)
     rounds = -(-per_group // together)
     return PromptShare(groups, together, rounds, larger(rounds, -(-requests // together)))
 
@@ -312,7 +312,7 @@ def decode_load(layout: LoadedLayout, timer: PhaseTimer, requests: int) -> tuple
     """
     setting = layout.setting
     groups = min(timer.phase.attention_groups, requests)
-    together = 1 if layout.is_disaggregated else prompts_of_pass(setting)
+    together = 1 if layout.is_disaggregated else prompts_of_pass(setting, timer.phase.attention_groups)
     batch = math.ceil(requests / groups)
     met, among = dealt_out(batch, microbatches(setting, len(timer.stages)), together)
     return TokenLoad(met, 1, setting.mean_decode_context, groups), int(among)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..calibration.engine_profile import EngineConstants
 from ..kept import Cache
+from ..plan.document import Phase
 from .capacity import cache_tokens, host_memory, prefill_cache_tokens
 from .layout import LoadedLayout
 from .schedule import PhaseTimer, microbatches
@@ -63,13 +64,12 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
     """How one of `copies` equal schedulers fills its steps, and how far its step times must reach."""
     setting = layout.setting
     scheduler, constants = setting.engine.entry.scheduler, setting.engine.entry.constants
-    budget, most = setting.token_budget, setting.max_sequences
+    most = setting.max_sequences
     if isinstance(arrivals, StaticBatch):
         most = max(most, arrivals.sequences)
     users = max(1, math.ceil(_requests(arrivals) / copies))
     running = max(1, min(users, most))
-    if scheduler.mode == "whole":
-        budget = max(budget, lengths.longest_input + running)
+    budget = _budget(layout, "decode", lengths, running)
     request = lengths.longest_request
     reach = Range(
         tokens=min(budget, users * lengths.longest_input) + running,
@@ -97,6 +97,14 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
         host_memory=host_memory(layout, "decode"),
     )
     return policy, reach
+
+
+def _budget(layout: LoadedLayout, phase: Phase, lengths: Lengths, running: int) -> int:
+    """Tokens of a step of one scheduler of the replicas that serve `phase`, with so many requests running."""
+    setting = layout.setting
+    budget = setting.token_budget(layout.phase(phase).attention_groups)
+    is_whole = setting.engine.entry.scheduler.mode == "whole"
+    return max(budget, lengths.longest_input + running) if is_whole else budget
 
 
 def _batches(timer: PhaseTimer) -> int:
@@ -166,7 +174,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
     receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups * batches
     policy, reach = _policy(layout, arrivals, lengths, receivers // batches)
     # What prefill is given at once is bounded by its budget alone.
-    budget = max(policy.token_budget, lengths.longest_input)
+    budget = max(_budget(layout, "prefill", lengths, reach.sequences), lengths.longest_input)
     # Of more servers than are simulated an even part stands for all; those that are left over stay idle.
     copies = math.ceil(max(senders, receivers) / MOST_SERVERS)
     first = replace(

@@ -174,17 +174,17 @@ class Setting:
         return self.engine.facts.memory_use(self.release, accelerator_class(part), part.memory_bytes_to_processes())
 
     def batch_of(self, use: MemoryUse) -> Batch:
-        """The largest batch of one scheduler: the plan's, else the engine's own."""
+        """The largest batch: the plan's of one scheduler, else the engine's own of a server."""
         serving = self.serving
         tokens = None if serving is None else serving.prefill_chunk_tokens
         sequences = None if serving is None else serving.max_batch
         least = self.request_tokens if use.takes_whole_prompts else 0
         return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
 
-    @property
-    def token_budget(self) -> int:
-        """Tokens that one step of a scheduler takes at most."""
-        return self.batch_of(self.memory_use).tokens
+    def token_budget(self, groups: int) -> int:
+        """Tokens that a step of one scheduler takes at most, of a server with `groups` attention groups."""
+        stated = None if self.serving is None else self.serving.prefill_chunk_tokens
+        return stated or self.engine.facts.of_group(self.batch_of(self.memory_use).tokens, groups)
 
     @property
     def max_sequences(self) -> int:

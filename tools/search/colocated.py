@@ -16,7 +16,7 @@ from ..performance.schedule import microbatches, prompts_of_pass
 from ..performance.service import PhaseSeconds, Prompts, Service, client_seconds, colocated_service, held_back
 from ..performance.service import Shares as ServiceShares
 from .devices import billed_gpus, end_of_replicas
-from .loads import at_once, open_batches, replica_ladder, shared_batches, yielded
+from .loads import at_once, open_batches, replica_ladder, shared_batches, together_on, yielded
 from .phase_times import Batches, DecodeTimes, PrefillTimes
 from .ranking import UNEVEN_STAGES, pair_complexity
 from .replicas import Replicas, ReplicaScreen, Shares
@@ -30,7 +30,7 @@ class ColocatedScreen(ReplicaScreen):
     @cached_property
     def batches(self) -> Batches:
         """The batches that any strategy may be asked for."""
-        together = prompts_of_pass(self.setting)
+        together = prompts_of_pass(self.setting, 1)
         if self.request.finds_requests:
             return open_batches(together)
         return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus, together)
@@ -102,7 +102,8 @@ class ColocatedScreen(ReplicaScreen):
         prefill = PrefillTimes(self.setting, first, pipelines, first.groups, most)
         # Steps are of the requests that run, stages are uneven under all that there are.
         asked = np.tile(pipeline, 2), np.concatenate((most, requests))
-        decode = DecodeTimes(self.setting, second, pipelines, self.batches).narrowed(*asked)
+        batches = together_on(self.batches, prompts_of_pass(self.setting, second.groups))
+        decode = DecodeTimes(self.setting, second, pipelines, batches).narrowed(*asked)
 
         def served(there: IntArray) -> Service:
             running = np.minimum(there, most)

@@ -78,6 +78,13 @@ def shared_batches(loads: IntArray, gpus: int, together: int = 1) -> Batches:
     return _batches(-(-loads[:, None] // parts[None, :]), together)
 
 
+def together_on(batches: Batches, together: int) -> Batches:
+    """The batches where so many prompts come to a microbatch at the same time."""
+    if together == batches.together:
+        return batches
+    return Batches(np.union1d(batches.sequences, [together]), together)
+
+
 def _batches(shares: IntArray, together: int) -> Batches:
     """Those, and the ladder: what an engine runs at once of a share is none."""
     sequences = distinct(shares, [together, *ladder(int(shares.max()))])

@@ -117,10 +117,10 @@ class PrefillTimes:
         self, setting: Setting, times: StageTimes, pipelines: Pipelines, servers: Number, requests: IntArray
     ) -> None:
         self._setting, self._times, self._pipelines = setting, times, pipelines
-        self._groups, most = times.groups, prompts_of_pass(setting)
-        self._together: FloatArray = np.arange(1, most + 1, dtype=np.float64)
-        if most > _MOST_TOGETHER:
-            self._together = distinct([1], prompt_share(setting, servers, requests).together).astype(np.float64)
+        self._groups, self._most = times.groups, prompts_of_pass(setting, times.groups)
+        self._together: FloatArray = np.arange(1, self._most + 1, dtype=np.float64)
+        if self._most > _MOST_TOGETHER:
+            self._together = distinct([1], prompt_share(self._most, servers, requests).together).astype(np.float64)
 
     def alone(self, pipeline: IntArray, requests: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Seconds [E] of the pass that a prompt is in, and of all passes, on a replica that only prefills.
@@ -129,13 +129,13 @@ class PrefillTimes:
         that come together share one, and come together again, for they are decoded side by side.
         """
         servers = self._groups * self._pipelines.stages[pipeline]
-        together = floats(prompt_share(self._setting, servers, whole_requests(requests)).together)
+        together = floats(prompt_share(self._most, servers, whole_requests(requests)).together)
         one = self._uncut[pipeline, np.searchsorted(self._together, together)]
         return one, requests / (servers * together) * one
 
     def colocated(self, pipeline: IntArray, requests: IntArray) -> tuple[FloatArray, FloatArray]:
         """Seconds [E] of the pass that a prompt is in, and of all prompts in flight, on one that decodes as well."""
-        share = prompt_share(self._setting, self._groups, requests)
+        share = prompt_share(self._most, self._groups, requests)
         whole, busiest = self._of_all
         passes = np.searchsorted(self._together, floats(share.together))
         several, busy = whole[pipeline, passes], busiest[pipeline, passes]
@@ -150,7 +150,7 @@ class PrefillTimes:
         """Seconds [E] of all prompts in flight where no two groups prefill at once, as far as these hold up others."""
         if not hold_up_others(self._setting, self._groups):
             return self.colocated(pipeline, requests)[1]
-        share = prompt_share(self._setting, self._groups, requests)
+        share = prompt_share(self._most, self._groups, requests)
         whole, busiest = self._of_one
         passes = np.searchsorted(self._together, floats(share.together))
         return whole[pipeline, passes] + (share.passes - 1) * busiest[pipeline, passes]
