@@ -13,6 +13,7 @@ from itertools import combinations
 from ...tools.catalog import hardware
 from ...tools.language.normal_form import normalise
 from ...tools.language.quantities import Quantity, find_quantities
+from ...tools.language.written_lengths import in_tokens
 from ...tools.plan.latency_limits import LATENCY_FIELDS
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens")
@@ -33,7 +34,7 @@ def derived(field: str, value: float, quote: str) -> float | None:
 
     A length that was written in thousands and read as decimal ones comes back with k = 1,024, as the rules read it.
     """
-    words = normalise(quote)
+    words = in_tokens(normalise(quote))[0]
     found = find_quantities(words)
     for candidate, own in (*_single(field, found, words), *_of_two(field, found, words)):
         if abs(candidate - value) <= _RELATIVE * max(abs(value), 1e-9):

@@ -135,7 +135,6 @@ def test_a_way_of_saying_it(text: str, field: str, value: Any) -> None:
         ("Llama-3.1-70B on 8 H100 and 8 A100", "mixed accelerators"),
         ("Llama-3.1-70B, 8 H100, fp8 weights, int8 weights", "stated twice"),
         ("Llama-3.1-70B and DeepSeek-R1 on 8 H100", "several models"),
-        ("Llama-3.1-70B, 8 H100, TP8, TP4", "stated twice"),
         ("8 H100 for training Llama-3.1-70B", "training"),
         ("8 H100 reserved for training Llama-3.1-70B", "training"),
         ("Serve MyCorp-9B on 8 H100", "unknown model 'MyCorp-9B'"),

@@ -46,9 +46,8 @@ def strategy_of_words(text: str) -> StatedStrategy:
     others = [one.words for one in constraints if not _rules_out(one)]
     left = others or _GLUE.sub(" ", page.text).replace(TAKEN, " ").split()
     if stated is None or left:
-        what = (
-            f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else "it names no parallel strategy"
-        )
+        several = "it names several strategies" if claims.unread else "it names no parallel strategy"
+        what = f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else several
         raise InputError(
             f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
         )
