@@ -46,9 +46,33 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
     is_mail = has_header if needs_header else is_older or marks > (0 if is_quoted else 1)
     if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
         return "", text
+    if _is_oldest_first(newer, older):
+        older, newer = newer, older
     older = _without_marks(older)
     sent = next((i for i, line in enumerate(older) if line.strip()), 0)
     return "\n".join(older[sent + (_SENDER.match(older[sent]) is not None) :]), "\n".join(newer)
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_SENT = Gated(
+    r"^[\s>]*(?:date|sent|日期|发送时间|时间)\s*[:：][^\n]*?(?:(?P<day>\d{1,2})\.?\s(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|(?P<y>\d{4})[-/](?P<m>\d{1,2})[-/](?P<d>\d{1,2}))"
+    r"[^\n]*?(?P<h>\d{1,2}):(?P<min>\d{2})"
+)
+
+
+def _is_oldest_first(first: list[str], rest: list[str]) -> bool:
+    """Whether the mails stand in the order in which they were sent: the first of the text before the next."""
+    sent = [next(filter(None, map(_stamp, some)), None) for some in (first, rest)]
+    return sent[0] is not None and sent[1] is not None and sent[0] < sent[1]
+
+
+def _stamp(line: str) -> tuple[int, ...] | None:
+    """Month, day, hour and minute of a line that says when a mail was sent."""
+    match = _SENT.match(line)
+    if match is None:
+        return None
+    month = _MONTHS.index(match["month"].lower()) + 1 if match["month"] else int(match["m"])
+    return int(match["y"] or 0), month, int(match["day"] or match["d"]), int(match["h"]), int(match["min"])
 
 
 def _without_marks(older: list[str]) -> list[str]:
