@@ -130,6 +130,14 @@ def _read_schemes(page: Page, claims: Claims) -> None:
         claims.reading(f"{words!r} read as {formats[match['w']]} weights and {formats[match['a']]} activations")
 
 
+# Behind a format: it is what is left where another does not do, which is listed as a condition.
+_ONLY_IF = Gated(
+    r"(?:\s(?:weights?|kv|cache|quantization|quantisation|version|checkpoint|is\sfine|is\sok(?:ay)?)){0,3}\s(?:only\s(?:if|when|where)|"
+    r"(?:only\s)?if\s(?:(?:that's|it's|that\sis|it\sis|really|absolutely)\s)?(?:needed|necessary|required|unavoidable)|as\s(?:a\s|the\s)?(?:fall-?back|last\sresort|plan\sb))(?![a-z])"
+    r"|(?:只在|仅在|除非)?(?:必要|不得已|放不下)时?(?:再用|才用)?"
+)
+
+
 class _Reader:
     """Reads formats off a page; `chosen` collects what is to be chosen from, by tensor."""
 
@@ -240,6 +248,10 @@ class _Reader:
 
     def _is_denied(self, match: re.Match[str]) -> bool:
         if self._page.is_negated(*match.span()):
+            return True
+        if (only := _ONLY_IF.match(self._page.original, match.end())) is not None:
+            words = f"{match.group()}{only.group()}".strip()
+            self._claims.leave_unread(f"{words!r} is for where another format does not do, and was not planned for")
             return True
         before = self._page.original[max(0, match.start() - 30) : match.start()]
         return bool(self._opened) and _EXCEPT.search(before) is not None
