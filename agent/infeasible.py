@@ -48,6 +48,9 @@ def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
         )
         return _Binding("PE010", reason, None, best)
     missed = "; ".join(best.why_not).replace("PE010: ", "")
+    if not missed:
+        reason = f"the time was over before a strategy on {_kind(request)} was seen to hold the limits; allow more"
+        return _Binding("PE010", reason, None, best)
     which = "strategy that was looked at" if left_out() else "strategy"
     return _Binding("PE010", f"no {which} on {_kind(request)} holds the limits; the best: {missed}", None, best)
 

@@ -58,6 +58,11 @@ _ONE_EVERY = Gated(
 _HALF_THOUSAND = Gated(
     r"(?<![a-z])(one|two|three|four|five|six|seven|eight|nine|ten)\sand\sa\shalf\s(thousand|million)(?![a-z])"
 )
+# "2 x TP4", "TP4 x 2": as many replicas of it.
+_TIMES_STRATEGY = Gated(
+    r"(?<![\w.])(\d{1,3})\s?[x×*]\s?(tp\s?=?\s?\d{1,3})(?!\w)(?!\s?[x×*]\s?\d)|"
+    r"(?<!\w)(tp\s?=?\s?\d{1,3})\s?[x×*]\s?(\d{1,3})(?=\s?(?:[?,.;:)\n]|$|(?:replicas?|copies)(?![a-z])))"
+)
 # Versions of what runs beside an engine: no quantity of a plan.
 _SOFTWARE = Gated(
     r"(?<![a-z])(?:ubuntu|debian|rhel|centos|rocky(?:\slinux)?|sles|windows(?:\sserver)?|cuda|cudnn|nccl|rocm|driver|python|py?torch|linux|kernel|docker|kubernetes|k8s|helm|slurm|ansible|terraform)\s?(?:version\s|v)?\d{1,4}(?:\.\d{1,3}){0,3}(?![\w%]|\s?(?:gb|gpus?|nodes?|ms|s|tokens?)(?![a-z]))",
@@ -120,6 +125,7 @@ def in_plain_writing(text: str) -> str:
     text = _HALF_THOUSAND.sub(
         lambda match: f"{((read_number(match[1].lower()) or 0) + 0.5) * _SCALES[match[2].lower()]:g}", text
     )
+    text = _TIMES_STRATEGY.sub(lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}", text)
     text = _SPACED_GROUPS.sub(r"\1\2", text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)

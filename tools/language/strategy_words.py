@@ -197,7 +197,8 @@ def _compared(page: Page, degrees: list[_Degree]) -> str | None:
         gap = page.original[one.end : other.start]
         is_choice = _AND.fullmatch(gap) and _WHICH_OF_BOTH.match(page.original, other.end)
         if is_choice or (len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap)):
-            return page.original[one.start : other.end].strip()
+            last = next(run[-1] for run in _runs(page, degrees) if other in run)
+            return page.original[one.start : last.end].strip()
     if len({(one.name, one.value) for one in degrees}) == 1 and (asked := _weighed_technique(page, degrees)):
         return asked
     start, end = (degrees[0].start, degrees[-1].end) if degrees else (0, 0)
