@@ -38,7 +38,7 @@ from ..tools.plan.elements import as_mapping
 from ..tools.plan.kv_offload import KVOffload
 from ..tools.plan.performance import PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
-from .import_layout import filled, held_length, settled
+from .import_layout import beyond_machines, filled, held_length, settled
 from .import_said import is_known, statements
 from .import_waiting import Waiting, lacks_room_alone, waiting_of
 from .intent.complete import complete
@@ -193,7 +193,7 @@ def imported(
         why_not = str(error)
     flags = [one.flags for one in launch.commands]
     too_long = tuple(all_too_long(launch, plan.workload, [one.field for one in assumptions]))
-    told: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": []}
+    told: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": [*beyond_machines(plan, intent.hardware)]}
     for kind, words in _told(plan, intent, launch, architecture):
         told[kind].append(words)
     if not too_long:

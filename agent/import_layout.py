@@ -5,6 +5,7 @@ Where nobody stated how many requests come at once, as many do as the servers ar
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..tools.performance.memory import max_concurrency
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import read_document
-from .intent.intent import Assumption
+from .intent.intent import Assumption, HardwareChoice
 from .stated_strategy import build_stated
 
 
@@ -74,6 +75,19 @@ def held_length(plan: Plan, at_most: int) -> int | None:
         return None
     finally:
         read.view.release()
+
+
+def beyond_machines(plan: Plan, stated: HardwareChoice | None) -> Iterator[str]:
+    """That the degrees take more GPUs than there are, or than a machine has where their number was not `stated`."""
+    used, hardware = plan.strategy.gpu_count, plan.hardware
+    owned, each = hardware.nodes * hardware.gpus_per_node, used // max(1, plan.strategy.dp)
+    if used > owned:
+        yield f"The degrees take {used} GPUs, and the hardware has {owned}: the engine does not start on it"
+    elif stated is not None and stated.nodes is None and stated.gpus_per_node and each > hardware.gpus_per_node:
+        yield (
+            f"The degrees take {each} GPUs, and a machine has {hardware.gpus_per_node}: judged on {hardware.nodes} "
+            f"machines; on one the engine does not start"
+        )
 
 
 def settled(plan: Plan, request: BuildRequest, deployment: Deployment, architecture: Architecture) -> Plan:

@@ -51,6 +51,14 @@ def test_what_the_engine_refuses_is_the_second_line_and_status_1(capsys: pytest.
     assert second.startswith("vLLM refuses it: -ep")
 
 
+@pytest.mark.parametrize("hardware", ["2xL40S", "1x2:l40s"])
+def test_more_gpus_than_there_are_is_the_second_line(hardware: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["import", COMMAND, "--hardware", hardware]) == 1
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith("NOT valid as it runs: TP4")
+    assert second.startswith("The degrees take 4 GPUs, and the hardware has 2")
+
+
 def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "a.json"
     plan.write_text(dense().model_dump_json())
