@@ -26,6 +26,11 @@ def test_a_model_name_means_its_entry(written: str, meant: str) -> None:
     assert (found.base or found.name).rsplit("/", 1)[-1] == meant
 
 
+@pytest.mark.parametrize(("written", "is_it"), [("Mistral-Large-2411", False), ("Mistral Large 2407", True)])
+def test_a_release_of_another_month_is_not_the_entrys(written: str, is_it: bool) -> None:
+    assert models.is_name_of(written, models.find_model(written)) is is_it
+
+
 @pytest.mark.parametrize(("written", "how"), MODELS["refused"])
 def test_a_model_name_is_never_guessed(written: str, how: str) -> None:
     with pytest.raises(InputError) as caught:

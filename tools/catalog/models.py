@@ -285,6 +285,9 @@ def is_name_of(written: str, entry: ModelEntry) -> bool:
     own = [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
     if entry.confidence == _OWN or has_slip(written):
         return entry.confidence == _OWN
+    released = parse_name(entry.short_name).dates
+    if released and name.dates - released:
+        return False
     if any(known.name.core == name.core for known in own):
         return True
     others = [known for known in _known_names() if name.core <= known.name.core and known not in own]

@@ -102,6 +102,11 @@ class ParsedName:
         """Core and ignored tokens."""
         return self.core | self.ignored
 
+    @property
+    def dates(self) -> frozenset[str]:
+        """When it was released, "2407"."""
+        return frozenset(text for text, kind in self.kinds if kind == "date")
+
     def of_kind(self, *kinds: TokenKind) -> frozenset[str]:
         """The core tokens of the given kinds."""
         return frozenset(text for text, kind in self.kinds if kind in kinds and text in self.core)

@@ -181,4 +181,4 @@ def read_disaggregation(page: Page, claims: Claims) -> None:
         if _MAYBE.search(clause) and not negated and wanted:
             claims.reading(f"{clause!r} read as a permission: separate prefill and decode stays open")
             continue
-        claims.claim("disaggregated", wanted != negated, words)
+        claims.claim("disaggregated", wanted != negated, clause if negated else words)
