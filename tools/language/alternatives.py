@@ -20,7 +20,7 @@ from .quantities import Quantity, find_quantities
 from .standing import is_given_up, standing
 
 # Behind a name: no other one is meant.
-_ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
+_ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)")
 # Between two statements of one thing: the later takes the place of the earlier.
 CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
@@ -29,23 +29,20 @@ CORRECTED = Gated(
     r"[改换][成为用到]|升级[成到为]|迁移?[到至]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了",
 )
 # Between two names, or about them: any of them will do.
-_OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或", re.IGNORECASE)
+_OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或")
 # Between two names, however far apart: the second where the first does not do.
 _ELSE = Gated(
     r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
-    re.IGNORECASE,
 )
-_JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
+_JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$")
 _EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
-    re.IGNORECASE,
 )
 # Of names that stand in lines of their own, as in a list of offers: one of them is to be had.
 _ONE_KIND = Gated(
     r"(?<![a-z])(?:(?:only|just)\sone\s(?:type|kind|model|sort|of\sthem)|one\s(?:type|kind|model)\sonly|no(?:t|\sto)?\smix(?:ing|ed)?|don't\smix|which\s(?:type|one|server|card|gpu|box|offer|quote|of)|"
     r"(?:may|can|could)\s(?:buy|order|choose|pick|rent|get)|options|candidates|offers|quotes)(?![a-z])|只能?(?:选|买|用)一种|不(?:能|要|可以?)?混[用搭]|选型|候选|备选|哪[种款个]",
-    re.IGNORECASE,
 )
 # The same, where it stands beside the names: of anything else it says nothing.
 _LEFT_OPEN = Gated(
@@ -53,12 +50,10 @@ _LEFT_OPEN = Gated(
     r"your\s(?:call|decision|recommendation)|undecided|(?:not|haven't|hasn't)\s(?:yet\s)?decided|(?:can't|cannot|couldn't)\sdecide|(?:which|what)\s(?:one\s)?(?:would|should|do)\s(?:you|we)\s(?:recommend|suggest|advise|propose|take|use|choose|pick|go\swith)|"
     r"(?:both|all)(?:\sof\sthem)?\s(?:are|would\sbe)\s(?:fine|ok(?:ay)?|good|acceptable|possible)|(?:are|is|would\sbe)\s(?:both|all|equally)\s(?:fine|ok(?:ay)?|good|acceptable|possible|new)|"
     r"open\sto|know\sboth|no\sexperience)(?![a-z])|推荐一?[个款种下]|你们?来?(?:推荐|定|选|决定|建议)|帮[忙我们]{0,3}选|选型|没想好|没定|(?:都|均)(?:没|不)",
-    re.IGNORECASE,
 )
 # Right before a name: it is not to be had.
 _NOT_HAD = Gated(
     r"(?<![a-z])(?:couldn't|could\snot|can't|cannot|didn't|did\snot|won't|unable\sto)\s(?:get|buy|order|find|secure|obtain)\s(?:(?:the|any|our|more|enough)\s|\d{1,3}\s?x?\s?){0,2}$|(?:买|订|租|搞|拿)不到\s?$",
-    re.IGNORECASE,
 )
 # How far two names of one choice stand apart: each may have a price or a count of its own.
 _MOST_BETWEEN = 80
@@ -67,7 +62,6 @@ _TAKEN_BACK = Gated(
     rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
     r"value|just|please|sorry|wait|no|mean|actually|correction)(?![a-z])){0,12}",
-    re.IGNORECASE,
 )
 _N = (
     rf"(?<![A-Za-z0-9_.])(?:\d(?:[\d,]{{0,12}}\d)?(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"

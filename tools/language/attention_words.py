@@ -6,7 +6,6 @@ settle is not guessed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -30,12 +29,11 @@ OF_ATTENTION = (
     r"\s(?:(?:for|in|on)\s(?:the\s)?)?(?:attention|attn)(?![a-z\-])"
     r"(?!\s?(?:tp|dp|tensor|backend|kernels?|heads?)(?![a-z]))"
 )
-_BARE = Gated(ATTENTION_DP, re.IGNORECASE)
+_BARE = Gated(ATTENTION_DP)
 _NOT_DEMANDED = Gated(
     r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|ok(?:ay)?|fine|may|can|could|free|happy|if|"
     r"relax(?:ed|ing|ations?)?|optional(?:ly)?|consider|would|should|does|why|how|whether|compare|versus|vs|or)(?![a-z])|"
     r"\?|允许|可以|接受|同意|放开|放宽|支持|是否|能否|考虑|吗",
-    re.IGNORECASE,
 )
 
 

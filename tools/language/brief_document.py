@@ -38,13 +38,11 @@ _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _PLAIN_ANSWER = Gated(
     r"(?:no|false|off|none|n/a|yes|true|on|any|open|tbd|unlimited|as many.*|no limit.*|不限.*|无限.*|否|是)\W*",
-    re.IGNORECASE,
 )
 _WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}\"")
 _TFLOPS = "card.tflops"
 _DEMAND = Gated(
     r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多",
-    re.IGNORECASE,
 )
 # Keys that say nothing of the deployment.
 _FOREIGN_KEY = Gated(
@@ -56,9 +54,7 @@ _FOREIGN_KEY = Gated(
     flags=0,
 )
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
-_REPLY = Gated(
-    r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]", re.IGNORECASE
-)
+_REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"

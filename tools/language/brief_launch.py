@@ -15,11 +15,9 @@ _REMARK = re.compile(r"^[ \t]*#+[ \t]*(?P<remark>[^\n]*)$", re.MULTILINE)
 _OLD = Gated(
     r"(?<![a-z])(?:was|were|too|old|wrong|nonsense|ignored?|unused|not\s(?:used|needed|true)|no\slonger|(?:only|just)\s(?:the|a|an)|cap|placeholder|obsolete|"
     r"default)(?![a-z])|旧|忽略|不再|只是|仅(?:为|是)|过于",
-    re.IGNORECASE,
 )
 _INSTEAD = Gated(
     r"(?<![a-z])(?:plan\s(?:for|with)|use|take|make\s(?:it|that)|should\sbe|better|now)\s(?P<n>\d[\w.]*)|(?:按|改[成为]|用)\s?(?P<m>\d[\w.]*)",
-    re.IGNORECASE,
 )
 
 

@@ -28,44 +28,36 @@ _OF_ONE = Gated(
 _VERSION = Gated(
     r"((?<![a-z])(?:nvlink|nvswitch|pci-?e(?:xpress)?|hbm|g?ddr|cuda|rocm|gen))[ -]?(?:gen "
     r"?)?v?\d(?:\.\d)?(?:e|x)?(?![\w.%]|\s?[gt]i?b)",
-    re.IGNORECASE,
 )
-_FORM = Gated(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
+_FORM = Gated(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)")
 _JOINED = Gated(
     r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活"
     r"|kv[ _-]?cache|kv ?缓存)",
-    re.IGNORECASE,
 )
 # "objective: min_gpus", of which every part is a word.
 _SNAKE = Gated(r"\A\s*[a-z]{2,12}(?:_[a-z]{2,12}){1,4}\s*\Z", flags=0)
 _PRODUCT = Gated(
     r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|"
     r"\s?cards?)?",
-    re.IGNORECASE,
 )
-_PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
-_OF_A_PHASE = Gated(
-    r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡", re.IGNORECASE
-)
+_PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)")
+_OF_A_PHASE = Gated(r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡")
 _GENERIC_KEY = Gated(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
     r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number|"
     r"(?:size )?(?:bytes|gi?b|ti?b) per (?:gpu|node))",
-    re.IGNORECASE,
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
-_TENSOR = Gated(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
+_TENSOR = Gated(r"weights?|kv cache|kv|activations?|权重|激活")
 _COUNT_OF_NODES = Gated(
     r"(?:cluster|instances?|vms?|hosts?|machines?|servers?|nodes?|box(?:es)?) "
     r"(?:count|number|(?:in|of) (?:the )?(?:pool|cluster|fleet|partition|site))",
-    re.IGNORECASE,
 )
-_COUNT_OF_CARDS = Gated(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
+_COUNT_OF_CARDS = Gated(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡")
 _UNIT_IN_KEY = Gated(
     r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
-    re.IGNORECASE,
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = Gated(

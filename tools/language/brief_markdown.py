@@ -26,7 +26,6 @@ _GONE = Gated(
     r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
     r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired|not\s(?:to\sbe\s|being\s)?(?:counted|planned|included|used)|cold\s(?:dr|stand-?by|spare))(?![a-z])"
     r"|退役|下线|淘汰|仅供参考|不可用|不参与",
-    re.IGNORECASE,
 )
 # Column headers that name no quantity of their own: the row's label does.
 _GENERIC_HEADER = Gated(
@@ -46,11 +45,10 @@ _LOAD_HEADER = Gated(
 )
 _IN_THAT_TIME = Gated(
     r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)",
-    re.IGNORECASE,
 )
 # A column of what there is to plan with, of all that another column counts: "nodes 2 … available to us 1 node".
 _AVAILABLE = Gated(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用", flags=0)
-_OURS = Gated(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$", re.IGNORECASE)
+_OURS = Gated(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$")
 _COUNT_CELL = re.compile(r"\d{1,4}")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")

@@ -6,7 +6,6 @@ state is not filled in here: reading the config names it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,30 +21,24 @@ from .errors import BriefError
 
 _PREFIX = "model."
 # Words that state an architecture without a figure, and the config key that they set.
-_NOT_GATED = Gated(
-    r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控", re.IGNORECASE
-)
-_GATED = Gated(
-    r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控", re.IGNORECASE
-)
+_NOT_GATED = Gated(r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控")
+_GATED = Gated(r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控")
 _UNTIED = Gated(
     r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)"
     r"|separate (?:lm )?head",
-    re.IGNORECASE,
 )
 _TIED = Gated(
     r"(?<!not )\btied\b|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)",
-    re.IGNORECASE,
 )
 _TRAITS: tuple[tuple[Gated, str, Any], ...] = (
     (_NOT_GATED, "mlp_gated", False),
     (_GATED, "mlp_gated", True),
     (_UNTIED, "tie_word_embeddings", False),
     (_TIED, "tie_word_embeddings", True),
-    (Gated(r"multi[ -]?query attention|\bMQA\b|多查询注意力", re.IGNORECASE), "num_key_value_heads", 1),
+    (Gated(r"multi[ -]?query attention|\bMQA\b|多查询注意力"), "num_key_value_heads", 1),
 )
-_MULTI_HEAD = Gated(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力", re.IGNORECASE)
-_LATENT = Gated(r"latent|\bMLA\b|潜在", re.IGNORECASE)
+_MULTI_HEAD = Gated(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力")
+_LATENT = Gated(r"latent|\bMLA\b|潜在")
 # One of these says that a model is described, not merely mentioned.
 DESCRIBES = ("num_hidden_layers", "hidden_size")
 # Spellings of one dimension in configs, for comparing with what the words say.

@@ -90,7 +90,7 @@ _SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
 
 
 # "预留显存GB": the unit of a Chinese key, without a blank before it.
-UNIT_BEHIND = Gated(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)", re.IGNORECASE)
+UNIT_BEHIND = Gated(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)")
 
 
 def key_words(key: str) -> str:

@@ -33,9 +33,7 @@ class NodeSizes:
 
 # A claim that is no field: the count of a name that was taken back, until all counts are read.
 COUNT_TAKEN_BACK = "count_taken_back"
-_SLIP = Gated(
-    r"(?<![a-z])(?:sorry|my\sbad|oops|typo|i\smean(?:t)?|wrong|mistake|mix)|[写说打记搞弄]错|口误", re.IGNORECASE
-)
+_SLIP = Gated(r"(?<![a-z])(?:sorry|my\sbad|oops|typo|i\smean(?:t)?|wrong|mistake|mix)|[写说打记搞弄]错|口误")
 _GB = r"(?:gi?b?|gigs?|gigabytes?)(?![a-z]|\s(?:nics?|ethernet|infiniband|ib|roce|net|link|uplink|switch|fabric))"
 _MEMORY_AFTER = Gated(
     rf"\s?[(\[]\s?(?:the\s)?(?:(?P<times>\d{{1,2}})\s?x\s?)?(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?"
@@ -45,38 +43,33 @@ _MEMORY_AFTER = Gated(
     rf"(?:s(?![a-z]))?,\s(?:the\s)?(?P<size3>\d{{2,3}})[\s\-]?{_GB}\s(?:(?P<bus>pcie|sxm)\s(?=version|variant|model|ones?|cards?))?(?:each|apiece|version|variant|model|ones?|cards?|vram|hbm\w{{0,2}}|of\s(?:memory|vram|hbm))|"
     rf"\s(?P<times5>\d{{1,2}})\s?x\s?(?P<size5>\d{{2,3}})[\s\-]?{_GB}|"
     r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])(?:[\s\-](?P<bus4>pcie|sxm)(?![a-z]))?",
-    re.IGNORECASE,
 )
-_MEMORY_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$", re.IGNORECASE)
+_MEMORY_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$")
 # "(they're the 80 GB ones)", "The A100s are the 40GB version": said of the card that was named.
 _MEMORY_LATER = Gated(
     r"(?:(?<![a-z])(?:they|these|those|it|all|both)|(?:the\s|our\s)?\ue001+s?)(?:'re|'s|\sare|\sis)\s(?:all\s|both\s)?(?:the\s|an?\s)?"
     rf"(?P<size>\d{{2,3}})[\s\-]?{_GB}(?:\s(?P<bus>pcie|sxm))?(?:\s(?:ones?|versions?|variants?|models?|cards?|type))?(?=\s?(?:[,.;:)!\n]|$))|"
     r"(?:都|全|卡)是\s?(?P<size2>\d{2,3})\s?g(?:i?b)?(?:显存)?(?:的|版本?)?(?=\s?(?:[,.;:)!\n。]|$))",
-    re.IGNORECASE,
 )
 _COUNT_BEFORE = Gated(
-    r"(?<![A-Za-z0-9.])(?:\d{1,5}|[一二两三四五六七八九十]{1,3}(?=[台张块]))\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE
+    r"(?<![A-Za-z0-9.])(?:\d{1,5}|[一二两三四五六七八九十]{1,3}(?=[台张块]))\s?(?:[x*]|张|块|台|卡)?\s?$"
 )
 _ARTICLES = {"a": 1, "an": 1, "a single": 1, "single": 1}
 _NUMBERED = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,4}}|a\ssingle|single|an?|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?(?:x\s?|[张块台]\s?|of\s(?:the|our)\s)?$",
-    re.IGNORECASE,
 )
 # "two servers with 8x ", "and one with 8x ": nodes of a kind, each with so many.
 _NODES_BEFORE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<k>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:(?:servers?|nodes?|machines?|box(?:es)?|hosts?)\s)?(?:with|of|holding)\s(?P<n>\d{{1,2}}|{ENGLISH_NUMBER})\s?x?\s?$",
-    re.IGNORECASE,
 )
 # "racks A07 to A10" are places, whatever card is called so.
 _PLACE_BEFORE = Gated(
     r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)\s|(?:机柜|机房|机架|房间)\s?)"
     r"(?:[A-Z]?\d{1,3}\s?(?:to|through|and|-|到|至|,)\s?)?$",
-    re.IGNORECASE,
 )
-_RACK = Gated(r"nvl\s?(\d{2,3})(?!\d|\s?gi?b)", re.IGNORECASE)
-_RACK_AFTER = Gated(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
-_TRAY_AFTER = Gated(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)
+_RACK = Gated(r"nvl\s?(\d{2,3})(?!\d|\s?gi?b)")
+_RACK_AFTER = Gated(r"\s?(?:racks?(?![a-z])|机柜|整柜)")
+_TRAY_AFTER = Gated(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)")
 
 
 def _with_memory(

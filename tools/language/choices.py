@@ -27,7 +27,6 @@ _CHOICE = Gated(
     rf"(?<![a-z])(?:the|our)\s(?P<basis>{_PERCENTILE})\sas\s(?:the|an?|our)\s(?:basis|base|reference|yardstick|planning|figure)(?![a-z])|"
     r"(?:hold|survive|withstand|cope|keep\sup|work)\s(?:up\s)?(?:at|in|under|during|with)\s(?:the\s|its\s|that\s)?(?P<held>peak)(?:\s(?:load|hour|rate|traffic))?(?![a-z])|"
     r"(?:按照?|以|用)\s?(?P<cn>p\s?\d{2}|峰值|高峰|平均值?|均值|平时|中位数|最大值?)(?:来|去)?(?:的)?(?:规划|估算|计算|设计|配置|配|算|定|为准)",
-    re.IGNORECASE,
 )
 _FIGURE = re.compile(r"\d{1,2}(?:\.\d)?")
 

@@ -78,15 +78,13 @@ _STAYS_TOO = Gated(
     rf"(?:(?:not|never|n't|cannot)\s(?:be\s|to\s)?(?:across|cross(?:es|ing)?|span(?:s|ning)?|leav(?:e|es|ing)|beyond|over)\s(?:[a-z]+\s){{0,2}}{_NODE}|"
     rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
     r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)",
-    re.IGNORECASE,
 )
 # The same, where the clause before only names the primitive.
 _BEHIND = Gated(
     r"[\s,]{1,3}(?:但是?|不过|but\s)?(?:(?:it\sis|it's|is)\s)?(?:不(?:许|准|能|可以?|让)用|禁用|不用|(?:not|never)\s(?:allowed|permitted)|forbidden|"
     r"(?:不(?:要|能|得|可|许)?超过|最多|最大|至多|at\smost|max(?:imum)?|(?:but\s)?(?:no|not)\smore\sthan|up\sto)\s?(?P<n>\d{1,4}))(?![\w.])",
-    re.IGNORECASE,
 )
-_OF_EACH_NODE = Gated(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])", re.IGNORECASE)
+_OF_EACH_NODE = Gated(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])")
 _IN_EACH_NODE = re.compile(rf"每\s?[台个]?\s?{_NODE}(?:内部?|里)")
 _STRICT = cues(
     r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
@@ -97,15 +95,14 @@ _DENIAL = cues(
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
-_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
+_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为")
 _WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _ASKS_WHETHER = re.compile(r"([\u4e00-\u9fff])不\1")  # "EP跨不跨你们看着办"
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
-PHASE = Gated(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)", re.IGNORECASE)
+PHASE = Gated(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)")
 _SCOPE = Gated(
     rf"\s{{0,3}}(?:(?:for|in|during|on)\s(?:the\s)?)?(?:{PHASE.pattern})[a-z]{{0,4}}(?:\s?(?:phase|stage|阶段|侧|端))?\s?[,:]",
-    re.IGNORECASE,
 )
 # More primitives than any request names.
 _MOST_READ = 200
@@ -166,13 +163,11 @@ def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
 LEFT_TO_US = Gated(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
     r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou|no\s(?:strong\s)?(?:idea|opinion|view|clue|preference))(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
-    re.IGNORECASE,
 )
 
 
 _GOES_ON = Gated(
     rf"(?<![A-Za-z])(?:{'|'.join(_PRIMITIVES.values())})(?:\s?[,/&]\s?|\s?(?:and|or|和|与)\s?){{1,2}}(?:the\s)?$",
-    re.IGNORECASE,
 )
 
 

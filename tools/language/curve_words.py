@@ -37,13 +37,12 @@ TIMES = Gated(
 )
 """How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
-_FROM_TO = Gated(rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])", re.IGNORECASE)
+_FROM_TO = Gated(rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])")
 _ELSE = Gated(
     r"\s?(?:otherwise|at\snight|outside(?:\sof)?(?:\s(?:it|that|these|those|them|hours))*|(?:for\s|in\s)?the\srest(?:\sof\sthe\sday)?|"
     r"at\s(?:all\s)?other\stimes|off[\s\-]peak)(?![a-z])",
-    re.IGNORECASE,
 )
-_RESERVE = Gated(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])", re.IGNORECASE)
+_RESERVE = Gated(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])")
 _BEFORE, _AFTER = 24, 24
 _PER_HOUR = 1 / 3600
 _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")

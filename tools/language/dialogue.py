@@ -21,7 +21,7 @@ _LEAST_LINES = 3
 _CHOICE = Gated(
     rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{_WHO})(?P<answer>[^\n]+)",
 )
-_SIZE = Gated(r"\d{2,3}g", re.IGNORECASE)
+_SIZE = Gated(r"\d{2,3}g")
 # A short question for one figure, and the line that answers it.
 _QUESTION = Gated(
     rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)",

@@ -48,9 +48,7 @@ _MODEL = Gated(
     rf"(?:\s(?P<version>{_VERSION})(?!\s(?:hundred|thousand|by|x)(?![a-z])))?(?:\s(?P<word>coder|next|maverick|scout|air))?"
     rf"(?:\s(?:(?P<experts>{_DIGIT})\s(?:by|x|times)\s)?(?P<size>{_SIZE}){_B}(?:\sa\s(?P<active>{_SIZE}){_B})?)?{_END}"
 )
-_COUNTED = Gated(
-    r"\s(?:times|copies|instances|replicas|nodes|models|versions|gpus|cards|users|people)(?![a-z])", re.IGNORECASE
-)
+_COUNTED = Gated(r"\s(?:times|copies|instances|replicas|nodes|models|versions|gpus|cards|users|people)(?![a-z])")
 _HUNDREDS_OF = r"(?:one|two|three|four|five|six|eight)\shundred"
 _CARD_NUMBER = rf"(?:{_HUNDREDS_OF}|(?:twent|thirt|fort)(?:y|(?=ies))|four|ten|100|200|300|800|20|40|30|10|4)"
 _COUNT = rf"(?:{ENGLISH_NUMBER}|\d{{1,5}}(?:\sx|x)?)"
@@ -59,7 +57,7 @@ _BEFORE_CARD = (
     rf"(?:^|(?<=[,;:(\n])\s?|(?<![\w\-])(?:{_COUNT}|on|of|with|the|our|an|some|using|have|has|got|nvidia|to|from|or|and|x|"
     r"these|those|per|each)\s)"
 )
-_OF_ONE = Gated(r"(?<![a-z])(?:the|that|this|our|which)\s$", re.IGNORECASE)
+_OF_ONE = Gated(r"(?<![a-z])(?:the|that|this|our|which)\s$")
 _CARD = Gated(
     rf"(?P<before>{_BEFORE_CARD})(?P<letters>g\s?b|g\s?h|m\s?i|[hblvt])\s(?P<number>{_CARD_NUMBER})"
     rf"(?P<plural>s|ies)?(?:\s(?P<tail>[xsg])(?P<plural2>s)?)?(?![\w\-'])(?!\s(?:percent|%|thousand|million|and\s{_UNDER_HUNDRED}))"

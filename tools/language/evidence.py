@@ -24,15 +24,13 @@ class Grade(IntEnum):
 
 _FAR = 2.7  # three words of meaning between a figure and the word that it is read for
 _LEAST_LENGTH = 16  # tokens; a smaller bare number beside the word for a text is a version, a step or a list's number
-_NUMBER = Gated(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?", re.IGNORECASE)
-_UNIT = Gated(
-    r"\d\s?k(?![a-z])|tok|词元|字|words?|(?<![a-z])(?:in|out|(?:in|out)puts?|[io]sl)(?![a-z])|输[入出]", re.IGNORECASE
-)
+_NUMBER = Gated(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?")
+_UNIT = Gated(r"\d\s?k(?![a-z])|tok|词元|字|words?|(?<![a-z])(?:in|out|(?:in|out)puts?|[io]sl)(?![a-z])|输[入出]")
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # What GPUs of a node are counted of: words without it, or a node, count something else ("one every other week").
-_GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x", re.IGNORECASE)
-_NODE = Gated(r"node|server|machine|box|host|[台机]", re.IGNORECASE)
+_GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
+_NODE = Gated(r"node|server|machine|box|host|[台机]")
 
 
 def grade(name: str, value: Any, words: str) -> Grade:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,13 +10,12 @@ from ..plan.constraints import ReservedConstraint
 from .claims import Claims
 from .constraint_words import add_constraints, drop_constraints
 
-_OTHERS = Gated(r"the\s(?:other|remaining)", re.IGNORECASE)  # of GPUs or of nodes
-_ONE_OF = Gated(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台", re.IGNORECASE)
+_OTHERS = Gated(r"the\s(?:other|remaining)")  # of GPUs or of nodes
+_ONE_OF = Gated(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台")
 
 
 _MOST_BEFORE = Gated(
     r"(?:at\s(?:the\s)?most|no\smore\sthan|not\smore\sthan|up\sto|max(?:imum)?)\s$|(?:最多|至多|不超过)\s?$",
-    re.IGNORECASE,
 )
 
 

@@ -102,47 +102,39 @@ OPEN = Gated(
     r"(?:最少|至少需要|最少需要|最少要)(?:多少|几)(?:张|块)?\s?(?:卡|gpu|显卡|[\ue001]+)?|尽(?:量|可能)少的?\s?(?:卡|gpu|显卡|[\ue001]+)|"
     r"最少的?\s?(?:卡|gpu|显卡|[\ue001]+)|(?:卡|gpu)\s?(?:数量?)?\s?(?:用[得的])?(?:越少越好|尽量少|最少)|"
     r"(?:尽量|尽可能|能)少(?:用|占)(?:几[张块台])?\s?(?:卡|gpu|显卡|机器|[\ue001]+)",
-    re.IGNORECASE,
 )
-FEWEST_WORDS = Gated(r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少", re.IGNORECASE)
+FEWEST_WORDS = Gated(r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少")
 # "How many servers?", where each is said to hold so many: "servers with 8 H200".
 NODES_ASKED = Gated(
     r"(?<![a-z])how\s(?:many|few)\s(?:of\s(?:them|these|those|the|such)\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?)(?![a-z])|(?:多少|几)台(?:机器|服务器|节点)?",
-    re.IGNORECASE,
 )
 # "4 more of the same … plan for all of them", "8 more … on all 16": what is added to what was counted.
 FURTHER = Gated(
     rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:and|to|for|on|in|from|so|which|that|arrive|come|next|of)(?![a-z]))"
     rf"|(?<![a-z])another\s(?P<m>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|[,.;)\n]))|(?:再|又|另外?)(?:加|买|来|添|有)\s?(?P<k>\d{{1,4}}|[一二两三四五六七八九十]{{1,3}})\s?[张块]卡?",
-    re.IGNORECASE,
 )
 ALL_OF_THEM = Gated(
     rf"(?<![a-z])(?:all(?:\sof\sthem|\stogether|\s(?:the\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER}))|both\slots|together|combined|in\stotal)(?![a-z])|一共|总共|全部",
-    re.IGNORECASE,
 )
 # Right before a number of GPUs: it is the most that may be used.
 AT_MOST = Gated(
     r"(?<![a-z])(?:max(?:imum)?(?:\sof)?|at\smost|up\sto|no\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)\W{0,3}$|"
     r"(?:最多|不超过|至多)\W{0,2}用?\s?$",
-    re.IGNORECASE,
 )
 BEFORE_MOST = 16
 IN_A_NODE = Gated(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
-    re.IGNORECASE,
 )
 OF_MACHINE = Gated(
     r"(?:机型|(?:服务器|机器|节点)(?:型号|配置|规格)|(?<![a-z])(?:node|server|machine|box|host)[\s_](?:type|model|config(?:uration)?|specs?))\s?[:=]\s?$",
-    re.IGNORECASE,
 )
-_SYSTEM_WORD = Gated(_SYSTEM, re.IGNORECASE)
-PHASE = Gated(r"prefill|decod|预填充|解码", re.IGNORECASE)
+_SYSTEM_WORD = Gated(_SYSTEM)
+PHASE = Gated(r"prefill|decod|预填充|解码")
 
 # "I've got six of them": read only where nothing else counts.
 OF_THEM = re.compile(r"(?P<n>n)m")
 OWNING = Gated(
     r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?|quota(?:\s(?:is|of|for|allows))?)(?:\s(?:only|just|about|exactly))?\s?$",
-    re.IGNORECASE,
 )
 # "How few H100 do? We own 8.": what there is, where nothing else counts.
 OWNED = Gated(
@@ -170,19 +162,15 @@ SPLIT = Gated(
     r"(?:the\s(?:other|remaining)\s)?\d{1,4}(?:\s?(?:gpus?|cards?))?(?![a-z\d])",
 )
 # "12 L40S, but only 8 are available": what there is to plan with.
-PRICED = Gated(
-    r"\s(?:is|costs?|rents?|goes|runs)\s(?:us\s)?(?:for\s|at\s|about\s|around\s)?(?:[$€£]|\d)", re.IGNORECASE
-)
+PRICED = Gated(r"\s(?:is|costs?|rents?|goes|runs)\s(?:us\s)?(?:for\s|at\s|about\s|around\s)?(?:[$€£]|\d)")
 EACH_REPLICA = Gated(
     r"(?:each|every|per)\s(?:copy|replica|instance)(?:\s(?:on|with|gets|has|uses|takes|needs))?\s$|每个?(?:副本|实例)(?:用|占|需要)?\s?$",
-    re.IGNORECASE,
 )
 # "Slurm lets our team take 3 nodes", "we may use 4 GPUs": of what there is in all.
 OUR_PART = Gated(
     rf"(?<![a-z])(?:(?:lets?|allows?|gives?|grants?|leaves?)\s(?:us|me|our\steam)(?:\s(?:to\s)?(?:take|use|have|with))?|"
     rf"(?:we|i|our\steam)(?:\s(?:can|may|could|get\sto|(?:am|are|is)\sallowed\sto)|'(?:m|re)\s(?:only\s)?allowed\sto)\s(?:only\s|just\s)?(?:take|use|have|get|touch))\s(?:only\s|just\s|up\sto\s|at\smost\s)?"
     rf"(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:(?P<node>nodes?|servers?|machines?|box(?:es)?|hosts?)|gpus?|cards?)(?![a-z])",
-    re.IGNORECASE,
 )
 # "four of those nodes", "use two of these machines": what there is to plan with, of what was spoken of before.
 OF_THOSE = Gated(
@@ -212,7 +200,6 @@ AVAILABLE = Gated(
 # Before "use two of them": who plans is told to, and nobody else does.
 TOLD_TO = Gated(
     r"(?:^|[,;:.(!?\n-]|(?<![a-z])(?:we|i|you|us|can|may|could|should|must|will|would|to|only|just|please|let's|then|and|so|but|now|or))\s?$",
-    re.IGNORECASE,
 )
 OUR_NUMBERED = Gated(
     r"(?:(?<![a-z])(?:gpus?|cards?|devices?)\s?|卡\s?|(?<=[\s,;:。\n])(?=[^\s,;。]{3,10}卡))#?(?P<list>\d{1,3}(?:\s?-\s?|\s?(?:to|through|and|&|,)\s?|\s?[到至~和与,]\s?)\d{1,3})\s?"

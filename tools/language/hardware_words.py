@@ -25,9 +25,9 @@ from .reserved_words import how_many
 
 # Claims that speak of open counts, and are no fields: that few are wanted, or that there is no limit.
 FEWEST, UNLIMITED = "fewest", "unlimited"
-_ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$", re.IGNORECASE)
-_GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])", re.IGNORECASE)
-_SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$", re.IGNORECASE)
+_ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$")
+_GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])")
+_SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ layout, or replicas that are to fill the GPUs, leave open what it does not name.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from ..gated import Gated
@@ -27,12 +26,10 @@ _KEPT = Gated(
     r"(?:layout|parallelism|parallel(?:\s(?:strategy|layout|degrees|config(?:uration)?|settings?))?|split|sharding|degrees|command|flags)(?![a-z])"
     r"|(?:保持|维持|保留|沿用|不要?(?:改变?|动|调整)|别(?:改变?|动))(?:现有|当前|目前|这个|这种|该|原有|原来|的){0,3}"
     r"(?:并行(?:方式|策略|配置|度)?|布局|切分(?:方式)?|命令|启动参数)(?:不变)?",
-    re.IGNORECASE,
 )
 _FILLS = Gated(
     r"as\smany\s(?:replicas|copies|servers|instances)|fill(?:ing)?\s(?:up\s)?(?:all|the|every|each|both|those|these|my|our|\d)"
     r"|replicat(?:e|ed|ing)(?![a-z])|(?:use|using)\s(?:all|every|the\swhole)(?![a-z])|占满|用满|填满|跑满|(?:尽可能|尽量)多",
-    re.IGNORECASE,
 )
 _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
@@ -20,11 +19,10 @@ from .page import Page
 PERCENTILE = Gated(
     r"(?<![A-Za-z0-9])p\s?-?(?P<p>\d{1,2}(?:\.\d{1,3})?)(?![\d.]*\d)|(?P<nth>\d{1,2})\s?th(?:\spercentile)?(?![a-z])"
     r"|(?P<cn>\d{1,2})\s?百?分位(?:数|值)?|(?P<median>(?<![a-z])median(?![a-z])|中位(?:数|值)?)",
-    re.IGNORECASE,
 )
-_MEAN = Gated(r"(?<![a-z])(?:mean|average[sd]?|averaging|avg|on\saverage)(?![a-z])|平均|均值", re.IGNORECASE)
+_MEAN = Gated(r"(?<![a-z])(?:mean|average[sd]?|averaging|avg|on\saverage)(?![a-z])|平均|均值")
 # What ends the words of a figure.
-_ENDS = Gated(r"[,;。\n(、，；]|\.(?!\d)|(?<![a-z])and(?![a-z])", re.IGNORECASE)
+_ENDS = Gated(r"[,;。\n(、，；]|\.(?!\d)|(?<![a-z])and(?![a-z])")
 _MOST_BETWEEN = 30
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from ..gated import Gated
 from ..plan.latency_limits import LATENCY_LIMITS
 from .said import Statistic
@@ -56,20 +54,16 @@ STATISTIC_WORDS = Gated(
     r"(?P<nth>50|90|95|99)\s?(?:th|%)?[\s\-](?:percentile|pctl)|(?P<cn>50|90|95|99)\s?(?:百?分位(?:数|值)?|线)|"
     r"(?P<share>50|90|95|99)\s?%\s?(?:的?(?:请求|情况)|of\s(?:the\s)?(?:requests|time|users|cases)|(?=(?:ttft|tpot|itl|tbt)(?![a-z])))|"
     r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
-    re.IGNORECASE,
 )
 LENGTH_FOLLOWS = Gated(
     r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)",
-    re.IGNORECASE,
 )
 STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "95": "p95", "99": "p99"}
 STRICTER = ("mean", "p50", "p90", "p95", "p99")
-FOR_ALL = Gated(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
-PLURAL_AFTER = Gated(
-    r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE
-)
+FOR_ALL = Gated(r"(?:both|all|均|都)[^,.;]{0,12}$")
+PLURAL_AFTER = Gated(r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)")
 
-ONE_GPU = Gated(r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡", re.IGNORECASE)
+ONE_GPU = Gated(r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡")
 ONE_USER = Gated(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
     r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])(?:nobody|no\sone|anybody|anyone|each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
@@ -79,5 +73,4 @@ ONE_USER = Gated(
 )
 WHOLE = Gated(
     r"(?<![a-z])(?:total|aggregate[d]?|overall|throughput|cluster|system|altogether|combined|fleet|in\sall|across)(?![a-z])|整体|总|吞吐|集群|系统",
-    re.IGNORECASE,
 )

@@ -6,7 +6,6 @@ A latency of which nothing says what it is ("latency 2 s") is reported as unread
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ..gated import Gated, Pattern
@@ -171,9 +170,7 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
     return limits
 
 
-_TOKENS_COME = Gated(
-    r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$", re.IGNORECASE
-)
+_TOKENS_COME = Gated(r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$")
 
 
 def _is_speed(page: Page, quantity: Quantity) -> bool:

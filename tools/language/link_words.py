@@ -22,33 +22,28 @@ _LINKS = Gated(
 # "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
 _LANES = Gated(
     r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?!\d)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
-    re.IGNORECASE,
 )
 # A bare number that a key calls a bandwidth ("intra node bw: 300").
-_CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$", re.IGNORECASE)
-_PER_NODE = Gated(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
-_PER_GPU = Gated(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNORECASE)
+_CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$")
+_PER_NODE = Gated(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)")
+_PER_GPU = Gated(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡")
 _PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
 # "8x400G", "8 x 400", "4x NDR400": ports of a node and the Gbit/s of each, beside a word for a network.
 _PORTED = Gated(
     r"(?<![\d.])(?P<ports>\d{1,2})\s?[x*个]\s?(?P<name>[ehnx]dr[\s\-]?)?(?P<gbit>25|40|50|100|200|400|800|1600)\s?"
     r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?P<port>\s?的?(?:网口|口|网卡))?(?![A-Za-z0-9]|\.\d)",
-    re.IGNORECASE,
 )
 # "200G RoCE x4", "400G IB x 8", "400G*8", "HDR 200 x8".
 _PORTS_BEHIND = Gated(
     r"(?<![\d.])(?P<ports3>\d{1,2})\s?[张块]\s?(?P<gbit3>25|40|50|100|200|400|800)\s?G(?:b(?:ps)?)?\s?(?:(?:RoCE(?:v2)?|IB|InfiniBand|以太|ConnectX-?\d)\s?)?(?:网卡|网口)|"
     r"(?<![a-z])(?:[ehnx]dr|ib|infiniband|roce(?:v2)?)\s?(?P<gbit2>25|40|50|100|200|400|800)(?:\s?g(?:be|bps|b/s|bit/s|b)?)?\s?[x*]\s?(?P<ports2>\d{1,2})(?!\w|\.\d)|"
     r"(?<![\d.])(?P<gbit>25|40|50|100|200|400|800)\s?g(?:be|bps|b/s|bit/s|b)?(?:\s(?:rocev?2?|ib|infiniband|ethernet|ndr|hdr|efa))?\s?[x*]\s?(?P<ports>\d{1,2})(?!\w|\.\d)",
-    re.IGNORECASE,
 )
 _MOST_TO_NETWORK = 16  # characters between ports and the word that says what they are of
 _SENTENCE_END = re.compile(r"[;。\n]|\.\s")
-_ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
-_BOTH_WAYS = Gated(
-    r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
-)
-_VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink", re.IGNORECASE)
+_ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向")
+_BOTH_WAYS = Gated(r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向")
+_VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink")
 _SAME = 0.03
 _MOST_OF_A_CARD = 200.0  # GB/s of a network one way: what is more is that of a whole node
 

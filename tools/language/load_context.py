@@ -13,17 +13,14 @@ from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, W
 from .page import Page
 from .quantities import Quantity
 
-_CONCURRENCY_BEFORE = Gated(r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$", re.IGNORECASE)
-_OF_LAYERS = Gated(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$", re.IGNORECASE)
-_BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
+_CONCURRENCY_BEFORE = Gated(r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$")
+_OF_LAYERS = Gated(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$")
+_BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批")
 _SPEED = Gated(
     r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
-    re.IGNORECASE,
 )
-_IN_WORK = Gated(
-    r"\s*(?:(?:are|is|being|in\s(?:work|progress)|worked\son|processed|handled|read|open)\s){0,3}", re.IGNORECASE
-)
-_TOKENS_BEFORE = Gated(r"(?:tokens?|toks?|词元)\s?$", re.IGNORECASE)
+_IN_WORK = Gated(r"\s*(?:(?:are|is|being|in\s(?:work|progress)|worked\son|processed|handled|read|open)\s){0,3}")
+_TOKENS_BEFORE = Gated(r"(?:tokens?|toks?|词元)\s?$")
 _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 

@@ -127,13 +127,12 @@ _ROLES: dict[str, tuple[str, ...]] = {
 
 ROLE = Gated("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()))
 # How an engine is told the longest sequence.
-MOST_OF_ENGINE = Gated(r"max[\s_\-]?model[\s_\-]?len", re.IGNORECASE)
-FOLLOWS = Gated(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])", re.IGNORECASE)
+MOST_OF_ENGINE = Gated(r"max[\s_\-]?model[\s_\-]?len")
+FOLLOWS = Gated(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])")
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.
 WRITING = Gated(
     r"summar|abstract|answer|repl|respon|digest|translat|headline|caption|label|draft|摘要|总结|纪要|回答|回复|译文",
-    re.IGNORECASE,
 )
 # Behind a word for what is written: "(summaries) of 100k-token reports", "(总结)6万token的报告".
 OF_READ_MATTER = Gated(
@@ -143,24 +142,17 @@ OF_READ_MATTER = Gated(
 )
 HEADROOM = Gated(
     r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside|keep(?:ing)?(?=\s[^.;\n]{0,60}\sfor\s(?:the\s)?(?:driver|fragment|other|safety|headroom|os(?![a-z])|system|cuda|display|monitor|overhead|buffers?)))(?![a-z])|预留|保留|留出?|空出|余量|空闲",
-    re.IGNORECASE,
 )
 PEAK = Gated(
     r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|capped|bursts?|spikes?|worst\scase|longest|largest|(?:hardly|rarely|seldom|barely|never|not)\s(?:ever\s)?(?:go(?:es)?\s|get\s|run\s|grow\s)?(?:over|above|beyond|past|exceed(?:s|ing)?|longer\sthan|more\sthan)|rush|surges?|p\s?9[059])(?![a-z])"
     r"|峰值|高峰|大促|冲到|最大|最高|最多|最长|顶峰|上限|至多",
-    re.IGNORECASE,
 )
 USUAL = Gated(
     r"(?<![a-z])(?:off[\s\-]peak|typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|(?<!i\s)mean|normal(?:ly)?|median|steady(?:\sstate)?|quiet)(?![a-z])|稳态|常态|平峰|通常|一般|平均|典型|日常|平时|均值|多数",
-    re.IGNORECASE,
 )
-LOWEST = Gated(
-    r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
-)
-OF_SPREAD = Gated(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}", re.IGNORECASE)
-AT_PEAK = Gated(
-    r"\s(?:at|in|during)\s(?:the\s)?peaks?(?:[\s\-](?:times?|hours?|load|traffic))?(?![a-z])", re.IGNORECASE
-)
+LOWEST = Gated(r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少")
+OF_SPREAD = Gated(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}")
+AT_PEAK = Gated(r"\s(?:at|in|during)\s(?:the\s)?peaks?(?:[\s\-](?:times?|hours?|load|traffic))?(?![a-z])")
 _WHEN = (
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:day|end)s?|nights?|overnight|day(?:time)?s?|(?:after)?noons?|mornings?|"
     r"evenings?|lunch(?:time)?|(?:office|business|working|rush|peak|quiet)\shours|holidays?|otherwise|off[\s\-]peak|bus(?:y|iest)|"
@@ -168,12 +160,11 @@ _WHEN = (
 )
 _HOUR_CHINESE = "白天|夜[里间晚]|晚上|早上|上午|下午|中午|高峰期?|闲时|忙时"
 _WHEN_CHINESE = rf"{_HOUR_CHINESE}|周[末一二三四五六日]|工作日|节假日|其余|其[它他]|淡季|旺季"
-WHEN = Gated(rf"(?<![a-z])(?:{_WHEN})(?![a-z])|{_WHEN_CHINESE}", re.IGNORECASE)
+WHEN = Gated(rf"(?<![a-z])(?:{_WHEN})(?![a-z])|{_WHEN_CHINESE}")
 """When something comes."""
 OF_TIME = Gated(
     rf"(?<![a-z])(?:{_WHEN}|hours?|times?|periods?|outside|during|ordinary|regular|usual|rest|other|else|when|then|but|and|so|over|"
     rf"across|down|drops?|falls?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_WHEN_CHINESE}|时段?|个?请求|[能会要可][以能]?[到达上]",
-    re.IGNORECASE,
 )
 """Words of when something comes, and those of no weight beside them."""
 AGREED = Gated(
@@ -181,17 +172,14 @@ AGREED = Gated(
     r"(?:(?:an?|the|about|some|figure|number|value|of|planning|sizing|peak)\s){0,4}|"
     r"(?:agreed|final|binding|planning|sizing|design|contractual)\s(?:figure|number|value|target|load)\s?(?:is|was|:|of)\s?)$"
     r"|(?:so\sthat(?:'s|\smakes|\sis)|makes\sit|comes\sto)\s(?:(?:about|around)\s)?$|(?:那就是|也就是|就是说|等于说?|合起来是)\s?$|(?:商定|说定|敲定|最后定|最终定|定)(?:为|在|了|成|的是)?\s?$",
-    re.IGNORECASE,
 )
 """Before a number of the load: it was agreed on, whatever others are named."""
 SIZED_FOR = Gated(
     r"(?<![a-z])(?:plan|siz(?:e|ing)|dimension|design|provision)(?:\sit|\sthis)?\s(?:for|with|on)\s(?:(?:the|about|some)\s)?$|按(?:照)?\s?$",
-    re.IGNORECASE,
 )
 """Before a bare number of the load: it is the one to plan for."""
 ENDS_FIGURE = Gated(
     r"\s?(?:[,.;:!?)\n]|$|(?:to\s(?:plan|size|start|begin)|for\s(?:the\s)?(?:plan|sizing|now|this|planning)|as\s(?:the|a|our)|and|but|instead|then)(?![a-z])|吧|来|为准|规划)",
-    re.IGNORECASE,
 )
 """Behind a bare number that counts nothing of its own."""
 # A number of people or requests that nobody can plan for.
@@ -199,74 +187,58 @@ VAGUE = Gated(
     r"(?<![a-z])(?:(?:tens|dozens|scores|hundreds|thousands|lots)\sof|several(?:\s(?:dozen|hundred|thousand))?|many|a\s(?:few|lot\sof)"
     r"(?:\s(?:dozen|hundred|thousand))?)\s(?:concurrent\s|simultaneous\s|parallel\s|active\s)?(?:users|requests|people|clients|sessions|chats|"
     r"customers|callers|employees|students)(?![a-z])|(?:几|数|上)[十百千万]+个?(?:人|用户|并发|请求|路)",
-    re.IGNORECASE,
 )
 WORK = Gated(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
     r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
-    re.IGNORECASE,
 )
 WORK_CHINESE = re.compile(r"\s?[条篇份封](?!\s?(?:[/每]|请求|并发))")
 """Behind a large number, in Chinese."""
 FACTOR = Gated(
     r"(?:\s?|-)(?:fold|times(?!\s(?:an?|per|each|every|in)\s)|倍)(?![a-z])|\s?x(?=\s(?:as|more|the|that|of|our|today|what|current|normal|now)(?![a-z]))",
-    re.IGNORECASE,
 )
 """Behind a number: it multiplies something ("4 times today's"), and counts nothing itself."""
-DURATION = Gated(r"[\s\-]?(?:hours?|hrs?|days?|weeks?|months?|years?|minutes?)(?![a-z])", re.IGNORECASE)
+DURATION = Gated(r"[\s\-]?(?:hours?|hrs?|days?|weeks?|months?|years?|minutes?)(?![a-z])")
 """Behind a number: it is a span of time."""
 CALLS = Gated(
     r" (?:(?:api|chat|user|customer|logged) )?(?:calls|requests|queries|messages|chats|turns|sessions|"
     r"days|weeks|months|hours)(?![a-z])(?!\s?[:=|]?\s?\d)|"
     r"\s?[个次条](?:请求|调用|消息|会话|对话)",
-    re.IGNORECASE,
 )
 """Behind a number: it counts what comes in, or time, and is no length."""
-LOGGED = Gated(
-    r"(?<![a-z])(?:logs?|traces?|traffic|history|records)\s?\([^()\n]{0,20}$|日志\s?\([^()\n]{0,8}$", re.IGNORECASE
-)
+LOGGED = Gated(r"(?<![a-z])(?:logs?|traces?|traffic|history|records)\s?\([^()\n]{0,20}$|日志\s?\([^()\n]{0,8}$")
 """Before a number of requests: so many were recorded, at whatever time."""
 _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[\d,.]*k?(?:\stokens)?"
 # "60% near 1k, 40% near 8k": no one length is the usual one.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+")
 TOGETHER = Gated(
     rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|一起|在线|在[飞途]|路",
-    re.IGNORECASE,
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
 ACTIVE = Gated(
     r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
     r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
-    re.IGNORECASE,
 )
 """Said of a part of people or sessions: that they are served while the others are not."""
 OVER_TIME = Gated(
     r"(?<![a-z])(?:in|during|over|within|per|at|on)\s(?:the|an?|any|one|our|each|every)\s(?:(?:busiest|peak|rush|worst|single|same|given|busy)\s)?"
     r"(?:hours?|days?|shifts?|mornings?|afternoons?|weeks?|times?|months?)(?![a-z])|(?:每天|每日|每小时|一天|一小时|高峰时?段?)[内里]?",
-    re.IGNORECASE,
 )
 """How long people use something for a while in, each for himself."""
 TOTAL_BEFORE = Gated(
     r"(?<![a-z])(?:there\sare|there're|we\s(?:are|have|employ)|we're|total\sof|team\sof)\s"
     r"(?:(?:about|some|around|roughly|all)\s)?$|(?:总共|一共|共有?|全部)$",
-    re.IGNORECASE,
 )
-TOTAL_BEHIND = Gated(
-    r"\s?(?:people\s)?(?:in\s(?:total|all)|altogether|all\stold|overall|on\sthe\sbooks)(?![a-z])", re.IGNORECASE
-)
+TOTAL_BEHIND = Gated(r"\s?(?:people\s)?(?:in\s(?:total|all)|altogether|all\stold|overall|on\sthe\sbooks)(?![a-z])")
 NEVER_ALL = Gated(
     r"(?<![a-z])(?:(?:but\s)?they(?:'re|\sare)?\s)?(?:never|not|rarely|seldom|hardly\sever)\s(?:ever\s)?all\s(?:of\sthem\s)?(?:are\s)?"
     r"(?:on|online|there|active|in|working|at\s(?:once|work|the\ssame\stime)|together|logged\s(?:on|in)|connected|here)(?![a-z])",
-    re.IGNORECASE,
 )
 POPULATION = Gated(
     r"(?<![a-z])(?:(?:bank|compan(?:y|ies)|firm|hospital|universit(?:y|ies)|school|college|agency|ministry|city|organi[sz]ation|insurer|"
     r"retailer|business|enterprise|institute|factory)\s(?:with|of|has|having|employs|employing)|licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats|daus?|daily\sactive\susers)(?![a-z])|注册|账[号户]|员工|全[校体]",
-    re.IGNORECASE,
 )
-NO_PREFIX_CACHE = Gated(
-    r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE
-)
+NO_PREFIX_CACHE = Gated(r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存")
 _FACTOR = r"(\d{1,6}(?:\.\d{1,6})?)(?![\d.]*\s?%)\s?"
 _HOT_RANK = r"(?:hottest|busiest|slowest)\sexpert(?:[\s\-](?:ranks?|groups?|gpus?|devices?|cards?))?"
 # How much the busiest experts get: "expert imbalance of 1.4", "the hottest expert rank gets 1.4 times the mean".
@@ -280,12 +252,10 @@ EXPERT_IMBALANCE = Gated(
 )
 ONE_AT_A_TIME = Gated(
     r"(?<![a-z])(?:(?:never|no|not)\smore\sthan\s(?:one|1|a\ssingle)\s(?:(?:open|active|single|concurrent)\s)?(?:request|call|query|prompt|chat|user|session)(?!s)|strictly\ssequential(?:ly)?|single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance|tpot|itl|inter))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?|replicas?|servers?|machines?|box|instances?|out|down|off)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
-    re.IGNORECASE,
 )
 # "Rolling upgrades, one out at a time": no load.
 ONE_OUT = Gated(
     r"(?<![a-z])one\s(?:replicas?|servers?|machines?|node|box|instances?|copy|gpu|card|out|down|off)\s(?:(?:(?:may|might|can|could|will|is|be|goes|go|taken|drained|restarted|upgraded|out|down|off)\s){0,4})at\sa\stime(?![a-z])",
-    re.IGNORECASE,
 )
 CALENDAR = Gated(
     r"(?<![\d.,])[0-3]?\d(?:st|nd|rd|th)?\s(?:of\s)?(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}(?![a-z])|"

@@ -20,11 +20,8 @@ _OF_ONE = Gated(
     r"(?<![a-z])(?:someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
     r"每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
-    re.IGNORECASE,
 )
-_NO_PEOPLE = Gated(
-    r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列", re.IGNORECASE
-)
+_NO_PEOPLE = Gated(r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列")
 _MOST_OF_ONE = 8  # requests that one person has at once
 _PART = (
     r"(?:per|for\seach|on\seach|each|every)\s(?:(?P<gpu>gpu|card|accelerator)|(?P<node>node|server|machine|box|host|vm))(?!s|[a-z]|\s(?:of|with|has))|"

@@ -33,7 +33,6 @@ from .rate_words import read_rates
 
 _OF_EACH = Gated(
     r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
-    re.IGNORECASE,
 )
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
@@ -47,11 +46,11 @@ _FAR = 4.0  # more between two figures than that the second is one more of the f
 _NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
-_FOR_ONE = Gated(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$", re.IGNORECASE)  # "which is fastest for the single user"
+_FOR_ONE = Gated(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$")  # "which is fastest for the single user"
 # "One request is 3k in": what any of them is, not how many there are at once.
-_OF_ANY_ONE = Gated(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$", re.IGNORECASE)
+_OF_ANY_ONE = Gated(r"single|(?:one|1)\s(?:request|prompt|query|call|message)$")
 _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
-_CALLS = Gated(r"request|quer|请求", re.IGNORECASE)
+_CALLS = Gated(r"request|quer|请求")
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 

@@ -29,24 +29,22 @@ _HIDDEN = Gated(
 )
 _STRUCK = Gated(
     r"<(del|strike)(?:\s[^<>]{0,200})?>[^<>]{0,400}</\1\s{0,9}>|(?<![~\w])~~(?=[^\s~])[^~\n]{0,200}(?<=[^\s~])~~(?![~\w])",
-    re.IGNORECASE,
 )
-_RAISED = Gated(rf"(?<=\d)<sup{_ATTRIBUTES}>(?P<power>\d{{1,3}})</sup\s{{0,9}}>", re.IGNORECASE)
-_INLINE_TAG = Gated(rf"</?(?:{_INLINE}|sup){_ATTRIBUTES}>", re.IGNORECASE)
-_CELL_TAG = Gated(rf"</?(?:td|th){_ATTRIBUTES}>", re.IGNORECASE)
-_BLOCK_TAG = Gated(rf"<!doctype[^<>]{{0,200}}>|</?(?:{_BLOCK}){_ATTRIBUTES}>", re.IGNORECASE)
+_RAISED = Gated(rf"(?<=\d)<sup{_ATTRIBUTES}>(?P<power>\d{{1,3}})</sup\s{{0,9}}>")
+_INLINE_TAG = Gated(rf"</?(?:{_INLINE}|sup){_ATTRIBUTES}>")
+_CELL_TAG = Gated(rf"</?(?:td|th){_ATTRIBUTES}>")
+_BLOCK_TAG = Gated(rf"<!doctype[^<>]{{0,200}}>|</?(?:{_BLOCK}){_ATTRIBUTES}>")
 _FORUM_TAG = Gated(
-    r"\[/?(?:b|i|u|code|quote|url|size|color|font|list|\*)(?:=[^\]\n]{1,80})?\]", re.IGNORECASE
+    r"\[/?(?:b|i|u|code|quote|url|size|color|font|list|\*)(?:=[^\]\n]{1,80})?\]"
 )  # fmt: skip
-_ENTITY = Gated(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,10}\d{0,2})[;；]", re.IGNORECASE)
+_ENTITY = Gated(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,10}\d{0,2})[;；]")
 # Full-width forms of ASCII; the comma and the semicolon stay, which never group digits.
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，；"}
 _HUB = Gated(
     r"https?://(?:www\.)?(?:huggingface\.co|hf\.co|modelscope\.c(?:n|om)/models)/"
     r"(?P<name>[\w.\-]{1,60}/[\w.\-]{1,90}(?<![.\-]))[^\s()<>\[\]\"']{0,300}",
-    re.IGNORECASE,
 )
-_ADDRESS = Gated(r"(?:https?|ftp)://[^\s()<>\[\]\"'，。；、]{1,2000}(?:\([^\s()]{0,200}\))?", re.IGNORECASE)
+_ADDRESS = Gated(r"(?:https?|ftp)://[^\s()<>\[\]\"'，。；、]{1,2000}(?:\([^\s()]{0,200}\))?")
 _LINK = Gated(r"!?\[(?P<text>[^\[\]\n]{0,300})\]\((?P<target>[^()\s]{0,1000})(?:\s\"[^\"\n]{0,200}\")?\)", flags=0)
 _REFERENCE = re.compile(r"\[(?P<text>[^\[\]\n]{1,300})\]\[[^\[\]\n]{0,60}\]")
 _EMPHASIS: tuple[re.Pattern[str], ...] = (

@@ -67,17 +67,14 @@ _FILLER = Gated(
     r"precision|format|quantized|quantised|stored|hold|held)\b"
     r"|大约|大概|左右|不超过|小于|低于|控制|以内|之内|以下|长度|平均|最多|最大|至多|至少|不高于|不大于|不能|超过|限制|目标|上限|保证|保持|延迟|"
     r"时延|时间|不得|大于|不低于|达到|词元|[为是约在要须需应的每个到达数量度内设置希望求请均用]|[\s=:<>≤≥~\-'\"`*_|\[\]{}\ue003]",
-    re.IGNORECASE,
 )
 _SENTENCE_BREAK = re.compile(r"[.!?。;]\s")
 _HARD_BREAK = re.compile(r"[;.!?。\n]")
-_SOFT_BREAK = Gated(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及", re.IGNORECASE)
+_SOFT_BREAK = Gated(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及")
 # "a one-line reason (say 40 tokens)": what opens there is the figure of the word before it.
-_FIGURE_OF_IT = Gated(
-    r"\((?=\s?(?:say|about|around|approx\w{0,8}|roughly|some|maybe|avg|average|mean|~|≈|大?约|平均))", re.IGNORECASE
-)
-_CONJUNCTION = Gated(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
-_JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*", re.IGNORECASE)
+_FIGURE_OF_IT = Gated(r"\((?=\s?(?:say|about|around|approx\w{0,8}|roughly|some|maybe|avg|average|mean|~|≈|大?约|平均))")
+_CONJUNCTION = Gated(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|")
+_JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*")
 
 
 def pair(

@@ -6,7 +6,6 @@ their pairs. Pairs without shares are no mixture: two lengths that contradict.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
@@ -21,7 +20,6 @@ from .quantities import Quantity, find_quantities
 _REST = Gated(
     r"(?<![a-z])(?:the\s(?:rest|remainder|others?|remaining(?:\s\w{1,20})?)|everything\selse|all\sothers?)(?![a-z])|"
     r"其余|其它|其他|剩下|余下|剩余",
-    re.IGNORECASE,
 )
 _MOST_KINDS = 8
 _INPUT = ("input", "tokens_of")

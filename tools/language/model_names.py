@@ -35,15 +35,15 @@ _NICKNAME = Gated(
     "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
 )
 # A checkpoint that was trained to chat, of which the catalogue has the one before.
-_TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])", re.IGNORECASE)
-_SIZE = Gated(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+_TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])")
+_SIZE = Gated(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
 _MODEL_LIKE = Gated(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
     r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])",
     flags=0,
 )
-_NAME_LIKE = Gated(r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE)
+_NAME_LIKE = Gated(r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}")
 _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
 _NEAR = 12  # characters between a name and the words that take it back
 
@@ -130,7 +130,7 @@ def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.Mode
     return models.find_model(name), words
 
 
-_SIZE_IN_NAME = Gated(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])", re.IGNORECASE)
+_SIZE_IN_NAME = Gated(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
 _MOST_CORRECTED = 90  # characters between a name and the size that takes the place of its own
 
 

@@ -18,12 +18,10 @@ from .symbols import spoken, visible
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = Gated(
     r"(?<![a-z])(within|under|below|in|than|least|most|to|sub)[\s\-](?:an?\s|(?<=sub[\s\-]))(minute|second)(?![a-z]|\sand\san?\s|\sor)",
-    re.IGNORECASE,
 )
 # "In the busiest hour there are 1,800 claims".
 _BUSY_HOUR = Gated(
     r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
-    re.IGNORECASE,
 )
 # "1,800 requests in the busiest hour"; "requests per minute: 90", as keys of files have it.
 _THINGS = (
@@ -32,41 +30,34 @@ _THINGS = (
 _IN_BUSY_HOUR = Gated(
     rf"(?<![\w.])(\d[\d,.]{{0,12}}k?)\s({_THINGS})\s(?:(?:are|is|get|gets|reach(?:es)?|hits?|arrives?|comes?|goes|go|lands?)\s(?:[a-z'\-]+\s){{0,6}}?)?(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
     r"(hour|minute|second|day)(?![a-z])",
-    re.IGNORECASE,
 )
 # "busiest minute: 1,080 requests".
 _BUSY_KEY = Gated(
     r"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet)){0,5}"
     rf"\s?[:=]\s?(\d[\d,.]*k?)\s({_THINGS})(?![a-z])",
-    re.IGNORECASE,
 )
 _KEYED_RATE = Gated(
     rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_]user)?)"
     r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d[\d,.]*k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
-    re.IGNORECASE,
 )
 # "documents: 48000": as many of them.
 _KEYED_WORK = Gated(
     r"(?<![a-z_])(documents|docs|records|rows|articles|e-?mails|tickets|reviews|transcripts|invoices|contracts)(?:[\s_](?:total|count))?\s?[:=]\s?"
     r"(\d[\d,]{2,11})(?=\s{0,9}(?:\n|$|#|;))",
-    re.IGNORECASE,
 )
 # "600 calls per 5 minutes", "one document every two seconds".
 _FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
 _IN_SOME_TIME = Gated(
     rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary|completion|generation|turn|document|request|query)\s"
     rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
-    re.IGNORECASE,
 )
-_DISTILLED = Gated(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])", re.IGNORECASE)
+_DISTILLED = Gated(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])")
 # "~~A10G~~": struck out.
 _STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
 # "per 24 h"; "about thousand tokens".
-_A_DAY = Gated(r"(?<![a-z])(?:per|every|each|in|a)\s24\s?(?:h|hours?|hrs?)(?![a-z])", re.IGNORECASE)
-_BARE_SCALE = Gated(
-    r"(?<![a-z])(about|around|roughly|maybe|some|almost|nearly)\s(?=(?:thousand|hundred)\s)", re.IGNORECASE
-)
+_A_DAY = Gated(r"(?<![a-z])(?:per|every|each|in|a)\s24\s?(?:h|hours?|hrs?)(?![a-z])")
+_BARE_SCALE = Gated(r"(?<![a-z])(about|around|roughly|maybe|some|almost|nearly)\s(?=(?:thousand|hundred)\s)")
 # "three quarters of a second", "a second and a half", "two and a half seconds".
 _PARTS_OF = {
     "half": 0.5,
@@ -81,7 +72,6 @@ _PART_OF_TIME = Gated(
     r"(?<![a-z])(?:(?P<n>\d{1,2}|an?|one|two|three|four|five|six)\s(?P<unit>second\s|minute\s)?and\sa\s(?P<part>half|quarter|third)"
     r"|(?:(?P<m>a|one|two|three)[\s\-])?(?P<part2>half|quarter|third|fifth|tenth|twentieth|hundredth)s?\s(?:of\s)?(?:an?|one))"
     r"(?(unit)(?![a-z])|\s(?P<unit2>sec(?:ond)?|minute)s?(?![a-z]))",
-    re.IGNORECASE,
 )
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = Gated(
@@ -91,7 +81,6 @@ _SHARE_OF_REQUESTS = Gated(
     r"(?P<n100>9[05]|ninety[\s\-]five|ninety)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:100|(?:a|one)\shundred))"
     r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))|"
     r"(?P<cheng>九成五|九成)(?:的|以上的?)?(?:请求|用户|情况|调用|回答)|一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
-    re.IGNORECASE,
 )
 _EXCEPT = {"一": 99, "五": 95, "十": 90}
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
@@ -101,20 +90,16 @@ _LISTED_STATISTICS = Gated(
 )
 _PAIRED_STATISTICS = Gated(
     r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
-    re.IGNORECASE,
 )
 # "4096/512 tokens in/out"
 _PAIRED_LENGTHS = Gated(
     r"(?<![\w./])(\d[\d.,]{0,11}k?)\s{0,3}/\s{0,3}(\d[\d.,]{0,11}k?)\s{0,3}((?:tokens?\s{1,3})?)"
     r"\(?(in(?:put)?|isl)\s?/\s?(out(?:put)?|osl)(?![a-z])\)?",
-    re.IGNORECASE,
 )
 # "4k1k": input and output.
 # "3000 tokens of log and rules in and 400 tokens of JSON out": what they are tokens of says nothing of their number.
-_LENGTH_OF = Gated(
-    r"(?<=tokens) of (?:[a-z&]{1,16}\s){1,4}(?=(?:in|out)(?![a-z\-])\s?(?:[,.;)/]|and(?![a-z])|$))", re.IGNORECASE
-)
-_GLUED_LENGTHS = Gated(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
+_LENGTH_OF = Gated(r"(?<=tokens) of (?:[a-z&]{1,16}\s){1,4}(?=(?:in|out)(?![a-z\-])\s?(?:[,.;)/]|and(?![a-z])|$))")
+_GLUED_LENGTHS = Gated(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 

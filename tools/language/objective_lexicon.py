@@ -7,8 +7,6 @@ Four tiers, the first that speaks wins: `first` names the objective or ranks it 
 
 from __future__ import annotations
 
-import re
-
 from ..gated import Gated
 
 _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
@@ -141,7 +139,6 @@ _OTHER = (
 # What follows comes after what stands before ("maximise throughput while keeping cost minimal").
 SUBORDINATE = Gated(
     r"(?<![a-z])(?:while|whilst|subject\sto|then|if\spossible|ideally|secondly|secondary|provided|as\slong\sas)(?![a-z])|同时|其次|然后|再|前提",
-    re.IGNORECASE,
 )
 
 

@@ -21,33 +21,26 @@ _OFFLOAD = Gated(
     rf"|(?<![a-z])(?:{_HOST})\s(?:per|for\seach)\s(?:gpu|card)\s(?:[a-z]+\s){{0,3}}{_KV}(?:\s{_MOVED})?(?![a-z])"
     rf"|(?<![a-z]){_KV}\s?的?\s?(?:卸载|下沉|换出|溢出)|(?:卸载|下沉|换出|溢出)\s?{_KV}(?![a-z])"
     rf"|(?<![a-z]){_KV}\s?(?:放|存|换|写|移)?(?:到|在|进|至)\s?(?:主机|cpu|系统)?\s?(?:内存|主存)",
-    re.IGNORECASE,
 )
-_DISK = Gated(r"(?<![a-z])(?:nvme|ssds?|disks?|storage|s3|nfs)(?![a-z])|硬盘|磁盘|固态", re.IGNORECASE)
+_DISK = Gated(r"(?<![a-z])(?:nvme|ssds?|disks?|storage|s3|nfs)(?![a-z])|硬盘|磁盘|固态")
 _SENTENCE_END = re.compile(r"[;!?。\n]|\.(?!\d)")
 _PER_GPU = Gated(
     r"(?:per|/|each|every|a)\s?(?:single\s)?(?:gpu|card|accelerator)(?![a-z])|每\s?[张块个]?\s?(?:卡|gpu)|单卡",
-    re.IGNORECASE,
 )
 _PER_NODE = Gated(
     r"(?:per|/|each|every|a)\s?(?:node|server|machine|host|box)(?![a-z])|每\s?[台个]?\s?(?:节点|机器|服务器|机)|单机",
-    re.IGNORECASE,
 )
-_OTHER_LINK = Gated(
-    r"nv[\s-]?link(?!-?c2c)|infini|(?<![a-z])(?:ib|roce|rdma|ethernet|network)(?![a-z])|网", re.IGNORECASE
-)
-_BOTH_WAYS = Gated(r"bi-?dir|both\s(?:ways|directions)|双向", re.IGNORECASE)
+_OTHER_LINK = Gated(r"nv[\s-]?link(?!-?c2c)|infini|(?<![a-z])(?:ib|roce|rdma|ethernet|network)(?![a-z])|网")
+_BOTH_WAYS = Gated(r"bi-?dir|both\s(?:ways|directions)|双向")
 # As keys of files have it, units before the figure: "kv_offload_gb_per_gpu: 200".
 _KEYED = Gated(
     r"(?<![a-z])kv[\s_-](?:cache[\s_-])?offload(?:ing)?[\s_](?:size[\s_])?(?P<unit>bytes|gi?b|ti?b)[\s_]per[\s_](?P<of>gpu|node)"
     r"\s?[:=]\s?(?P<n>\d[\d.,_]*)(?!\w)",
-    re.IGNORECASE,
 )
 _SIZES = {"bytes": 1, "gb": 10**9, "gib": 2**30, "tb": 10**12, "tib": 2**40}
 _HOST_LINK = Gated(
     r"(?<![a-z])(?:host|pci-?e(?:xpress)?|nvlink-?c2c|c2c)\s?(?:link|bw|bandwidth|带宽)?(?:\sgb\ss)?\s?(?:is|of|at|=|:|为|是)?"
     r"\s?(?P<n>\d[\d.]{0,8})\s?(?P<unit>gb/s)?(?=\s?(?:[,;.)\n]|$)|[^\w])|主机(?:链路)?带宽\s?(?:为|是|:)?\s?(?P<m>\d[\d.]{0,8})\s?gb/s",
-    re.IGNORECASE,
 )
 # Claims that are no fields: bytes of a node, until the GPUs of one are known; the host's link.
 PER_NODE, LINK = "kv_offload_per_node", "kv_offload_gb_s"

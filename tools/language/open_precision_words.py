@@ -61,7 +61,7 @@ _OPEN = Gated(
     ),
 )
 # "pick precision fp8", "quantization type: int4": the noun of a format that is named.
-_NAMED = Gated(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)", re.IGNORECASE)
+_NAMED = Gated(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)")
 
 
 def read_open_precision(page: Page, claims: Claims) -> str:

@@ -24,7 +24,7 @@ BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 BARRIER = "\n\n\n"
 _MARKS = re.compile("[\ue000-\ue00f]")
 SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
-_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
+_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但")
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
 # A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.
 _NEGATION = Gated(
@@ -37,13 +37,11 @@ _NEGATION = Gated(
     r"|(?<![a-z])(?:don'?t|do\snot|never)\s(?!mind|care|worry|know|forget|exceed|need|have|see|go)[a-z]{2,10}(?:\s(?:me|us|it|with|to|into|for|a|an|the|any)){1,4}"
     r"|(?:不要|不用|不能|不使用|不采用|不允许|不需要|不做|不开|不启用|不是|不接受|不支持|不考虑|不上|不搞|不打算|先不|暂不|暂时不|拒绝|禁止|禁用|别用|别|无需|无|没有|避免|而非|非|而不是|关闭)"
     r"(?:使用|用|采用|开启|启用|做|任何|进行|允许)?)[\s\"'`\-]*$",
-    re.IGNORECASE,
 )
 _NEGATION_AFTER = Gated(
     r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
     r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
-    re.IGNORECASE,
 )
 
 

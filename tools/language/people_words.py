@@ -17,36 +17,29 @@ from .quantities import Quantity, find_quantities, read_whole
 _OF_PEOPLE = Gated(
     r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
     r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel)(?![a-z])|的|真正|同时|在(?:生成|等|用|线)",
-    re.IGNORECASE,
 )
 _OF_THEM = Gated(
     r"\s?of\s(?:(?:them|those|these|which|whom|us)(?![a-z])|(?:(?:our|the|all|those|these|its|their)\s){1,2}(?:about\s)?\d)",
-    re.IGNORECASE,
 )
 # Before a number: others that were counted are of it ("40 of our 600", "40 users out of 600").
 _OF_WHOLE = Gated(
     r"(?:\d\sof\s(?:(?:our|the|all|those|these|its|their)\s){1,2}|(?<![a-z])out\sof\s(?:(?:our|the|all|those|these|its|their)\s){0,2})(?:about\s)?$",
-    re.IGNORECASE,
 )
-_OF_STATE = Gated(r"generating|producing|writing|emitting|receiving", re.IGNORECASE)
-_STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$", re.IGNORECASE)
-_ONLINE = Gated(
-    r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$", re.IGNORECASE
-)
+_OF_STATE = Gated(r"generating|producing|writing|emitting|receiving")
+_STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$")
+_ONLINE = Gated(r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$")
 _BESIDE, _MOST_APART = 40, 120  # characters
-_BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批", re.IGNORECASE)
+_BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批")
 
 
 _EACH_GROUP = Gated(
     r"(?<![a-z])(?:each|every\sone|apiece|per\s(?:tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit))(?![a-z])|每[个家]?|各",
-    re.IGNORECASE,
 )
 _GROUPS = Gated(
     rf"(?<![A-Za-z0-9.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?[个家]?\s?"
     r"(?:(?:internal|different|other|separate|business|product|engineering|independent)\s)?"
     r"(?:(?:tenants|teams|departments|customers|clients|apps|applications|products|sites|offices|regions|business\sunits|bots|squads|units)(?![a-z])"
     r"|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)",
-    re.IGNORECASE,
 )
 
 
@@ -84,7 +77,6 @@ _TIMES_IT = Gated(
     r"(?:(?<![a-z])(?:so|please|then|now|,)\s)(?P<word>double|triple|halve)\s(?:it|that|this|those|the\s(?:load|rate|traffic))(?![a-z])|"
     r"(?<![a-z])(?P<peak>doubles|triples)\s(?:at|during|in)\s(?:the\s)?peak(?:\shours?)?(?![a-z])|"
     r"(?:所以?要?|(?:peak|高峰|峰值)[^,;。\n]{0,6}?(?:会|要|将)?)(?P<cn>翻倍|翻一番|加倍)",
-    re.IGNORECASE,
 )
 _FACTORS = {"double": 2.0, "triple": 3.0, "halve": 0.5}
 
@@ -102,8 +94,8 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
     return [larger if one is last else one for one in statements]
 
 
-_WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问)[^,;。]{0,6}的(?:也?就?只?有?|人)?", re.IGNORECASE)
-_BEING = Gated(r"^(?:(?:that|which|who|are|is|be|being|will|can|all|usually|typically|running)\s){1,4}", re.IGNORECASE)
+_WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问)[^,;。]{0,6}的(?:也?就?只?有?|人)?")
+_BEING = Gated(r"^(?:(?:that|which|who|are|is|be|being|will|can|all|usually|typically|running)\s){1,4}")
 
 
 def is_part(page: Page, quantity: Quantity) -> bool:

@@ -43,7 +43,7 @@ _RELAXATION = Gated(
     "|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()),
 )
 # Denials around or inside the name of a relaxation, beyond what `Page.is_negated` knows of any name.
-_DENIED_INSIDE = Gated(r"(?<![a-z])(?:not|never|cannot)(?![a-z])|n't(?![a-z])|不", re.IGNORECASE)
+_DENIED_INSIDE = Gated(r"(?<![a-z])(?:not|never|cannot)(?![a-z])|n't(?![a-z])|不")
 _DENIED_AFTER = Gated(
     r"^(?:[\s\"'`:\-]{0,3}|,\s(?:but\s)?(?:that|this|it|which)\s)(?:"
     r"(?:may|can|could|must|should|shall|will|would|is|are|do|does|has|have|was)(?:\s?n't|\s(?:not|never|no))(?![a-z])|cannot(?![a-z])|"
@@ -54,26 +54,21 @@ _DENIED_AFTER = Gated(
 )
 _DENIED_BEFORE = Gated(
     r"(?:(?<![a-z])(?:not|never|no\slonger)|n't)\s(?:[a-z]{1,12}\s)?(?:fine|ok(?:ay)?|acceptable|allow(?:ed)?|permit(?:ted)?|want|like|happy|free|use|apply|let)(?![a-z])",
-    re.IGNORECASE,
 )
 # Two negations that permit: "is not a problem", "no objection to".
 _GRANTED_BEFORE = Gated(
     r"(?<![a-z])(?:no\s(?:objections?\s(?:to|against)|problem\swith)|(?:not|n't)\s(?:mind|object\sto|opposed\sto|against|rule\sout|exclude|forbid))"
     r"(?:\s[a-z]{1,8}){0,2}\s?$|(?:不反对|不介意|不排除)[^,.;。]{0,4}$",
-    re.IGNORECASE,
 )
 _GRANTED_AFTER = Gated(
     r"^\s?(?:is|are|would\sbe)(?:n't|\snot)\s(?:an?\s(?:problem|issue)|forbidden|prohibited|excluded|ruled\sout|off\slimits)(?![a-z])|^\s?(?:没问题|没有问题)",
-    re.IGNORECASE,
 )
 _PERMISSION = Gated(
     r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|enabl(?:e|ed|ing)|use|using|with|want|need|like|please|ok(?:ay)?|fine|may|can|could|free\sto|feel\sfree|happy|relax(?:ed|ing|ation|ations)?|apply|employ|turn\son|run|do|go|let)(?![a-z])"
     r"|允许|可以|可(?!能)|使用|启用|开启|采用|接受|同意|放开|放宽|需要|要|用|开|支持",
-    re.IGNORECASE,
 )
 _QUESTION = Gated(
     r"(?<![a-z])(?:would(?!\s(?:also\s)?be\s(?:(?:perfectly|quite|also|entirely|totally)\s)?(?:acceptable|fine|ok(?:ay)?|allowed|alright|welcome)(?![a-z]))|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
-    re.IGNORECASE,
 )
 _DISAGGREGATED = Gated(
     r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
@@ -88,16 +83,13 @@ _DENIED_BEHIND = Gated(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
     r"\s?[:|]?\s?(?:还|暂|本期)?(?:未|没有?|不)(?:启用|开启?|上|用|做|部署|采用)|\s?[:|]\s?(?:off|disabled|none|not\s(?:used|enabled|planned|in\suse))(?![a-z])|"
     r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期|也)?都?(?:先)?(?:不|别|免)(?!错)",
-    re.IGNORECASE,
 )
 _ONE_AND_ANOTHER = Gated(
     r"(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s(?:one|a)\s(?:node|server|machine|box)(?:,|\sand|\swith|;)\s(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s"
     r"(?:another|the\s(?:other|second)|a\s(?:second|different))(?:\s(?:one|node|server|machine|box))?",
-    re.IGNORECASE,
 )
 _MAYBE = Gated(
     r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok|compar(?:e[ds]?|ing|ison)|versus|vs|recommend|advise|evaluate)(?![a-z])|对比|比较|评估|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
-    re.IGNORECASE,
 )
 
 

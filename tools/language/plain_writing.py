@@ -14,24 +14,23 @@ from .quantities import read_number
 # "15 lakh", "1.2 crore".
 _SCALES = {"thousand": 1000, "million": 10**6}
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
-_INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])", re.IGNORECASE)
+_INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])")
 # "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
 _ABOUT_CHINESE = Gated(
     r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])",
     flags=0,
 )
 _SOME_CHINESE = Gated(
-    r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个人路条字次台张万千亿,;。\n]|\s?(?:token|用户|并发|请求))", re.IGNORECASE
+    r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个人路条字次台张万千亿,;。\n]|\s?(?:token|用户|并发|请求))"
 )
 # "智谱那个4.6", "千问3-32B": a maker's name before a release is its family's.
 _MAKERS = {"智谱": "GLM-", "千问": "Qwen"}
 _MAKER = Gated(
     r"(?:智谱(?:清言|AI)?|(?:通义)?千问)(?:的|家|那个|最新的?|新出的?|开源的?){0,2}\s?(?:GLM|Qwen)?[\s\-]?(?=\d\.?\d?)",
-    re.IGNORECASE,
 )
 # "万兆互联": a network by its speed; "平均2分钟触发一次": how often.
 _NETWORK = {"百": "0.1", "千": "1", "万": "10", "十万": "100"}
-_NAMED_SPEED = Gated(r"(?P<n>十万|[百千万])兆(?:以太网?|网络?|互联|光纤|光口|网口|交换机)?(?!字节|b)", re.IGNORECASE)
+_NAMED_SPEED = Gated(r"(?P<n>十万|[百千万])兆(?:以太网?|网络?|互联|光纤|光口|网口|交换机)?(?!字节|b)")
 _EVERY_SO_OFTEN = Gated(
     r"每?(?P<n>\d{1,4}(?:\.\d)?|[一两二三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?:就|会|才|左右|大概|要)?(?:触发|发起|调用|请求|提问|问|查|刷新?|用|来|点|发)?(?P<how>一|1)次",
     flags=0,
@@ -42,13 +41,11 @@ _SPACED_GROUPS = Gated(
     r"(?<![\w.,/:-])(?<!\d\s)(\d{1,3}) (000|\d{3}"
     r"(?=\s(?:of\s)?(?:prompts?|tokens?|requests?|employees|users|people|documents|calls|queries|characters|words)(?![a-z])))"
     r"(?![\w.,]*\d)(?!\s\d)",
-    re.IGNORECASE,
 )
 # "People get annoyed if nothing shows up for 2 seconds": the first token is due by then.
 _NOTHING_SHOWS = Gated(
     r"(?<![a-z])(?:if|when)\s(?:there's\snothing|nothing\s(?:shows(?:\sup)?|appears|comes(?:\sback)?|happens|moves)|(?:the\s|they\s(?:see|get)\s)?(?:no|first)\s(?:first\s)?(?:token|word|text|reply|answer)s?\s"
     r"(?:(?:shows(?:\sup)?|appears|comes)|isn't\s(?:there|out|visible)))\s(?:for|within|in|after|by)\s(?:about\s|some\s|more\sthan\s)?(?P<time>\d[\d.]{0,5}\s?(?:ms|milliseconds?|s|sec|seconds?))(?![a-z])",
-    re.IGNORECASE,
 )
 # "every active dev triggers one every ~6 seconds": one of what was spoken of.
 _ONE_EVERY = Gated(
@@ -66,24 +63,21 @@ _TIMES_STRATEGY = Gated(
 # Versions of what runs beside an engine: no quantity of a plan.
 _SOFTWARE = Gated(
     r"(?<![a-z])(?:ubuntu|debian|rhel|centos|rocky(?:\slinux)?|sles|windows(?:\sserver)?|cuda|cudnn|nccl|rocm|driver|python|py?torch|linux|kernel|docker|kubernetes|k8s|helm|slurm|ansible|terraform)\s?(?:version\s|v)?\d{1,4}(?:\.\d{1,3}){0,3}(?![\w%]|\s?(?:gb|gpus?|nodes?|ms|s|tokens?)(?![a-z]))",
-    re.IGNORECASE,
 )
 # "fp8 everywhere incl. KV".
 _EVERYWHERE = Gated(
     r"(?<![\w.])(?P<format>fp8|int8|bf16|fp16)\s(?:everywhere|throughout|for\severything|all\sthe\sway)(?:,?\s\(?(?:incl(?:\.|uding)?|also)\s(?:the\s)?kv(?:[\s\-]?cache)?\)?)?",
-    re.IGNORECASE,
 )
 # "gpus=16xH100 nodes=2 qps=2 goal=max_throughput": keys with values in a row, each a statement of its own.
 _KEY = r"[a-z][a-z\d_\-]{0,30} ?(?:[<>]=|[≤≥]|=(?!=)) ?(?=\S)"
-_NEXT_KEY = Gated(rf"(?<=[^\s,;:|]) +(?={_KEY})", re.IGNORECASE)
+_NEXT_KEY = Gated(rf"(?<=[^\s,;:|]) +(?={_KEY})")
 _KEYS = Gated(rf"(?<!\w){_KEY}")
 _FEWEST_KEYS = 3
-_SNAKE = Gated(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])", re.IGNORECASE)
+_SNAKE = Gated(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])")
 # "token rate at least 20 per second per user": of what.
 _TOKEN_RATE = Gated(
     r"(?<![a-z])(?:token|decode|decoding|generation|output|typing|reading)\s(?:rate|speed)s?((?:[\s:=]|(?:of|is|must\sbe|should\sbe|at\sleast|min(?:imum)?|above|over|about|around|no\sless\sthan|not\sbelow)(?![a-z]))*"
     r"\d{1,4}(?:\.\d)?)\s?(?=(?:per|/|a|each|every)\s?s(?:ec(?:ond)?)?\s?(?:per|/|for\s(?:each|every)|a)\s?(?:user|request|stream|session|person|client))",
-    re.IGNORECASE,
 )
 # "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
 _LENGTH = r"\d[\d,]{0,12}(?:\.\d+)?\s?k?"
@@ -98,17 +92,14 @@ _OF_TOTAL = Gated(
     rf"(?:of\swhich\s{_ANSWER}\s(?:is|are|makes?|takes?|has|have){_ABOUT}(?P<a>{_LENGTH})(?:\stokens?)?|"
     rf"(?:with|of\swhich|including|incl\.?){_ABOUT}(?P<b>{_LENGTH})(?:\stokens?)?(?:\sof\s(?:that|those|them|which|it))?\s(?:being|are|is|for|as|of|go(?:es)?\sto)\s{_ANSWER}|"
     rf"{_ABOUT}(?P<c>{_LENGTH})(?:\stokens?)?\sof\s(?:that|those|them|which|it)\s(?:being|are|is|for|as|go(?:es)?\sto)\s{_ANSWER})(?![\w.]\d)",
-    re.IGNORECASE,
 )
 # "思考大概 1500 token, 正式回答 500 token", "2k reasoning tokens plus 500 of answer": both are the output.
 _THOUGHT_CHINESE = Gated(
     r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]{0,12}k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]{0,12}k?)(?=\s?个?\s?tokens?)",
-    re.IGNORECASE,
 )
 _THOUGHT = Gated(
     r"(?<![\w.])(?P<a>\d[\d,]{0,12}k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]{0,12}k?)\s"
     r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])",
-    re.IGNORECASE,
 )
 
 

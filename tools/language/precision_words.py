@@ -43,45 +43,37 @@ FORMAT = Gated(
     r"(?<![A-Za-z0-9])(?:"
     + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _FORMATS.items())
     + r")(?![A-Za-z0-9])",
-    re.IGNORECASE,
 )
 _SCHEME = Gated(
     r"(?<![A-Za-z0-9])(?:(?P<kind>fp|int)[\s_\-]?\d?[\s_\-]?)?w(?P<w>4|8|16)[\s_\-]?a(?P<a>4|8|16)(?:[\s_\-]?(?:kv|c)(?P<kv>4|8|16))?(?:[\s_\-]?(?P<kind2>fp|int)\d?)?(?![A-Za-z0-9])",
-    re.IGNORECASE,
 )
-_BITS = Gated(
-    r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特|位)(?!\s?(?:gpus?|cards?))", re.IGNORECASE
-)
-_QUANTISED = Gated(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化", re.IGNORECASE)
-_METHOD = Gated(r"awq|gptq", re.IGNORECASE)
+_BITS = Gated(r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特|位)(?!\s?(?:gpus?|cards?))")
+_QUANTISED = Gated(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化")
+_METHOD = Gated(r"awq|gptq")
 _ROLE = Gated(
     r"(?P<kv_cache>(?<![a-z])(?:kv(?:[\s_\-]?cache)?|key[\s\-/]value\scache|attention\scache|cache)(?![a-z])|键值缓存|(?:kv\s?)缓存)"
     r"|(?P<activations>(?<![a-z])(?:activations?|acts?|compute(?!\s(?:trays?|nodes?|servers?|blades?|the|an?|our|how|what|which|it))|matmuls?|gemms?)(?![a-z])|激活(?:值)?|计算(?!托盘|节点))"
     r"|(?P<weights>(?<![a-z])(?:weights?|model\sweights|checkpoint|params|parameters)(?![a-z])|权重|参数)",
-    re.IGNORECASE,
 )
 _BIT_FORMATS: dict[str, DType] = {"4": "int4", "8": "int8", "16": "bf16"}
 _FIELDS = ("weights", "kv_cache", "activations")
 # What joins formats of which one is to be chosen; what may join them where the words beside them say so.
 _OR = Gated(
     r"(?:\s?\ue002{1,20})?(?:\sif\spossible)?\s?(?:weights?|权重)?\s?[,(]?\s?(?:or|或者?|还是|抑或)\s?(?:else\s)?(?:(?:with|in|use)\s|用)?",
-    re.IGNORECASE,
 )
 _COMMA = re.compile(r"\s?,\s?")
-_AND = Gated(r"\s?(?:weights?|权重)?\s?,?\s?(?:and|&|和|与|及)\s?", re.IGNORECASE)
+_AND = Gated(r"\s?(?:weights?|权重)?\s?,?\s?(?:and|&|和|与|及)\s?")
 _ONE_OF_AFTER = Gated(
     r"\s?(?:weights?\s)?(?:are\s|is\s)?(?:both|either)|\s?(?:权重)?(?:均可|都可以?|都行|皆可|任选|二选一|之?中?选)",
-    re.IGNORECASE,
 )
-_ONE_OF_BEFORE = Gated(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$", re.IGNORECASE)
+_ONE_OF_BEFORE = Gated(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$")
 _SENTENCE_END = re.compile(r"\.\s|。|\n\s*\n")
-_NEITHER = Gated(r"\s?,?\s?(?:n?or|或者?)\s?", re.IGNORECASE)
+_NEITHER = Gated(r"\s?,?\s?(?:n?or|或者?)\s?")
 _EXCEPT = Gated(
     r"(?:other\sthan|(?:precisions?|formats?|quanti[sz]ations?)\sbut|besides|(?:apart|aside)\sfrom|除了?|除开)\s?$",
-    re.IGNORECASE,
 )
-_AT_LEAST = Gated(r"(?:at\sleast|minimum(?:\sof)?|no\s(?:less|fewer)\sthan|>=|≥|至少|不低于|不少于)\s?$", re.IGNORECASE)
-_OR_MORE = Gated(r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better|up)|(?:及|或)?以上)", re.IGNORECASE)
+_AT_LEAST = Gated(r"(?:at\sleast|minimum(?:\sof)?|no\s(?:less|fewer)\sthan|>=|≥|至少|不低于|不少于)\s?$")
+_OR_MORE = Gated(r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better|up)|(?:及|或)?以上)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ _PARTS = _any_of(
     r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
     rf"{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
 )
-_PROMPT = Gated(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元", re.IGNORECASE)
+_PROMPT = Gated(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元")
 # A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
 REPEATED = "repeated_tokens"
 _LEAST_SHARED = 32  # "4 cards, 2 of those are shared"
@@ -114,11 +114,9 @@ _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 # "1,800 tokens of the conversation plus a fixed instruction (700 tokens)": parts of what is sent.
 _SENT = Gated(
     r"(?<![a-z])(?:sent|sends?|prompts?|inputs?|in|paste[sd]?|upload(?:s|ed)?|reads?|gets?|contexts?|each|every)(?![a-z])|输入|发",
-    re.IGNORECASE,
 )
 _WRITTEN_OUT = Gated(
     r"(?<![a-z])(?:out(?:puts?)?|answers?|repl(?:y|ies)|respon\w+|generat\w+|completions?|back|writes?|return\w*|thinking|reasoning)(?![a-z])",
-    re.IGNORECASE,
 )
 _SUM = Gated(
     rf"{_number('first')}[\s-]?tokens?(?P<of>[^.;\d\n]{{0,60}}?)\s(?:plus|\+)\s(?P<what>[^.;\d\n]{{0,60}}?){_number('then')}[\s-]?tokens?\)?",

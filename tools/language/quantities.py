@@ -62,13 +62,12 @@ _NUMBER = Gated(
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
-    re.IGNORECASE,
 )
-_PARTS = Gated(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
-_RANGE_JOIN = Gated(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
-_BETWEEN = Gated(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
-_BETWEEN_JOIN = Gated(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
-_DOLLAR = Gated(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$", re.IGNORECASE)
+_PARTS = Gated(rf"(-?)({_DIGITS})\s?({_SUFFIX})?")
+_RANGE_JOIN = Gated(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?")
+_BETWEEN = Gated(r"(?:between|from|介于|从|在)\s?$")
+_BETWEEN_JOIN = Gated(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?")
+_DOLLAR = Gated(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$")
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = Gated(
     r"(?P<user>每个?(?:用户|请求|人|路))?(?:每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}"

@@ -7,7 +7,7 @@ import re
 from ..gated import Gated
 
 _QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
-_SENDER = Gated(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]", re.IGNORECASE)
+_SENDER = Gated(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]")
 _HEAD = Gated(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$")
 # The line that a mail program puts before what it quotes; all that follows it is older.
 _HEADER = Gated(
@@ -15,7 +15,6 @@ _HEADER = Gated(
     r"原始邮件|转发的?邮件|原邮件|原文|原始需求|原需求)\s*[-_—–=]*|"
     r"[-_—–]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_—–]{2,}|"
     r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
-    re.IGNORECASE,
 )
 
 

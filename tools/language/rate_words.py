@@ -26,7 +26,7 @@ _LEAST_OF_BATCH = 1_000_000  # tokens
 _LONGEST_BATCH = 168.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
 _NOUN = 16  # characters behind an amount that say what it is of
-_OUTPUT = Gated(r"output|generat|completion|输出|生成", re.IGNORECASE)
+_OUTPUT = Gated(r"output|generat|completion|输出|生成")
 _NOTHING = 0.9  # less than what one word of meaning costs
 _FAR = 4.0
 _DAY_S = 86_400
@@ -48,12 +48,10 @@ _HOURS = Gated(
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
     rf"(?<![a-z])(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
     rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口|的?(?:工作|上班|营业)时间)",
-    re.IGNORECASE,
 )
 _BETWEEN_HOURS = Gated(
     rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"
     r"(?P<tail>(?=\s?(?:[,.;:!?()\n]|$|(?:o'clock|hours|every|each|on|only|in\sthe|local|daily|utc|gmt|ces?t|and|but)(?![a-z])|之间|[均基都这])))?",
-    re.IGNORECASE,
 )
 # "The busiest hour carries 12% of the day", "最忙的一小时占全天的12%".
 _BUSY_SHARE = Gated(
@@ -73,27 +71,23 @@ _WEEKEND = Gated(
 # Behind a number: it is a factor, or a length ("3000 in on a normal day").
 _OF_ELSE = Gated(
     r"\s?(?:(?:x|×|times|fold|倍|out|[进出])(?![a-z])|in(?![a-z])(?!\s(?:the|an?|our|its|this|summer|winter|spring|autumn)(?![a-z])))",
-    re.IGNORECASE,
 )
 _COSTS = Gated(
     r"(?<![a-z])(?:costs?|prices?d?|rents?|rates?\sare|usd|dollars?|eur|euros?|discount|bills?)(?![a-z])|[$€£]|价|费|美元",
-    re.IGNORECASE,
 )
 _MOST_TO_COST = 80  # characters
-_MONTH = Gated("month|月", re.IGNORECASE)
+_MONTH = Gated("month|月")
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
 # What says of a further sentence that it speaks of the amount before it.
 _OF_IT = Gated(
     r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
-    re.IGNORECASE,
 )
 # "Answers must be there within 2 hours" says how long one may take.
 _DEADLINE = Gated(
     r"(?<![a-z])(?:answer|repl(?:y|ies)|respon|result|read(?:y|able)|done|finish|deliver|must|should|need|kept|stored|retain|old)|"
     r"回复|答复|完成|保[存留]|必须",
-    re.IGNORECASE,
 )
-_LATE = Gated(r"下午|晚|p", re.IGNORECASE)
+_LATE = Gated(r"下午|晚|p")
 _SECONDS_OF: dict[str, int] = {
     "hour": 3600, "小时": 3600, "day": _DAY_S, "天": _DAY_S, "日": _DAY_S, "week": 7 * _DAY_S, "周": 7 * _DAY_S,
     "month": 30 * _DAY_S, "月": 30 * _DAY_S, "year": 365 * _DAY_S, "年": 365 * _DAY_S,

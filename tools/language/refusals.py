@@ -43,13 +43,11 @@ _NON_GOAL = Gated(
 _BUSY = Gated(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
     r"(?<=\d\s)(?:is|are|goes|go)|(?<=(?:one|two)\s)(?:is|are|goes|go)|预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\s(?:to|for|by)(?:\s(?:the|our|an?|some|future))?)?\s?(?:给|着)?$",
-    re.IGNORECASE,
 )
 # "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
 _KEPT_FREE = Gated(
     r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g|"
     r"(?:must|should|shall|ha[sv]e?\sto|needs?\sto)\s(?:stay|remain|be\s(?:kept|left))|stays?\s(?:free|idle|empty)",
-    re.IGNORECASE,
 )
 # "MTP is somebody's experiment and should be left out", "leave out speculation"; "_" is what is refused.
 _LEFT_OUT = Gated(
@@ -58,36 +56,28 @@ _LEFT_OUT = Gated(
     r"(?:leav(?:e|ing)\sout|exclud(?:e|ing)|omit(?:ting)?|ignor(?:e|ing)|disregard(?:ing)?)\s(?:(?:the|any)\s)?_|"
     r"_.*(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<![a-z])(?:(?:left|kept)\sout|excluded|omitted|ignored|disregarded|out\sof\sscope|"
     r"not\s(?:be\s)?(?:part\sof|in\sscope|included|considered|counted|planned))(?![a-z])|_[^不]*(?:不(?:用|要|必|需要?)?(?:考虑|计入|纳入)|排除))",
-    re.IGNORECASE,
 )
 # Behind what is not planned, in its sentence: the plan is to be made without it.
 _SWITCHED_OFF = Gated(
     r"^[^.;!?。\n]{0,24}?(?:(?:按|先|暂)[^.;。\n]{0,4}不(?:开启?|启用)|关闭|(?<![a-z])assum(?:e|ed|ing)\s(?:it\s)?(?:off|disabled)|"
     r"(?:is|stays|remains|kept|:)\s?(?:off|disabled))",
-    re.IGNORECASE,
 )
 _OTHER_CLAUSE = Gated(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
-    re.IGNORECASE,
 )
 # "Two of the GPUs run Whisper and stay that way": on a part of what there is.
-_ON_SOME = Gated(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]", re.IGNORECASE)
+_ON_SOME = Gated(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]")
 # "Leave one out, the Whisper thing is on it".
 _IS_ON_IT = Gated(
     r"\s(?:(?:thing|stuff|model|job|service|server|container|pod)s?\s)?(?:is|are|sits?|lives?|runs?|stays?)\s(?:already\s|still\s)?on\s(?:it|that|those|them|there)(?![a-z])",
-    re.IGNORECASE,
 )
-_SERVED = Gated(
-    r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载", re.IGNORECASE
-)
+_SERVED = Gated(r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载")
 # A request to serve something that speaks of somebody's training wants none.
 _SERVING = Gated(
     r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|(?<=\d\s)(?:in|out)|(?<=\dk\s)(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
-    re.IGNORECASE,
 )
 _WISHED = Gated(
     r"^(?:to|want|please|let'?s|we|can|i)\s|^(?:pre-?|fine-?|post-?)(?:train|tune)$|^train$|for\s|进行|做|要|想|用于|来",
-    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:[^.;。;\n]|\.(?=\S)){1,400}")
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
@@ -109,7 +99,6 @@ _QUOTATION = re.compile(r"[“「『][^”」』\n]{4,600}[”」』]|\"[^\"\n]{
 _OVERRULING = Gated(
     r"(?<![a-z])(?:ignor(?:e|ing)|disregard(?:ing)?|forget)\s(?:all|any|every(?:thing)?|the|your|previous|prior|what(?:ever)?)(?![a-z])|"
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
-    re.IGNORECASE,
 )
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 

@@ -62,7 +62,6 @@ from .written_lengths import assume_written, in_tokens
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = Gated(
     r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
-    re.IGNORECASE,
 )
 # What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
 _PART = Gated(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])", flags=0)
@@ -75,18 +74,16 @@ _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
-_FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少", re.IGNORECASE)
+_FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少")
 # Who said a line of a chat, and when: "dana  10:02  ok, 8 H100s in that box", "[10:02] dana: ok", "[voice memo, 1:12]".
 _STAMP = Gated(
     r"(?:^|\n)\s{0,4}(?:[^\W\d][\w.\-]{1,20}\s{1,4}\(?(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?\)?(?=\s)\s?:?|"
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
-    re.IGNORECASE,
 )
 # Places of a document, by their numbers: "the targets of section 4".
 _REFERENCE = Gated(
     r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
     r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]",
-    re.IGNORECASE,
 )
 _LIST_NUMBER = Gated(
     r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)",

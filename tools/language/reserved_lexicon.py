@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from ..gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD
@@ -55,16 +53,15 @@ OTHERS_TAKE = Gated(
     rf"(?=(?:剩|其余|余下|别的))",
 )
 # The last of these before it says what is counted.
-HARDWARE = Gated(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
+HARDWARE = Gated(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])")
 
 
 # Between nodes and what each of them holds: "two nodes with 8 H100 each", "2 boxes (8 GPUs per box)".
 NODES_OF = Gated(
     rf"(?P<n>{NUMBER})\s?[x*台个]?\s?(?:[a-z]{{2,12}}\s|{BOX}++s?\s|{CARD}++s?\s)?(?:{NODE}|{BOX}++s?|(?<=台))[\s,.(:]{{0,3}}(?:(?:w/|with|of|having|ha[sv]e?|that\sha[sv]e|each|every|per|holding|每)[\s,]?"
     rf"(?:(?:each|every|one|node|server|machine|box|of\s(?:them|these|those|which))\s|台|机)?(?:with|of|ha[sv]e?|holds?|,|:|是|有)?\s?)?(?:{NUMBER})\s?[x张块卡-]?\s?$",
-    re.IGNORECASE,
 )
-ONE_NODE = Gated(r"node|server|machine|box|host|system", re.IGNORECASE)
+ONE_NODE = Gated(r"node|server|machine|box|host|system")
 
 
 def cues(english: str, chinese: str = "") -> Gated:
@@ -76,39 +73,34 @@ def cues(english: str, chinese: str = "") -> Gated:
 KEYED = Gated(
     rf"(?<![a-z])(?:keep|kept|leave|reserved?|spare|free|idle|stand[\s\-]?by)(?:\s(?:free|idle|aside|back|unused))?\s"
     rf"(?:(?P<node>{NODE})|gpus?|cards?)\s?[:=]\s?(?P<n>\d{{1,4}})(?![\d.])",
-    re.IGNORECASE,
 )
-OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])", re.IGNORECASE)
+OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])")
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
 NUMBERED = Gated(
     rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{NODE})|gpus?\s?|cards?)\s?#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&和与]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s|\s?[到至~]\s?)(?:node\s|gpu\s?)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)|"
     r"(?P<list2>(?:\d{1,3}\s?号?\s?[和与及,到至~-]\s?){0,8}\d{1,3}\s?号)\s?(?:(?P<node2>机器?|节点|服务器)|显?卡)(?!的?\s?\d)|"
     r"第\s?(?P<list3>\d{1,2}|[一二三四五六七八九十])\s?(?:(?P<node3>台|个?节点|号机)|[张块])",
-    re.IGNORECASE,
 )
 # "research sits on gpu 0 and 1".
 SITS_ON = Gated(
     rf"{_OTHERS}\s(?:sits?|lives?|squats?|camps?|runs?|is|are)\son\s(?:(?P<node>{NODE})|gpus?|cards?)\s#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s)\d{1,3}(?!\s?(?:x|gpus|nodes)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)",
-    re.IGNORECASE,
 )
 # "must survive losing any one node", "one server may fail": what is left has to do.
 SURVIVES = Gated(
     rf"(?<![a-z])(?:surviv\w{{1,3}}|tolerat\w{{1,3}}|withstand\w{{0,3}}|cop(?:e|ing)\swith|absorb)\s(?:the\s)?(?:los[st]|losing|failure|outage|crash)\s?(?:of\s)?(?:any\s)?(?P<n>an?|any|{NUMBER})\s(?:single\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z])|"
     rf"(?<![A-Za-z0-9.])(?P<m>any|an?|{NUMBER})\s(?:(?P<node2>{NODE})|gpus?|cards?)\s(?:may|can|might|could)\s(?:fail|die|crash|drop\sout|go\sdown|be\slost)(?![a-z])|"
     r"(?:允许|容忍|能扛住?|挂掉?|坏掉?|宕)\s?(?:任意|任何)?(?:坏|挂|宕机?)?\s?(?P<k>[一二两12])\s?(?P<unit>[台张])(?:机器|节点|卡)?(?:宕机|故障|挂掉?|坏掉?|也)?",
-    re.IGNORECASE,
 )
 # "what three nodes can carry": those that are left.
 LEFT_CARRY = Gated(
     rf"(?<![A-Za-z0-9.])(?:the\s(?:remaining|other)\s)?(?:{NUMBER})\s(?:{NODE}|gpus?|cards?)\s(?:can|must|have\sto|should|need\sto)\s(?:carry|hold|do|serve|handle|cope|suffice)(?![a-z])|"
     r"(?<![a-z])the\s(?:limits?|slos?|slas?|targets?)\s(?:must|have\sto|has\sto|should|need\sto)\s(?:still\s|all\s)*(?:hold|be\s(?:met|kept))(?![a-z])",
-    re.IGNORECASE,
 )
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
-RANGE = Gated(rf"\d{_TO}\d", re.IGNORECASE)
-RANGE_OR_ONE = Gated(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?", re.IGNORECASE)
+RANGE = Gated(rf"\d{_TO}\d")
+RANGE_OR_ONE = Gated(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?")
 _BROKEN = r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)"
 DOWN = cues(
     rf"{_BROKEN}|exclude",

@@ -16,13 +16,12 @@ from .quantities import read_number, read_whole
 from .standing import STAYS
 
 # Memory that stays free as a share is read elsewhere.
-_SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
+_SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存")
 _SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
-_CLAUSE_END = Gated(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?", re.IGNORECASE)
+_CLAUSE_END = Gated(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?")
 _BYTES = Gated(
     r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
     r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
-    re.IGNORECASE,
 )
 _EACH = lex.cues(
     r"(?:each|every|all|per|any)(?:\s(?:of\sthe|the|single|one|\d|two|four|eight))?\s?"
@@ -45,16 +44,13 @@ _REPLICAS = Gated(
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
-_OF_EACH_NODE = Gated(
-    rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})", re.IGNORECASE
-)
+_OF_EACH_NODE = Gated(rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})")
 _KEPT_OF_EACH = "{!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
 # Memory that is there to plan with; what has to be left free is read before.
 _USABLE = Gated(
     r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?\s?gi?b)\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
     r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
     r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
-    re.IGNORECASE,
 )
 # A claim that is no field: replicas that are wanted on each node.
 ON_EACH_NODE = "replicas_on_each_node"
@@ -62,7 +58,6 @@ _PER_NODE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{lex.NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
     rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{lex.NODE})(?![a-z])|"
     rf"每[台个]\s?(?:{lex.NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
-    re.IGNORECASE,
 )
 _EXACT = lex.cues(
     r"exactly|precisely|must|shall|need(?:s|ed)?|requires?|has\sto|have\sto|wants?|independent|identical|separate|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
@@ -70,14 +65,12 @@ _EXACT = lex.cues(
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
 _LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
-_OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])", re.IGNORECASE)
-_OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)", re.IGNORECASE)
+_OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
+_OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
 _MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
 # "The rest belongs to another team": what was counted before it is what there is.
-_REST = Gated(
-    r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$", re.IGNORECASE
-)
-_OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}", re.IGNORECASE)
+_REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
+_OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
 # How many characters before, and behind, such a word what it is about is looked for.
 _BEFORE, _BEHIND, _AHEAD = 80, 25, 16
 
@@ -387,7 +380,7 @@ def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
     return _SHARE.search(clause) is not None
 
 
-_BOUND = Gated(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$", re.IGNORECASE)
+_BOUND = Gated(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$")
 
 
 def _is_beside(sentence: str) -> bool:

@@ -25,7 +25,7 @@ _BEFORE_LABEL = r"[\s#>*_\-(\[\"']{0,8}"
 _AFTER_LABEL = r"[\s*_)\]\"']{0,4}:"
 # (what opens a block, what closes it). The openers of a template are never typed by a person who means well.
 _CLOSED: tuple[tuple[Gated, str], ...] = tuple(
-    (Gated(opener, re.IGNORECASE), closer)
+    (Gated(opener), closer)
     for opener, closer in (
         (
             r"<\|(?!/|(?:im_|turn_)?end|eot|eom|eos)[^|<>\n]{1,40}\|>",
@@ -60,15 +60,14 @@ _NO_LENGTH = r"(?!\s{0,4}(?:[~≈]\s?|about\s|约)?\d[\d,.]{0,8}k?\s?(?:tokens?|
 _LABEL = Gated(
     rf"(?:^|\n){_BEFORE_LABEL}{_NAME}{_AFTER_LABEL}{_NO_LENGTH}|(?:^|\n)\s?(?P<bracket>[\[(]){{1,2}}{_NAME}[\])]{{1,2}}|"
     rf"(?<=[.,;!?。>])\s{{0,8}}(?:system|assistant|developer){_KIND}\s?:{_NO_LENGTH}",
-    re.IGNORECASE,
 )
-_BRACKET_END = Gated(rf"[\[(]{{1,2}}\s?(?:/|end\s){_NAME}[\])]{{1,2}}", re.IGNORECASE)
-_PERSONS_LABEL = Gated(rf"\n{_BEFORE_LABEL}{_PERSON}{_AFTER_LABEL}|<\s?/?\s?{_PERSON}\s?>", re.IGNORECASE)
+_BRACKET_END = Gated(rf"[\[(]{{1,2}}\s?(?:/|end\s){_NAME}[\])]{{1,2}}")
+_PERSONS_LABEL = Gated(rf"\n{_BEFORE_LABEL}{_PERSON}{_AFTER_LABEL}|<\s?/?\s?{_PERSON}\s?>")
 # "User:" before words is a person who speaks; before a number it counts users.
-PERSON_SPEAKS = Gated(rf"(?:^|\n){_BEFORE_LABEL}(?:users?|human|用户){_AFTER_LABEL}(?!\s?\d)", re.IGNORECASE)
+PERSON_SPEAKS = Gated(rf"(?:^|\n){_BEFORE_LABEL}(?:users?|human|用户){_AFTER_LABEL}(?!\s?\d)")
 _EMPTY_LINE = re.compile(r"\n\s?\n")
-_ROLE_FIELD = Gated(r"(?<![a-z])(?:role|speaker|author|from)[\"']?\s?[:=]\s?[\"']?(?P<who>[a-z]{2,20})", re.IGNORECASE)
-_OTHER = Gated(_SPEAKER, re.IGNORECASE)
+_ROLE_FIELD = Gated(r"(?<![a-z])(?:role|speaker|author|from)[\"']?\s?[:=]\s?[\"']?(?P<who>[a-z]{2,20})")
+_OTHER = Gated(_SPEAKER)
 # Names that were read as hardware or a model: "System: 2 nodes of 8 H100" is a machine, no speaker.
 _NAMED = re.compile("[\ue000-\ue005]")
 

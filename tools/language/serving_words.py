@@ -20,34 +20,30 @@ from .units import unit_at
 
 _SPELLINGS = sorted((FRONT, *(one for engine in ENGINES.values() for one in engine.spellings)), key=len, reverse=True)
 _SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)
-_ENGINE = Gated(rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?![A-Za-z])", re.IGNORECASE)
+_ENGINE = Gated(rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?![A-Za-z])")
 # An engine of which nothing is known, by its name or behind "engine:".
 _UNKNOWN = Gated(
     r"(?<![a-z])(?:tgi|text[\s-]generation[\s-]inference|llama\.?cpp|ollama|lightllm|mlc[\s-]llm|exllama\w{0,3}|deepspeed"
     r"|triton\sinference\sserver|ray\sserve"
     r"|(?<!search\s)engine\s?[:=]\s?(?!(?:not|none|no|any|open|tbd|undecided|unknown|to)(?![a-z]))[a-z][\w.-]{1,40})(?![a-z])",
-    re.IGNORECASE,
 )
 # An engine that nobody there has used yet, and where that is said of all that were named.
 _NEW_BEFORE = Gated(
     r"(?<![a-z])(?:no\sexperience\s(?:with|in|of)|(?:never|haven't|hasn't|have\snot|not\syet)\s(?:\w+ly\s)?(?:used|run|ran|tried|worked\swith|touched|deployed))"
     r"(?:\s(?:either|any\sof|both))?\s$",
-    re.IGNORECASE,
 )
 _NEW_AFTER = Gated(
     r"\s?(?:我们|咱们?)?(?:都|均|也)?还?没(?:有?经验|用过|试过|接触过)|\s(?:is|are)\s(?:both\s|all\s|equally\s)?new\sto\s(?:us|me)(?![a-z])",
-    re.IGNORECASE,
 )
-_ALL_NEW = Gated(r"\s?(?:我们|咱们?)?[都均]|\sare\s", re.IGNORECASE)
+_ALL_NEW = Gated(r"\s?(?:我们|咱们?)?[都均]|\sare\s")
 # Between two engines of which neither is wanted.
-_NOR = Gated(r"\s?,?\s?(?:or|nor|and|和|与|跟|或者?|及)\s?", re.IGNORECASE)
+_NOR = Gated(r"\s?,?\s?(?:or|nor|and|和|与|跟|或者?|及)\s?")
 # A plan that no engine has to start; that none is chosen yet is no such wish.
 _ON_PAPER = Gated(
     r"(?<![a-z])(?:(?P<no>(?:no|without(?:\san(?:y)?|\sa)?)\s(?:serving\s|inference\s)?engine)(?![a-z])"
     r"(?!\s(?:is|was|has|yet|named|given|chosen|specified|stated|preference|overhead|limits?|version))"
     r"|(?:serving\s)?engine\s?[:=]?\s?none(?![a-z])|(?<!tflops\s)on\spaper(?![a-z]))"
     r"|(?:不用|不限定|不考虑)(?:推理)?引擎|纸面(?:方案|规划|上)",
-    re.IGNORECASE,
 )
 # Two numbers at least ("0.11.0", "1.2.0rc1", "0.5.8.post1"): one alone ("vLLM 16 users") counts something else.
 _RELEASE = (
@@ -60,28 +56,22 @@ _VERSION_AFTER = Gated(
     r"(?![A-Za-z0-9_%])(?!\.\d)(?!\s(?:of\s)?(?:the\s|gpu\s|kv\s|prefix\s)*(?:mem(?:ory)?|v?ram|util|cache|hit)(?![a-z]))"
     r"(?!\s?的?(?:显存|内存|命中))\s?[)\]]?(?:\s?版本?)?",
 )
-_VERSION_BEFORE = Gated(
-    rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<version>{_RELEASE})\s(?:of\s)?$", re.IGNORECASE
-)
+_VERSION_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<version>{_RELEASE})\s(?:of\s)?$")
 # The time that a price is for, behind it or before it.
 _TIME = r"(?P<{0}>hour|hr|h|day|week|month|mo|year|yr)"
 _TIME_AFTER = Gated(
     r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡|[\ue001]+s?)[\s\-]?|(?:node|server|machine|instance|box|vm)[\s\-]?)?(?:/|per|an|a)?\s?"
     rf"{_TIME.format('time')}(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?P<time2>小?时|钟头|天|周|月|年)",
-    re.IGNORECASE,
 )
 _TIME_BEFORE = Gated(
     r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$|hourly[^\d.;\n]{0,50}$|"
     r"(?<![a-z])(?P<time>dai|week|month|year|annual)ly[^\d.;\n]{0,50}$|"
     rf"(?<![a-z])per\s{_TIME.format('time2')}\W{{0,3}}$|每(?P<time3>[天周月年])[^\d.;。\n]{{0,20}}$",
-    re.IGNORECASE,
 )
 # By the first letters of each; a month is a twelfth of a year.
 _HOURS_OF = {"h": 1, "小": 1, "时": 1, "钟": 1, "d": 24, "天": 24, "w": 168, "周": 168, "m": 730, "月": 730,
              "y": 8760, "a": 8760, "年": 8760}  # fmt: skip
-_PRICE_KEY = Gated(
-    r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\s)?gpu[\s\-]?hour\s?[:=]\s?$", re.IGNORECASE
-)
+_PRICE_KEY = Gated(r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\s)?gpu[\s\-]?hour\s?[:=]\s?$")
 # What all may cost an hour, and what one card does.
 _BUDGET = cues(
     r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum|imal)?|go\s(?:over|above|beyond)|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
@@ -93,13 +83,9 @@ _EACH_CARD = cues(
 )
 _CARD_BEFORE = re.compile(r"(?:单|每张?|一张)卡(?:约|大约)?\s?$")
 # What a price stands behind: "4 x p5.48xlarge at $55/hour each", "8 H100 at $2.5/h each".
-_PRICED_THING = Gated(
-    rf"(?P<card>{CARD}+|(?<![a-z])(?:gpus?|cards?)(?![a-z])|卡)|{BOX}+|(?<![a-z])(?:{NODE})(?![a-z])", re.IGNORECASE
-)
+_PRICED_THING = Gated(rf"(?P<card>{CARD}+|(?<![a-z])(?:gpus?|cards?)(?![a-z])|卡)|{BOX}+|(?<![a-z])(?:{NODE})(?![a-z])")
 _MOST_TO_PRICED = 60  # characters
-_PER_NODE_AFTER = Gated(
-    r"^.{0,30}?(?:per|each|/|a)\s?(?:node|machine|server|box|instance)|^.{0,12}?每台", re.IGNORECASE
-)
+_PER_NODE_AFTER = Gated(r"^.{0,30}?(?:per|each|/|a)\s?(?:node|machine|server|box|instance)|^.{0,12}?每台")
 
 
 def read_engine(page: Page, claims: Claims) -> None:

@@ -22,17 +22,14 @@ _WITHDRAWN = Gated(
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
     r"(?:v\d[\d.]{0,6}|上一?版|旧版|初版|之前(?:的)?版本)\s?(?:中|里|的)?[^,;。\n]{1,30}?(?:有误|不对|写错了?|错了|作废|过时)|"
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
-    re.IGNORECASE,
 )
 _FORMER = Gated(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
-    re.IGNORECASE,
 )
 # "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
 _IN_BRACKETS = Gated(
     r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
     r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno)|忽略|不用管|不算)\s?[.!]?\s?[)\]]",
-    re.IGNORECASE,
 )
 # "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
 # end of the sentence.
@@ -44,7 +41,6 @@ _ASIDE = Gated(
     r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
     r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
-    re.IGNORECASE,
 )
 # Where a clause may begin, and who says something in it: anybody but the writer.
 _BEGIN = (
@@ -80,9 +76,7 @@ _REJECTION = Gated(
     r"(?:但|不过)?我们?(?:给|已经?)?(?:否决|驳回|拒绝|否|驳)了|别(?:听|理|管)(?:他|她)们?|(?:别|不要|不能|不)(?:当作?|作为?)(?:输入|真|数|依据|参考)|别参考|不作数|(?:他|她)们?(?:说|搞|弄|记)?错了|我们?(?:觉得|认为|看)?[这那它]?个?(?:方案|说法|想法)?太?不(?:靠谱|现实|合理|可行|对)(?=[,;。\n]|$)",
 )
 # Between what somebody says and the writer's verdict on it: "… across nodes. I think that's nonsense".
-_OWN_VIEW = Gated(
-    r"(?:i|we)\s(?:\w+ly\s)?(?:think|believe|find|say|feel|guess)\s$|(?:honestly|frankly|imho|imo),?\s$", re.IGNORECASE
-)
+_OWN_VIEW = Gated(r"(?:i|we)\s(?:\w+ly\s)?(?:think|believe|find|say|feel|guess)\s$|(?:honestly|frankly|imho|imo),?\s$")
 # That it is said of something else than what is planned.
 _BEHIND_BENCH = r"(?:\s(?:number|figure|setting|setup|config(?:uration)?|value|case|load|run|stuff|deck|page)s?)?"
 _BENCH = (
@@ -100,21 +94,17 @@ _ENDS = re.compile(r"[.;!?\n。](?=\s|$)|[。\n]")
 # What somebody says cannot be had, or need not: whoever rejects that may well want it.
 _DENIES = Gated(
     r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too(?=\s(?!but|and|so)[a-z])|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
-    re.IGNORECASE,
 )
 # Said of a rejection itself: what was said is to be left alone, whatever it says.
-_IGNORED = Gated(
-    r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数", re.IGNORECASE
-)
+_IGNORED = Gated(r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数")
 _DENIAL = Gated(
     r"(?:(?<![a-z])(?:not|isn't|aren't|nowhere\snear|not\s(?:even\s)?close\sto|far\s(?:below|from|under|away\sfrom))\s(?:the\s|our\s)?|不是\s?|并非\s?)$",
-    re.IGNORECASE,
 )
 _ONE = ("one", "a", "an", "sin")  # "not one of them", "not a single"
 _MOST_SAID = 240  # characters of what somebody says
-_HAS = Gated(r"(?:ha[sd]|have)$", re.IGNORECASE)  # a fact, which nobody rejects
-_WRITER = Gated(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我", re.IGNORECASE)
-_WRITER_REJECTS = Gated(r"(?:i|we)(?![a-z])|[但不过可是]*我|被", re.IGNORECASE)
+_HAS = Gated(r"(?:ha[sd]|have)$")  # a fact, which nobody rejects
+_WRITER = Gated(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我")
+_WRITER_REJECTS = Gated(r"(?:i|we)(?![a-z])|[但不过可是]*我|被")
 # What is replaced: up to what replaces it, or to the end of its clause where nothing follows that does.
 _WITH_BRACKETS = r"(?:\([^()\n]{0,200}\)|[^.,;:!?()\n。]|\.(?=\S)|(?<=\d),(?=\d{3}))"
 _WITH_COMMAS = r"(?:[^.;!?\n。]|\.(?=\S))"
@@ -129,7 +119,6 @@ _REPLACED = Gated(
 _NOT_YET = Gated(
     r"(?<![a-z])(?:might|may|could|would|if|once|when|unless|whether|later|next\s(?:year|quarter|month|spring|summer|autumn|winter)|some\s?day|eventually|prefill|decode)(?![a-z])|"
     r"如果|要是|万一|明年|以后|将来|后续|可能|也许|预填|解码",
-    re.IGNORECASE,
 )
 
 

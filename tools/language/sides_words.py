@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ..gated import Gated
@@ -10,16 +9,12 @@ from .number_words import ENGLISH_NUMBER
 from .page import Page
 from .quantities import read_number
 
-_XPYD = Gated(
-    r"(?<![A-Za-z0-9.])(?P<prefill>\d{1,6})\s?p\s?(?:[+&]\s?)?(?P<decode>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE
-)
+_XPYD = Gated(r"(?<![A-Za-z0-9.])(?P<prefill>\d{1,6})\s?p\s?(?:[+&]\s?)?(?P<decode>\d{1,6})\s?d(?![A-Za-z0-9])")
 _NUMBER = rf"\d{{1,6}}|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _PHASES = {"prefill": r"pre-?fill(?:ing)?|预填充?", "decode": r"decod(?:e|ing)|解码"}
 _KIND = r"(?:replicas?|instances?|workers?|engines?)(?![a-z])|副本|实例|of(?=\s[a-z]{2}\s?=?\d)"
 _COUNTED = {
-    phase: Gated(
-        rf"(?<![A-Za-z0-9.\-])(?P<n>{_NUMBER})\s?(?:x\s?|个\s?)?(?:{words})(?:[\s\-]?(?:{_KIND}))", re.IGNORECASE
-    )
+    phase: Gated(rf"(?<![A-Za-z0-9.\-])(?P<n>{_NUMBER})\s?(?:x\s?|个\s?)?(?:{words})(?:[\s\-]?(?:{_KIND}))")
     for phase, words in _PHASES.items()
 }
 

@@ -28,7 +28,7 @@ _TERMS = {
 }  # fmt: skip
 _TERM = re.compile("|".join(_TERMS))
 _DECIMAL_COMMA = Gated(
-    r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))", re.IGNORECASE
+    r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))"
 )
 _COUNTED = r"(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/])"
 _THOUSANDS_POINT = Gated(
@@ -37,7 +37,7 @@ _THOUSANDS_POINT = Gated(
     re.IGNORECASE | re.MULTILINE,
 )
 _QUOTED = re.compile(r'"([\w .\-/]{1,60})"')
-_ABOUT = Gated(r"(?<=\d)[ \-]?ish(?![A-Za-z])", re.IGNORECASE)
+_ABOUT = Gated(r"(?<=\d)[ \-]?ish(?![A-Za-z])")
 _KEY_WORDS = (
     "latency", "throughput", "concurrent", "concurrency", "concurrently", "simultaneous", "simultaneously", "request",
     "requests", "input", "inputs", "output", "outputs", "prompt", "prompts", "token", "tokens", "optimize", "optimise",

@@ -16,7 +16,6 @@ _HOLDS = Gated(
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
     r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|^\s?so(?!\sfar)(?![a-z])|^\s?所以|"
     r"最终|现在|只批|(?:今年|先|就|改)按|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
-    re.IGNORECASE,
 )
 _PREFERS = re.compile(
     r"(?<![a-z])(?:(?:i|we)(?:'d|\swould)?\s(?:(?:much|really|strongly)\s)?(?:prefer|rather|keep|stay|stick)(?!\snot(?![a-z]))|preferabl[ey]|let\sus\sstay\swith|let's\sstay\swith)(?![a-z])|更(?:想|倾向|希望)|优先用",
@@ -33,7 +32,7 @@ _STAYS_CHINESE = (
     r"不(?:用|需要|需|必|要)(?:规划|考虑|管|动|算)|已经?(?:在跑|跑着|部署|上线|在用)|不在(?:范围|规划|本次)|"
     r"[别不][能要]?动|另(?:外|行)规划"
 )
-STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}", re.IGNORECASE)
+STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}")
 # What says of its clause, or of its sentence, that it held once, holds for others, may hold later, or is not meant.
 _ASIDE = Gated(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
@@ -60,7 +59,6 @@ _ASIDE = Gated(
     r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     rf"{_STAYS_CHINESE}|"
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
-    re.IGNORECASE,
 )
 _FORMER = Gated(
     r"(?:(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
@@ -68,26 +66,22 @@ _FORMER = Gated(
     r"(?:close|similar|equal)\sto|unlike|(?:以前|之前|原来|原先)(?:都|一直)?(?:使?用|是)?(?:的是|的)?|相比|不如|"
     r"(?<![a-z])not|rather\sthan|instead\sof|而?不是|而非)"
     r"(?:\s(?:the|our|an?|using|on|with|to|old))?\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
-    re.IGNORECASE,
 )
 _CLAUSE_END = Gated(
     r"[,;.!?()\[\]\n。]|(?<=[^,;.!?()\[\]\n]{20}):|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过",
-    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
 # What says of a clause that it tells what held before.
 _HELD_ONCE = Gated(
     r"(?<![a-z])(?:was|were(?!\s(?:given|handed|granted|promised|allocated|assigned|told|allowed)(?![a-z]))|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是",
-    re.IGNORECASE,
 )
-_TOLD_END = Gated(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s", re.IGNORECASE)
+_TOLD_END = Gated(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s")
 _BEHIND = 40  # characters behind a name that speak of it
-_BEHIND_NAME = Gated(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])", re.IGNORECASE)
+_BEHIND_NAME = Gated(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])")
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
 # Behind a question: what it asks for is denied.
 _DENIED = Gated(
     r"\?\s{0,5}(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s{0,3})?(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$)|\s(?:our|the|my|we|it|that|this|they|i)(?![a-z])|\s(?:[a-z]+\s){1,2}(?:took|takes|has|have|got|gets|is|are|needs?|uses?|grabbed|owns?)(?![a-z]))|nope|nah|not|never)(?![a-z])|不|没|否)",
-    re.IGNORECASE,
 )
 
 

@@ -75,63 +75,52 @@ def _degree_pattern() -> str:
 _DEGREE = Gated(
     _degree_pattern(),
 )
-_PERCENTILE = Gated(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)
+_PERCENTILE = Gated(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)")
 _PREFILL = r"prefill(?:ing)?|pre-fill|prompt\sphase|预填充|预填"
 _DECODE = r"decod(?:e|ing)|generation\sphase|解码"
-_PHASE = Gated(rf"(?P<prefill>{_PREFILL})|(?P<decode>{_DECODE})", re.IGNORECASE)
+_PHASE = Gated(rf"(?P<prefill>{_PREFILL})|(?P<decode>{_DECODE})")
 _PHASE_AFTER = Gated(
     rf"^[\s,]*(?:(?:per|in\seach)\sstage\s)?(?:for|in|during|on|at|用于|给|做)\s?(?:the\s|both\s)?(?P<one>{_PREFILL}|{_DECODE})"
     rf"(?:\s?(?:and|&|/|和|与)\s?(?:the\s)?(?P<other>{_PREFILL}|{_DECODE}))?",
-    re.IGNORECASE,
 )
 # Between a phase and its degrees there may stand only other degrees and these words.
 _BETWEEN = Gated(
     r"(?:\s|[:=,x*/&+\-({\[]|\b(?:uses?|using|switch(?:es)?|with|is|at|on|runs?|running|phase|stage|and|as|gets?|wants?|side|instances?|"
     r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|实例|副本|侧|端|取|设|应|:)*",
-    re.IGNORECASE,
 )
 # Of strategies that several people stand for one is to be found out.
 _WHO_IS_RIGHT = Gated(
     r"(?<![a-z])(?:who(?:'s|\sis)\sright|which\sof\s(?:them|the\stwo|these)|who\swins)(?![a-z])|看谁|谁(?:对|更[好优稳快]|的?吞吐)|哪[个种](?:更|方案)",
-    re.IGNORECASE,
 )
 _MOST_COMPARED = 300  # characters
-_WEIGHS = Gated(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好", re.IGNORECASE)
+_WEIGHS = Gated(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好")
 _COMPARE = Gated(
     r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
-    re.IGNORECASE,
 )
 # A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
 _TECHNIQUE = Gated(
     r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per|on\seach|for\seach)\s(?:gpu|card|node|server)(?![a-z])|张量|流水线?|专家并行",
-    re.IGNORECASE,
 )
 # What stands between degrees of one strategy.
-_JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?", re.IGNORECASE)
+_JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?")
 # Between two degrees, right before the second: one of the two is to be had, not both.
 _WEIGHED = Gated(
     r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:maybe|perhaps|even|using|use|with|a|an))?\s?$",
-    re.IGNORECASE,
 )
 # Before a degree, in its clause: what was run once, which is no demand ("in September we tried TP16").
 _TRIED = Gated(
     r"(?<![a-z])(?:(?:we|they|i|he|she|somebody|someone|colleagues?|team)\s(?:have\s|had\s|'ve\s)?"
     r"(?:already\s|once\s|also\s|first\s|recently\s){0,2}(?:tried|tested|benchmarked|measured|experimented\swith))(?![a-z])"
     r"[^,;.!?\n]{0,40}$|(?:试过|测过|测试过|跑过)[^,;。\n]{0,16}$",
-    re.IGNORECASE,
 )
-_AND = Gated(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
-_WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:which(?![a-z])|哪[个种一]|谁(?!来))", re.IGNORECASE)
+_AND = Gated(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?")
+_WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:which(?![a-z])|哪[个种一]|谁(?!来))")
 # Of which "pp=1" by itself only says that there is none: the other degrees stay open.
 _RULED_OUT_BY_ONE = ("pp", "ep", "sp")
-_AS_DP = Gated(r"dp|data|数据", re.IGNORECASE)
+_AS_DP = Gated(r"dp|data|数据")
 # A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
-_STRATEGY_LINE = Gated(
-    r"(?:^|\n)[^\n:=]{0,40}(?:strateg(?:y|ies)|parallelism|策略|并行)[^\n:=]{0,20}[:=][^\n]*", re.IGNORECASE
-)
-_GPUS = Gated(
-    r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<m>\d{1,7})\s?gpus?(?![a-z])", re.IGNORECASE
-)
+_STRATEGY_LINE = Gated(r"(?:^|\n)[^\n:=]{0,40}(?:strateg(?:y|ies)|parallelism|策略|并行)[^\n:=]{0,20}[:=][^\n]*")
+_GPUS = Gated(r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<m>\d{1,7})\s?gpus?(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,33 +23,28 @@ _OF_NO_MATTER = Gated(
     r"\s(?:of\s(?:us|you|them|(?:these|those)(?!\s(?:nodes?|servers?|machines?|box(?:es)?|hosts?|gpus?|cards?)(?![a-z]))|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
     r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|"
     r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?|fix(?:es)?|changes?|corrections?|remarks?))(?![a-z])|[个种次天年月周]",
-    re.IGNORECASE,
 )
-_MODELS = Gated(r"\smodels(?![a-z])|个?模型", re.IGNORECASE)  # "two models", of which one is planned
+_MODELS = Gated(r"\smodels(?![a-z])|个?模型")  # "two models", of which one is planned
 # "since 09:40", "by 6:00": times of a day ask for nothing; a window in which an amount comes was read before.
 _CLOCK = Gated(
     r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?![\d:])\s?(?:[ap]\.?m\.?(?![a-z])|uhr|h(?![a-z]))?",
-    re.IGNORECASE,
 )
 # "DeepSeek V3 0324", "R1-0528": the month of a release, whose shape the name before it has.
 _RELEASE = Gated(
     rf"(?<={MODEL})[\s\-]?(?:0[1-9]|1[0-2]|2[3-6])\d\d(?![\d.,]|\s?[a-z%\u4e00-\u9fff]*(?:tok|in|out|词))",
-    re.IGNORECASE,
 )
-_ARTICLE = Gated(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
+_ARTICLE = Gated(r"(?:a|an|one|single|一)(?![a-z])")
 # What demands something, of whatever.
 _DEMAND = Gated(
     r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
     r"(?:has|have|needs?)\sto(?!\s(?:know|see|understand)(?![a-z]))|required?|exactly|precisely|at\smost|at\sleast|"
     r"(?:not|n't)\s(?:across|over(?!\s\d)|between|beyond|outside|anything|anywhere)|nothing(?=\s(?:may|must|should|can|is\sto|crosses|spans|leaves|goes|across|over|beyond)(?![a-z]))|(?:except|unless|until|instead\sof)(?=\s)|avoid|stays?(?=\s(?:in|on|inside|within)\s)|no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
     r"必须|只能|不得|不能|不[做跨走搞想许准]|别(?![的人处家])|除非|除了|不要|禁止|不许|至少|至多|最多|恰好|不超过",
-    re.IGNORECASE,
 )
 # What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
 _SUBJECT = Gated(
     r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
     r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
-    re.IGNORECASE,
 )
 # What decides a plan, of whatever is said of it: in a clause of which nothing was read, and that asks nothing.
 _DECISIVE = Gated(
@@ -57,29 +52,24 @@ _DECISIVE = Gated(
     r"shard(?:ed|ing)?|soon(?:er|est)|idle|spare|stand-?by|failover|"
     r"redundan(?:t|cy)|quanti[sz](?:e|ed|ing|ation)|bf16|fp8|fp4|int4|int8)(?![a-z])|"
     r"跨机|跨节点|跨服务器|独立部署|副本|实例|备用|热备|冷备|预留|量化|换卡",
-    re.IGNORECASE,
 )
 _ASKS = Gated(
     r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend|as\s(?:many|few))(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否",
-    re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 # A part of hardware that was counted before it: what is said of that part may keep it back.
 _PART_OF_THEM = Gated(
     r"(?<![A-Za-z0-9.])(?:one|two|three|four|five|six|seven|eight|\d{1,2})\sof\s(?:them|those|these|its(?!\w)|the\s(?:gpus|cards|nodes|servers|boxes|machines))(?![a-z])|其中[一二两三四五六七八\d]{1,2}[张块台]",
-    re.IGNORECASE,
 )
 _PEOPLE = Gated(
     r"(?<![a-z])(?:users?|people|persons?|dev(?:eloper)?s|agents?|engineers|staff|employees|customers|clients|lawyers|analysts|questions|requests|options|models|teams)(?![a-z])|用户|人|请求",
-    re.IGNORECASE,
 )
 # What changes a figure by a factor may not go by in silence.
 _CHANGES = Gated(
     r"(?<![a-z])(?:trebl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)(?![\s\-](?:check|precision|click))|halv(?:e[sd]?|ing)|"
     r"(?:twice|thrice)(?=\s(?:the|as|that|this|our|it)(?![a-z])))(?![a-z])|翻[一二两三四五六七八九十\d]*[倍番]|加倍|减半",
-    re.IGNORECASE,
 )
-_ONLY = Gated(r"only", re.IGNORECASE)
+_ONLY = Gated(r"only")
 # A clause that demands nothing, whatever words of demands it has.
 _REMARK = Gated(
     r"(?:(?:and|but|so|well|ok|yes|please|oh)\s)*(?:"
@@ -91,7 +81,6 @@ _REMARK = Gated(
     r"(?:(?:constraint|requirement|limit|restriction|rule|condition|wish|demand)(?:e?s)?)?\s?(?:(?:is|are)\s(?:fixed|required|given|set|decided|known|demanded))?|"
     r"(?:其[他它余]|另外)?(?:的)?(?:都|就|也)?(?:没有?|无)(?:其[他它]|别的)?(?:硬性|特别|特殊)?的?(?:要求|限制|约束|条件)了?|(?:这|那|以上)(?:就|也|才|些)?是?(?:唯一|仅有)的?(?:硬性|一条|一个)?(?:要求|限制|条件|指标|红线)|"
     r"(?:只有|就)这(?:一|么一)?[个条点](?:硬性?)?(?:要求|限制|条件)|(?:你|您)?还(?:需要|要|缺)(?:我|我们)?(?:补充|提供|告诉|给|说明)?(?:你|您)?(?:什么|哪些)?(?:信息|数据|参数)?(?:吗|么|呢)?)",
-    re.IGNORECASE,
 )
 # What a request is kept under, or speaks of by its number: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
 _ID = r"#?(?:[A-Z][A-Z0-9]{0,11}[-_/ ]?)?#?\d{1,10}(?:[-_/.]\d{1,6}){0,3}"

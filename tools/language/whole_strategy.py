@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ..errors import InputError
@@ -22,10 +21,9 @@ _GLUE = Gated(
     r"[\s,;:.*×/&+\-|()\[\]{}=_@]{1,9}|(?<![a-z])(?:x|of|and|with|then|on|for|in|each|the|prefill|decode|phase|replicas?|"
     r"strategy|layout|instances?|workers?|nodes?|within|across|inside|per|stage|using|use|run|choose|only|parallelism)(?![a-z])|和|加|每级|"
     rf"(?:(?<![a-z])(?:no|without|not\susing)\s|[不无没][有使用采启做]{{0,2}})(?:any\s|任何)?(?={TAKEN})",
-    re.IGNORECASE,
 )
 # One device has no degree to name.
-_ONE_DEVICE = Gated(r"(?<![a-z0-9])(?:one|1|a single|single)\s{1,3}(?:device|gpu)(?![a-z])", re.IGNORECASE)
+_ONE_DEVICE = Gated(r"(?<![a-z0-9])(?:one|1|a single|single)\s{1,3}(?:device|gpu)(?![a-z])")
 
 
 def strategy_of_words(text: str) -> StatedStrategy:

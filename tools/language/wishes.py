@@ -17,16 +17,14 @@ from .quantities import find_quantities
 _WISH = Gated(
     r"(?<![a-z])(?:ideally|prefer(?:ably|red)(?!\s(?:to|over))|nice\sto\shave|(?:would|'d)\sbe\s(?:nice|great|good|a\s(?:plus|bonus))|"
     r"if\s(?:at\sall\s)?possible|not\s(?:strictly\s|really\s)?required|optional(?:ly)?)(?![a-z])|可以的话|可能的话|有条件的话|最好(?!的)",
-    re.IGNORECASE,
 )
 _CONDITION = Gated(
     r"(?<![a-z])(?<!even\s)(?<!what\s)(?<!as\s)(?<!see\s)(?<!know\s)(?<!tell\sme\s)(?<!sure\s)(?<!check\s)(?<!matter\s)"
     r"(?:if(?!\s(?:possible|needed|necessary|so|any|not|you))|in\scase|unless|otherwise)(?![a-z])|如果|要是|假如|万一|否则",
-    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;!?。\n]")
 _SEGMENT_END = re.compile(r"[,.;!?。\n]")
-_DEGREE = Gated(r"(?<![a-z])(?:[tpesd]p|parallelism)(?:\W?\d|(?![a-z]))|并行", re.IGNORECASE)
+_DEGREE = Gated(r"(?<![a-z])(?:[tpesd]p|parallelism)(?:\W?\d|(?![a-z]))|并行")
 _NAMED = re.compile(f"[{BOX}{CARD}{MODEL}{RACK}]")
 
 

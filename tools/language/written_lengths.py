@@ -17,7 +17,6 @@ _WRITTEN = Gated(
     r"(?P<number>(?<![A-Za-z\d.])\d{1,9}(?:[.,]\d{1,9}){0,3}\s?(?:k|百|千|万|百万)?)(?:\s?个|\s|-)?"
     r"(?:(?P<hanzi>(?:中文|英文|汉)?字符?(?![节段幕体时]))|(?P<word>(?:english\s)?words?(?![a-z]))|"
     r"(?P<letter>char(?:acter)?s?(?![a-z])))",
-    re.IGNORECASE,
 )
 _EACH_SECOND = re.compile(r"[每一1]\s?秒钟?[^\d,;。]{0,4}$|(?<![a-z])(?:per|a|each|every)\ssecond\s$")
 # What one token is of a text, where it is stated: "4 characters a token", "take 1.33 tokens per word".
@@ -25,13 +24,11 @@ _STATED = Gated(
     r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
     r"(?<![a-z])tokens?\s?(?:≈|~|=|:|are|is|being)\s?(?:about\s)?(?P<factor>\d\.\d{1,3})\s?(?:x|\*|times)\s(?:the\s)?(?:number\sof\s)?words?(?:\sin\sour\slanguage)?|"
     r"(?P<tokens>(?<![\d.])\d(?:\.\d{1,3})?)\s?tokens?\s?(?:an?|per|/|each|for\seach)\s?(?:english\s)?word(?![a-z])",
-    re.IGNORECASE,
 )
 _STATED_CHINESE = Gated(
     r"[1一每]\s?个?(?:汉字|字|字符)\s?(?:大?约|算|按|是|为|=|合|等于|折(?:算)?(?:成|为)?|对应)*\s?(?P<n>\d(?:\.\d{1,3})?)\s?(?:个\s?)?tokens?",
-    re.IGNORECASE,
 )
-_KILOBYTES = Gated(r"(?<![\w.])(?P<number>\d{1,4}(?:\.\d{1,3})?)\s?(?:kb|kilobytes?)(?![a-z/])", re.IGNORECASE)
+_KILOBYTES = Gated(r"(?<![\w.])(?P<number>\d{1,4}(?:\.\d{1,3})?)\s?(?:kb|kilobytes?)(?![a-z/])")
 _USUAL = {"hanzi": 1.0, "word": 4 / 3, "letter": 1 / 4}
 _EACH = {
     "hanzi": "one for each character, of which most tokenizers make fewer",
