@@ -27,9 +27,10 @@ from .degree_sets import read_degree_sets
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
+from .replica_counts import settle_on_each_node
 from .replica_words import read_kept_whole
 from .reserved_lexicon import cues
-from .reserved_words import is_beyond, read_reserved, settle_on_each_node
+from .reserved_words import is_beyond, read_reserved
 from .said import StatedStrategy
 from .standing import standing_of
 

@@ -181,7 +181,7 @@ def _by_times(
 
 def factor_of(match: re.Match[str]) -> float:
     """How many times the mean the words of `TIMES` say that a peak is."""
-    return read_number(next(filter(None, match.groups())).lower()) or 1.0
+    return read_number(next(filter(None, match.groups()))) or 1.0
 
 
 def _taken(page: Page, days: list[re.Match[str]]) -> list[str]:

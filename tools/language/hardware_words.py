@@ -141,7 +141,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
             Count("gpus", sizes.rack, tokens.take(match), frozenset()) for match in tokens.matches(lex.RACKS)[:1]
         ]
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
-        counts.append(Count("gpus", read_number(owned["n"].lower()) or 0.0, page.take(*owned.span()), frozenset()))
+        counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span()), frozenset()))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
@@ -166,9 +166,9 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
     gpus = [one for one in counts if one.field == "gpus"]
     if further is None or together is None or len({one.number for one in gpus}) != 1 or len(gpus) < len(counts):
         return counts
-    more = read_number(next(filter(None, further.groups())).lower()) or 0.0
+    more = read_number(next(filter(None, further.groups()))) or 0.0
     total = gpus[0].number + more
-    if together["n"] and read_number(together["n"].lower()) != total:
+    if together["n"] and read_number(together["n"]) != total:
         return counts
     words = f"{gpus[0].words}, {page.take(*further.span())}"
     if together["n"]:
@@ -325,11 +325,11 @@ def _read_available(page: Page) -> Count | None:
     those = lex.OF_THOSE.search(page.text)
     if those is not None:
         field = "nodes" if those["node"] else "gpus"
-        return Count(field, read_number(those["n"].lower()) or 0.0, page.take(*those.span()), frozenset())
+        return Count(field, read_number(those["n"]) or 0.0, page.take(*those.span()), frozenset())
     part = lex.OUR_PART.search(page.text)
     if part is not None:
         field = "nodes" if part["node"] else "gpus"
-        return Count(field, read_number(part["n"].lower()) or 0.0, page.take(*part.span("n")), frozenset())
+        return Count(field, read_number(part["n"]) or 0.0, page.take(*part.span("n")), frozenset())
     numbered = lex.OUR_NUMBERED.search(page.text)
     if numbered is not None and (count := how_many(numbered["list"])):
         return Count("gpus", count, page.take(*numbered.span()), frozenset())

@@ -148,7 +148,7 @@ def _percentile(match: re.Match[str]) -> str:
 
 
 def _in_one_unit(match: re.Match[str]) -> str:
-    count, span = ((read_number(words.lower().replace(",", "")) or 1) for words in (match[1], match[3]))
+    count, span = ((read_number(words) or 1) for words in (match[1], match[3]))
     each = count / span
     return f"{each:.12g} {match[2]} per {match[4]}"
 

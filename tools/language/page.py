@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..gated import Gated, Pattern
 
@@ -43,6 +43,15 @@ _NEGATION_AFTER = Gated(
     r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
 )
+
+
+def parts(text: str, end: Pattern) -> Iterator[tuple[int, str]]:
+    """The pieces of a text between two ends, each with its place."""
+    start = 0
+    for one in end.finditer(text):
+        yield start, text[start : one.start()]
+        start = one.end()
+    yield start, text[start:]
 
 
 def breaks_of(text: str, ends: Pattern, start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:

@@ -114,7 +114,7 @@ def in_plain_writing(text: str) -> str:
     text = _NOTHING_SHOWS.sub(r"; first token within \g<time>;", text)
     text = _ONE_EVERY.sub(_one_every, text)
     text = _HALF_THOUSAND.sub(
-        lambda match: f"{((read_number(match[1].lower()) or 0) + 0.5) * _SCALES[match[2].lower()]:g}", text
+        lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}", text
     )
     text = _TIMES_STRATEGY.sub(lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}", text)
     text = _SPACED_GROUPS.sub(r"\1\2", text)
@@ -132,20 +132,18 @@ def _number(words: str) -> float:
 
 def _both_lengths(match: re.Match[str]) -> str:
     """ "2000 input tokens, 300 output tokens" for a length of both together and the answer's part of it."""
-    total, answer = (
-        read_number(words.lower().replace(",", "")) for words in (match["all"], match["a"] or match["b"] or match["c"])
-    )
+    total, answer = (read_number(words) for words in (match["all"], match["a"] or match["b"] or match["c"]))
     if total is None or answer is None or answer >= total:
         return match.group()
     return f"{total - answer:.12g} input tokens, {answer:.12g} output tokens"
 
 
 def _sum_of(match: re.Match[str]) -> str:
-    return f"{sum(read_number(match[part].lower().replace(',', '')) or 0 for part in 'ab'):.12g}"
+    return f"{sum(read_number(match[part]) or 0 for part in 'ab'):.12g}"
 
 
 def _one_every(match: re.Match[str]) -> str:
-    return f"each of them sends {1 / (read_number(match[2].lower()) or 1):.12g} requests per {match[3]}"
+    return f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}"
 
 
 def _so_often(match: re.Match[str]) -> str:

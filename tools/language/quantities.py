@@ -113,7 +113,7 @@ def read_number(words: str) -> float | None:
 
 def read_whole(words: str | None) -> int | None:
     """The value of a whole number as written; `None` if there is none or it is no whole number."""
-    value = read_number(words.lower()) if words else None
+    value = read_number(words) if words else None
     return int(value) if value is not None and value == int(value) else None
 
 
@@ -210,7 +210,7 @@ def _fraction(match: re.Match[str]) -> Quantity:
     """ "half of", "三分之一" and the like as a share."""
     words = match.group()
     if match["part"]:
-        part, whole = (read_number(match[name].lower()) or 1.0 for name in ("part", "whole"))
+        part, whole = (read_number(match[name]) or 1.0 for name in ("part", "whole"))
         return Quantity(part / whole, part / whole, "share", match.start(), match.end(), words, "")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")

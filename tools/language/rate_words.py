@@ -351,10 +351,10 @@ def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
         )
         return (ends - begins) % 168 or 168.0
     if groups.get("days"):
-        hours = 24 * (read_number(groups["days"].lower()) or 0.0)
+        hours = 24 * (read_number(groups["days"]) or 0.0)
         return hours if 24 < hours <= most else None
     if "h" in groups:
-        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4")))).lower())
+        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4")))))
         return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None
     if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
         return None  # "between 5 and 10 users"

@@ -81,7 +81,7 @@ _STAMP = Gated(
     r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
 )
 # Places of a document, by their numbers: "the targets of section 4".
-_REFERENCE = Gated(
+_PLACE_IN_A_DOCUMENT = Gated(
     r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
     r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]",
 )
@@ -177,7 +177,12 @@ def read_page(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
     """
-    for match in (*page.search(_LIST_NUMBER), *page.search(TICKET), *page.search(_REFERENCE), *page.search(_STAMP)):
+    for match in (
+        *page.search(_LIST_NUMBER),
+        *page.search(TICKET),
+        *page.search(_PLACE_IN_A_DOCUMENT),
+        *page.search(_STAMP),
+    ):
         page.take(*match.span())
     set_aside_orders(page, claims)
     set_aside_former(page, claims)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD
@@ -15,6 +17,8 @@ _OF = (
     r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\sthe|of\sthose)){0,2}"
 )
 _PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU}))?"
+# Where a sentence of what is kept back ends.
+SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
 COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",

@@ -1,23 +1,23 @@
-"""What a request keeps from the plan: GPUs, nodes and memory that stay free; and an exact number of replicas."""
+"""What a request keeps from the plan: GPUs, nodes and memory that stay free."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from ..catalog.hardware import find_accelerator
-from ..gated import Gated, Pattern
-from ..plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
+from ..gated import Gated
+from ..plan.constraints import Constraint, FreeMemoryConstraint, ReservedConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
-from .page import CARD, OTHER, TAKEN, Page
+from .page import CARD, OTHER, TAKEN, Page, parts
 from .quantities import read_number, read_whole
+from .replica_counts import read_replicas
 from .standing import STAYS
 
 # Memory that stays free as a share is read elsewhere.
 _SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存")
-_SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
 _CLAUSE_END = Gated(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?")
 _BYTES = Gated(
     r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
@@ -36,11 +36,6 @@ _LEFT = lex.cues(
     r"empty|available|budget|taken|occupied|hands\soff",
     "预留|保留|留|空|占",
 )
-_REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
-_REPLICAS = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>{lex.NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
-    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{lex.NUMBER})",
-)
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
@@ -52,35 +47,18 @@ _USABLE = Gated(
     r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
     r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
 )
-# A claim that is no field: replicas that are wanted on each node.
-ON_EACH_NODE = "replicas_on_each_node"
-_PER_NODE = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{lex.NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
-    rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{lex.NODE})(?![a-z])|"
-    rf"每[台个]\s?(?:{lex.NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
-)
-_EXACT = lex.cues(
-    r"exactly|precisely|must|shall|need(?:s|ed)?|requires?|has\sto|have\sto|wants?|independent|identical|separate|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
-    r"can't\s(?:move|change)",
-    "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
-)
-_LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
-_OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
-_OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
-_MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
 # "The rest belongs to another team": what was counted before it is what there is.
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
 _OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
 # How many characters before, and behind, such a word what it is about is looked for.
-_BEFORE, _BEHIND, _AHEAD = 80, 25, 16
+_BEFORE, _BEHIND = 80, 25
 
 
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield what is kept from the plan, and take its words."""
     yield from _free_memory(page)
     yield from _usable_memory(page, claims)
-    _note_on_each_node(page, claims)
-    yield from _replicas(page)
+    yield from read_replicas(page, claims)
     yield from _survived(page, claims)
     yield from _together(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
 
@@ -106,17 +84,8 @@ def _is_further(text: str, first: str, second: str) -> bool:
     return first != second and (is_beside or _MORE.search(second) is not None or is_broken[0] != is_broken[1])
 
 
-def _parts(text: str, end: Pattern) -> Iterator[tuple[int, str]]:
-    """The pieces of a text between two ends, each with its place."""
-    start = 0
-    for one in end.finditer(text):
-        yield start, text[start : one.start()]
-        start = one.end()
-    yield start, text[start:]
-
-
 def _free_memory(page: Page) -> Iterator[Constraint]:
-    for start, sentence in list(_parts(page.text, _SENTENCE_END)):
+    for start, sentence in list(parts(page.text, lex.SENTENCE_END)):
         amount = _BYTES.search(sentence)
         if (
             amount is None
@@ -125,7 +94,7 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
             or not lex.DEMAND.search(sentence)
         ):
             continue
-        value = read_number(amount["n"].lower()) or 0.0
+        value = read_number(amount["n"]) or 0.0
         size = round(value * (2**30 if amount["unit"].lower() == "gib" else 10**9))
         if size >= 2**20:
             span = start + amount.start(), start + amount.end()
@@ -165,31 +134,6 @@ def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
         yield ReservedConstraint(kind=kind, value=read_whole(said.lower()) or 1, words=words)
 
 
-def _note_on_each_node(page: Page, claims: Claims) -> None:
-    """ "One replica per box": how many on each, until the nodes are counted (`settle_on_each_node`)."""
-    for match in page.search(_PER_NODE):
-        clause = page.clause_text(*match.span())
-        if (
-            page.text[match.end() : match.end() + 40].lstrip().startswith("?")
-            or _LEAST.search(clause)
-            or _MOST.search(clause)
-        ):
-            continue
-        claims.claim(ON_EACH_NODE, read_whole(match["n"]) or 1, page.take(*match.span()))
-
-
-def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
-    """As many replicas as are wanted on each of the nodes that were counted."""
-    each, words, nodes = claims.values.get(ON_EACH_NODE), claims.words.get(ON_EACH_NODE), claims.values.get("nodes")
-    claims.drop(ON_EACH_NODE)
-    if each is None or words is None:
-        return
-    if nodes is None:
-        claims.leave_unread(f"{words!r}: how many nodes there are was not said")
-        return
-    yield ReplicasConstraint(kind="replicas", value=each * nodes, phase=None, words=words)
-
-
 def is_beyond(constraint: Constraint, nodes: int) -> bool:
     """Whether what is kept back is the node after those that were counted: "two nodes (the third is on loan)"."""
     if not isinstance(constraint, ReservedConstraint) or constraint.kind != "reserved_nodes":
@@ -198,37 +142,9 @@ def is_beyond(constraint: Constraint, nodes: int) -> bool:
     return part is not None and part["o"] in lex.ORDINALS and 0 < nodes == lex.ORDINALS.index(part["o"])
 
 
-def _replicas(page: Page) -> Iterator[Constraint]:
-    for start, sentence in list(_parts(page.text, _SENTENCE_END)):
-        for match in _REPLICAS.finditer(sentence):
-            near = sentence[max(0, match.start() - 40) : match.end() + 60]
-            count = read_whole(match["n"] or match["m"])
-            if page.original[start + len(sentence) : start + len(sentence) + 1] == "?":
-                continue  # "TP2 or two independent replicas?"
-            relation, begin, end = _bounds(sentence, match)
-            if not count or not (relation or _EXACT.search(near)) or (relation == ">=" and count < 2):
-                continue
-            phase: Any = (match["phase"] or "").lower() or None
-            words = page.take(start + begin, start + end)
-            yield ReplicasConstraint(kind="replicas", value=count, relation=relation, phase=phase, words=words)
-
-
-def _bounds(sentence: str, match: re.Match[str]) -> tuple[Literal[">=", "<="] | None, int, int]:
-    """Whether a number of replicas is the least or the most, with the span of the words that say so."""
-    if (key := _OF_KEY.search(match.group())) is not None:
-        return ">=" if key["least"] else "<=", *match.span()
-    ahead = max(0, match.start() - _AHEAD)
-    if (before := _LEAST.search(sentence, ahead, match.start())) is not None:
-        return ">=", before.start(), match.end()
-    if (before := _MOST.search(sentence, ahead, match.start())) is not None:
-        return "<=", before.start(), match.end()
-    behind = _OR_MORE.match(sentence, match.end())
-    return (None, *match.span()) if behind is None else (">=", match.start(), behind.end())
-
-
 def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away, clause by clause of a sentence."""
-    for start, sentence in list(_parts(page.text, _SENTENCE_END)):
+    for start, sentence in list(parts(page.text, lex.SENTENCE_END)):
         away = lex.AWAY.search(sentence)
         if away is not None and _REST.search(sentence, 0, away.start()) and not _OTHERS_AWAY.search(sentence):
             continue
@@ -243,8 +159,8 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
 
 def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> Iterator[Constraint]:
     """What other clauses of the sentence at `start` keep away by themselves."""
-    sentence = next(_parts(page.text[start:], _SENTENCE_END))[1]
-    for place, clause in list(_parts(sentence, _CLAUSE_END)):
+    sentence = next(parts(page.text[start:], lex.SENTENCE_END))[1]
+    for place, clause in list(parts(sentence, _CLAUSE_END)):
         written = page.original[start + place : start + place + len(clause)].strip()
         if written not in first.words and first.words not in written and lex.AWAY.search(clause):
             kept = _kept_away(page, claims, start + place, clause)
@@ -358,7 +274,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
 def _counted_away(sentence: str) -> re.Match[str] | None:
     """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
     counted = list(lex.COUNTED.finditer(sentence))
-    for start, clause in _parts(sentence, _CLAUSE_END):
+    for start, clause in parts(sentence, _CLAUSE_END):
         inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]
         near = _around(clause, inside[-1], start) if inside else ""
         if lex.BUSY.search(near) or (lex.FREE.search(near) and lex.DEMAND.search(clause)):
@@ -376,7 +292,7 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
 
 def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
     """Whether the clause of a word that keeps something away speaks of memory."""
-    clause = [words for start, words in _parts(sentence, _CLAUSE_END) if start <= away.start()][-1]
+    clause = [words for start, words in parts(sentence, _CLAUSE_END) if start <= away.start()][-1]
     return _SHARE.search(clause) is not None
 
 

@@ -27,4 +27,4 @@ def read_sides(page: Page) -> Iterator[tuple[str, dict[str, float]]]:
     found = {phase: match for phase, match in sides.items() if match is not None}
     if len(found) == len(_PHASES):
         words = ", ".join(page.take(*match.span()) for match in found.values())
-        yield words, {phase: read_number(match["n"].lower()) or 0.0 for phase, match in found.items()}
+        yield words, {phase: read_number(match["n"]) or 0.0 for phase, match in found.items()}

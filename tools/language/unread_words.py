@@ -90,7 +90,7 @@ TICKET = Gated(
     r"[A-Z]{2,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}(?![A-Za-z0-9])",
     flags=0,
 )
-_REFERENCE = Gated(
+_NUMBERED_THING = Gated(
     rf"(?<![A-Za-z])(?i:tickets?|issues?|jira|incidents?|pr|mr|rfc|cr|bugs?|ref(?:erence)?|case\s(?:no|number|id)|change\s(?:request|no|number)|request\s(?:no|number|id)|order\s(?:no|number|id)|"
     rf"project\s(?:no|number|id)|contract\s(?:no|number|id)|article)(?i:\s(?:no|number|id|nr))?[.:]?\s?{_ID}(?![A-Za-z0-9])|"
     r"(?<![A-Za-z])(?i:findings?|items?|cases?|tasks?|story|epic|audit|changes?|requests?|points?|questions?|topics?|attempts?|options?)\s(?:#\d{1,7}|[A-Z]{2,12}-\d{1,10})(?![A-Za-z0-9])|"
@@ -157,7 +157,7 @@ def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
     for match in (*page.search(_CLOCK), *page.search(_RELEASE)):
         page.take(*match.span())
-    references = [match.span() for match in _REFERENCE.finditer(page.original)]
+    references = [match.span() for match in _NUMBERED_THING.finditer(page.original)]
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         is_figure = any(character.isdigit() for character in quantity.words)
         # "one of them", "two things": nothing is asked for.
