@@ -6,11 +6,11 @@ Links inside a server are printed in bytes and for both directions together, net
 from __future__ import annotations
 
 import math
-import re
 
 from ..catalog.hardware import find_accelerator
 from ..gated import Gated
 from .claims import Claims
+from .network_words import MOST_OF_A_CARD_GB_S, is_of_ethernet, read_networks
 from .page import Page
 from .quantities import Quantity, find_quantities
 
@@ -27,32 +27,17 @@ _LANES = Gated(
 _CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$")
 _PER_NODE = Gated(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)")
 _PER_GPU = Gated(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡")
-_PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
-# "8x400G", "8 x 400", "4x NDR400": ports of a node and the Gbit/s of each, beside a word for a network.
-_PORTED = Gated(
-    r"(?<![\d.])(?P<ports>\d{1,2})\s?[x*个]\s?(?P<name>[ehnx]dr[\s\-]?)?(?P<gbit>25|40|50|100|200|400|800|1600)\s?"
-    r"(?:g(?:be|bps|b/s|bit/s|b)?|gig(?:e|abit)?)?(?P<port>\s?的?(?:网口|口|网卡))?(?![A-Za-z0-9]|\.\d)",
-)
-# "200G RoCE x4", "400G IB x 8", "400G*8", "HDR 200 x8".
-_PORTS_BEHIND = Gated(
-    r"(?<![\d.])(?P<ports3>\d{1,2})\s?[张块]\s?(?P<gbit3>25|40|50|100|200|400|800)\s?G(?:b(?:ps)?)?\s?(?:(?:RoCE(?:v2)?|IB|InfiniBand|以太|ConnectX-?\d)\s?)?(?:网卡|网口)|"
-    r"(?<![a-z])(?:[ehnx]dr|ib|infiniband|roce(?:v2)?)\s?(?P<gbit2>25|40|50|100|200|400|800)(?:\s?g(?:be|bps|b/s|bit/s|b)?)?\s?[x*]\s?(?P<ports2>\d{1,2})(?!\w|\.\d)|"
-    r"(?<![\d.])(?P<gbit>25|40|50|100|200|400|800)\s?g(?:be|bps|b/s|bit/s|b)?(?:\s(?:rocev?2?|ib|infiniband|ethernet|ndr|hdr|efa))?\s?[x*]\s?(?P<ports>\d{1,2})(?!\w|\.\d)",
-)
-_MOST_TO_NETWORK = 16  # characters between ports and the word that says what they are of
-_SENTENCE_END = re.compile(r"[;。\n]|\.\s")
 _ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向")
 _BOTH_WAYS = Gated(r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向")
 _VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink")
 _SAME = 0.03
-_MOST_OF_A_CARD = 200.0  # GB/s of a network one way: what is more is that of a whole node
 
 
 def read_links(page: Page, claims: Claims) -> None:
     """Read link bandwidths per GPU, one way: NVLink figures as they are printed, for both directions, unless said."""
     for match in page.search(_LANES):
         page.take(*match.span())
-    _claim_ports(page, claims)
+    read_networks(page, claims)
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
     for quantity in find_quantities(page.text):
         bare_g = quantity.unit == "bytes" and quantity.spelled.lower() in ("g", "gig", "gb")
@@ -77,39 +62,17 @@ def read_links(page: Page, claims: Claims) -> None:
         _claim_link(page, claims, quantity, kind, (left, right))
 
 
-def _claim_ports(page: Page, claims: Claims) -> None:
-    """Read the ports of a node: numbers like those of cards, beside a word for a network, or named by their speed."""
-    for match in page.search(_PORTS_BEHIND):
-        ports, each = (
-            next(filter(None, map(match.group, (name, f"{name}2", f"{name}3")))) for name in ("ports", "gbit")
-        )
-        gbit = int(each) * int(ports)
-        claims.claim("inter_node_bw_gb_s_per_node", gbit / 8, page.take(*match.span()))
-    for match in page.search(_PORTED):
-        _, right = page.clause(*match.span())
-        ahead = _SENTENCE_END.split(page.text[max(0, match.start() - _MOST_TO_NETWORK) : match.start()])[-1]
-        behind = page.text[match.end() : min(right, match.end() + _MOST_TO_NETWORK)]
-        found = [one for words in (ahead, behind) for one in _LINKS.finditer(words)]
-        if match["name"] is None and match["port"] is None and not any(one.lastgroup == "inter" for one in found):
-            continue
-        gbit = int(match["gbit"]) * int(match["ports"])
-        is_of_card = _PER_GPU.search(page.clause_text(*match.span())) is not None
-        words = page.take(*match.span())
-        claims.claim(f"inter_node_bw_gb_s{'' if is_of_card else '_per_node'}", gbit / 8, words)
-
-
 def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, clause: tuple[int, int]) -> None:
     end = clause[1]
     if page.original[end : end + 1] == "(" or page.original[end : end + 2] == " (":  # "NVLink 450 GB/s (one way)"
         end = page.original.find(")", end, end + 60)
     clause_words = page.original[clause[0] : max(end, clause[1])].strip()
     value, note = (_intra if kind == "intra" else _inter)(claims, quantity, clause_words)
-    ports = _PORTS.search(page.text[: quantity.start][-8:])
-    of_node = kind == "inter" and value > _MOST_OF_A_CARD and not _PER_GPU.search(clause_words)
-    words = page.take(quantity.start - (len(ports.group()) if ports else 0), quantity.end)
+    is_large = value > MOST_OF_A_CARD_GB_S or _PER_NODE.search(clause_words) or is_of_ethernet(8 * value, clause_words)
+    words = page.take(quantity.start, quantity.end)
     field = f"{kind}_node_bw_gb_s"
-    if of_node or (kind == "inter" and _PER_NODE.search(clause_words) and not _PER_GPU.search(clause_words)):
-        claims.claim(f"{field}_per_node", value * (int(ports[1]) if ports else 1), f"{words} per node")
+    if kind == "inter" and is_large and not _PER_GPU.search(clause_words):
+        claims.claim(f"{field}_per_node", value, f"{words} per node")
         return
     claims.claim(field, value, words)
     claims.reading(f"{words!r} read as {note}: {value:g} GB/s per GPU, one way")
