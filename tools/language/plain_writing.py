@@ -73,6 +73,9 @@ _KEY = r"[a-z][a-z\d_\-]{0,30} ?(?:[<>]=|[≤≥]|=(?!=)) ?(?=\S)"
 _NEXT_KEY = Gated(rf"(?<=[^\s,;:|]) +(?={_KEY})")
 _KEYS = Gated(rf"(?<!\w){_KEY}")
 _FEWEST_KEYS = 3
+# "--isl 6144 --osl 512": flags with values in a row are keys too.
+_FLAG = Gated(r"(?<!\S)--(?P<key>[a-z][a-z\d]*(?:[\-_][a-z\d]+){0,5})(?:\s?=\s?|\s)(?=[^\s\-])")
+_FEWEST_FLAGS = 2
 _SNAKE = Gated(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])")
 # "token rate at least 20 per second per user": of what.
 _TOKEN_RATE = Gated(
@@ -105,6 +108,8 @@ _THOUGHT = Gated(
 
 def in_plain_writing(text: str) -> str:
     """The text with colloquial figures, names and turns as they are written out."""
+    if len(_FLAG.findall(text)) >= _FEWEST_FLAGS:
+        text = _FLAG.sub(r", \g<key>=", text)
     if len(_KEYS.findall(text)) >= _FEWEST_KEYS:
         text = _SNAKE.sub(lambda match: match.group().replace("_", " "), _NEXT_KEY.sub(", ", text))
     for thought, written in ((_THOUGHT_CHINESE, "输出 {}"), (_THOUGHT, "{} output tokens")):

@@ -36,6 +36,20 @@ _LEFT = lex.cues(
     r"empty|available|budget|taken|occupied|hands\soff",
     "预留|保留|留|空|占",
 )
+# What something else takes of each card; the memory of the model itself is what a plan works out.
+_USED = lex.cues(
+    r"(?:needs?|takes?|taking|uses?|using|occup(?:y|ies)|eats?(?:\sup)?|consumes?|hogs?|holds?|claims?|los(?:e|es|ing))\s"
+    r"(?:about\s|around\s|roughly\s|some\s|~\s?|up\sto\s|another\s){0,2}(?=\d|five|ten|fifteen|twenty|thirty|forty)|"
+    r"keeps?|keeping|held\sback",
+    "占用?|要用|吃掉?",
+)
+_OTHER_MODEL = Gated(
+    r"(?<![a-z])(?:embedd(?:ing|er)|rerank(?:er|ing)?|guard(?:rail)?|speech|asr|tts|ocr|vision|another|other|second|whisper|draft)\s(?:model|engine|instance)s?"
+)
+_OWN = lex.cues(
+    r"weights?|kv|caches?|activations?|model|vllm|sglang|engine|replicas?|instances?|it|they|parameters?|tokens?|requests?",
+    "权重|模型|缓存",
+)
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
@@ -87,12 +101,11 @@ def _is_further(text: str, first: str, second: str) -> bool:
 def _free_memory(page: Page) -> Iterator[Constraint]:
     for start, sentence in list(parts(page.text, lex.SENTENCE_END)):
         amount = _BYTES.search(sentence)
-        if (
-            amount is None
-            or not ((_EACH.search(sentence) or _OF_CARDS.search(sentence)) and _LEFT.search(sentence))
-            or _HOST.search(sentence)
-            or not lex.DEMAND.search(sentence)
-        ):
+        if amount is None or _HOST.search(sentence):
+            continue
+        is_of_cards = _EACH.search(sentence) or _OF_CARDS.search(sentence)
+        is_left = is_of_cards and _LEFT.search(sentence) and lex.DEMAND.search(sentence)
+        if not is_left and not _is_used_by_others(page, start + amount.start(), start + amount.end()):
             continue
         value = read_number(amount["n"]) or 0.0
         size = round(value * (2**30 if amount["unit"].lower() == "gib" else 10**9))
@@ -101,6 +114,18 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
             words = page.clause_text(*span)[:500]
             page.take(*span)
             yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=size, words=words)
+
+
+def _is_used_by_others(page: Page, start: int, end: int) -> bool:
+    """Whether the amount at `start`..`end` is what something else holds of each card."""
+    left, right = page.clause(start, end)
+    clause = page.original[left:right]
+    subject = page.original[left:start]
+    return (
+        _EACH.search(clause) is not None
+        and _USED.search(clause) is not None
+        and _OWN.search(_OTHER_MODEL.sub("", subject)) is None
+    )
 
 
 def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
