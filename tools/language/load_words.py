@@ -285,11 +285,37 @@ def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     return None
 
 
+# Tokens that are no length of a request: what a cache holds, what may be sent at most, a stretch of a day.
+_OF_MEMORY = Gated(
+    r"(?<![a-z])(?:kv|cache|memory|room|total|context|window|max(?:imum)?|longest|up\sto|limit|budget|per\s(?:day|second|hour)|a\sday)(?![a-z])|"
+    r"缓存|显存|总共|上下文|最长|最多|每天|每秒"
+)
+
+
+_OF_CACHE = Gated(r"(?<![a-z])(?:kv|room|memory|space)(?![a-z])|显存|缓存")
+
+
+def _is_of_cache(page: Page, tokens: Quantity) -> bool:
+    return _OF_CACHE.search(page.clause_text(tokens.start, tokens.end)) is not None
+
+
 def _claim_lone_length(page: Page, claims: Claims) -> None:
-    """A number of tokens that no word explains is the input, where none was stated."""
-    for quantity in find_quantities(page.text):
-        if quantity.unit != "tokens":
-            continue
+    """A number of tokens that no word explains is the input, where none was stated; the only one beside it the output.
+
+    "A case file has 6,000 tokens; the narrative itself is 900 tokens": what is written is called by any name.
+    """
+    lone = [one for one in find_quantities(page.text) if one.unit == "tokens" and not _is_of_cache(page, one)]
+    if claims.has("input_tokens") and not (claims.has("output_tokens") or claims.has("output_tokens_range")):
+        if (
+            len(lone) == 1
+            and lone[0].upper is None
+            and not _OF_MEMORY.search(page.clause_text(lone[0].start, lone[0].end))
+        ):
+            words = page.take(lone[0].start, lone[0].end)
+            _claim_length(claims, "output", lone[0], words)
+            claims.reading(f"{words!r} read as the length of the output")
+        return
+    for quantity in lone:
         usual = claims.values.get("input_tokens")
         is_around = usual is not None and quantity.upper is not None and quantity.value <= usual <= quantity.upper
         if (usual is None or is_around) and not claims.has("input_tokens_range"):

@@ -43,7 +43,7 @@ _ALIKE = r"(?:(?:shared|common|same|identical|fixed|constant|static|standing|boi
 _WHAT = (
     rf"(?:(?:the|an?|our|always|all|exactly)\s){{0,3}}(?:(?:{_ALIKE}\s){{0,3}}system[\s-](?:prompt|message|prefix|instructions?)|"
     rf"(?:{_ALIKE}\s){{1,3}}(?:[a-z]{{3,12}}\s)?(?:instructions?|preamble|prefix|header|boilerplate|prompt|template|part|context|"
-    r"examples|guidelines|rules|text|head|schemas?|descriptions?|definitions?|documentation|catalog(?:ue)?|polic(?:y|ies)|lore|playbook))(?![a-z])"
+    r"examples|guidelines|rules|text|head|schemas?|descriptions?|definitions?|documentation|catalog(?:ue)?|polic(?:y|ies)|lore|playbook|script|persona|rubric|manual|guide|intro(?:duction)?|document|material))(?![a-z])"
 )
 _ONLY_ALIKE = (
     rf"(?:(?:the|always|all|exactly)\s){{0,2}}{_ALIKE}"
@@ -58,6 +58,7 @@ _PARTS = _any_of(
     rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is)\s[^.;\n\d]{{2,40}}?,?\s(?:the\s)?(?:same|identical)(?:\s(?:text|one))?\s(?:every|each|all\sthe)\s(?:time|call|request)",
     rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:are|is|being|form|make\sup)\s(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
+    rf"(?<![a-z]){_OF}\s{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:are|is)\s(?:the|an?|our)\s[a-z\s]{{3,25}}?,?\s(?:(?:the|always|which|that|is|are)\s){{0,3}}(?:same|identical|fixed)(?:\s(?:in|for|across))?(?:\s(?:all|every|each)(?:\s[a-z]+)?)?",
     rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
     # "begins with the same 2,500 token policy text", "5,500 tokens, identical for every NPC".
     rf"(?<![a-z])(?:begin|start|open|lead)s?\s(?:off\s)?with\s(?:exactly\s)?(?:the|an?)\s(?:very\s)?{_ALIKE}\s{_ABOUT}{_number('tokens')}{_TOKENS}(?:\s(?:of\s)?[a-z+/&\s-]{{2,40}}?(?=\s?(?:[,.;)\n]|$|then|and|plus)))?",

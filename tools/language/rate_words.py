@@ -57,6 +57,8 @@ _BETWEEN_HOURS = Gated(
 _BUSY_SHARE = Gated(
     r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
     r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z'\s]{0,16}|it|them|that|these|those|all)(?![a-z])|"
+    r"(?<![\d.])(?P<c>\d{1,2}(?:\.\d)?)\s?(?:%|percent)\sof\s(?:them|these|those|it|that|which|(?:the|a|that|each)\s(?:day|daily)[a-z'\s]{0,16})\s?(?:arrives?|comes?(?:\sin)?|lands?|falls?|hits?|is|are|happens?|pours?\sin)\s"
+    r"(?:in|within|during|into)\s(?:(?:the|that|its|one|a|our)\s)?(?:busiest|peak|last|rush|first|worst|single|lunch)\shour(?![a-z])|"
     r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
 )
 # "Start Friday 20:00, through by Monday 06:00".
@@ -149,8 +151,14 @@ def read_batches(page: Page, claims: Claims) -> None:
         ]
         if len({hours for _, hours in windows}) != 1:
             continue
-        each_second = amount.decimal_value / (windows[0][1] * 3600)
-        words = ", ".join([page.take(amount.start, amount.end), *(page.take(*match.span()) for match, _ in windows)])
+        share = _share_before(page, amount, windows[0][0])
+        each_second = amount.decimal_value * (share.value if share else 1.0) / (windows[0][1] * 3600)
+        spans = [
+            (amount.start, amount.end),
+            *([(share.start, share.end)] if share else []),
+            *(match.span() for match, _ in windows),
+        ]
+        words = ", ".join(page.take(*span) for span in spans)
         unit = "output tokens/s" if is_output else "requests/s"
         claims.claim("min_tokens_per_second" if is_output else "request_rate", each_second, words)
         claims.reading(f"{words!r} read as {windows[0][1]:g} hours of work at {each_second:.4g} {unit}")
@@ -297,7 +305,7 @@ def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
     if abs(rate.factor * _DAY_S - 1) > 1e-9 or rate.upper is not None:
         return one
     if (busy := _BUSY_SHARE.search(page.text, rate.end)) is not None:
-        value = round(rate.decimal_value * float(busy["a"] or busy["b"]) * 24 / 100, 9)
+        value = round(rate.decimal_value * float(busy["a"] or busy["b"] or busy["c"]) * 24 / 100, 9)
         words = f"{one.words}, {page.take(*busy.span())}"
         claims.reading(f"{words!r} read as {value:.4g} requests/s, which are planned for")
         return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=words)

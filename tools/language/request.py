@@ -15,6 +15,7 @@ from ..gated import Gated
 from ..plan.constraints import chosen_kinds
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_corrected_figures, with_later_figures
+from .arithmetic import worked_out
 from .card_names import read_accelerator
 from .claims import Claims
 from .constraint_words import (
@@ -27,8 +28,10 @@ from .curve_words import read_rate_curve
 from .dialogue import with_answers
 from .dictation import undictated
 from .errors import RequestError
+from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words
+from .length_parts import with_parts_together
 from .limit_words import read_limits, settle_speed
 from .link_words import read_links
 from .load_words import read_load
@@ -141,6 +144,8 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     written_down, dictated = undictated(with_answers(normalise(shown)))
     mended, slips = corrected(written_down)
     mended, taken_back = with_corrected_figures(mended)
+    mended, worked = worked_out(mended)
+    mended, together = with_parts_together(mended)
     mended, observed = without_observed(mended)
     mended, written_lengths = in_tokens(mended)
     page = Page(mended)
@@ -148,7 +153,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     leave_unplanned(written, claims)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
-    for note in (*launches, *taken_back, *observed):
+    for note in (*launches, *taken_back, *worked, *together, *observed):
         claims.reading(note)
     for written, meant in (*dictated, *slips):
         claims.reading(f"{written!r} read as {meant!r}")
@@ -219,6 +224,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_limits(page, claims)
     read_load(page, claims)
     settle_rates(claims)
+    settle_growth(page, claims)
     settle_speed(claims)
     settle_most_load(claims)
     settle_repeated(claims)

@@ -1,0 +1,199 @@
+"""Figures that follow from others that stand beside them, worked out in the text before it is read.
+
+"52,000 chats a day, and a chat makes six calls" is 312,000 requests a day; "11 pages at 520 tokens" are
+5,720 tokens; "5,200 managers, of whom 65% are at work, each of these asks seven questions an hour" are
+23,660 requests an hour. What was made of which words is said as a reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..gated import Gated
+from .quantities import find_quantities
+
+_N = (
+    r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,3})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty)(?![a-z]))"
+)
+_ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|only|~)\s?){0,2}"
+_CALLS = (
+    r"(?:(?:separate|llm|model|parallel|sequential|single|own)\s){0,2}"
+    r"(?:calls?|requests?|steps?|passes|prompts?|queries|completions?|rounds?|invocations?|inferences?)(?![a-z])"
+    r"(?:\s(?:to|of|against|through)\s(?:the|our|this)\s(?:model|llm))?"
+)
+_MAKES = (
+    r"(?:makes?|takes?|needs?|costs?|triggers?|passes(?:\sthrough)?|goes\sthrough|means|requires?|results?\sin|"
+    r"fans\sout\s(?:in)?to|becomes|turns\sinto|is\ssplit\sinto)"
+)
+# "peak-to-mean ratio is 1.7", "peaks of twice the average", "the busiest moment is 3x the mean".
+_PEAK = Gated(
+    r"(?<![a-z])peak[\s\-](?:(?:to|over)[\s\-](?:mean|average|avg)(?:\s(?:ratio|factor))?|factor|multiplier)\s?(?:is|of|=|:|about|around)?\s?"
+    r"(?P<ratio>\d{1,2}(?:\.\d{1,2})?)(?![\d%])(?:\s?x(?![a-z]))?|"
+    r"(?<![a-z])(?:(?:the|our)\s)?(?:busiest|worst)\s(?:moment|minute|second|time|hour)\sis\s(?P<busy>\d{1,2}(?:\.\d)?|two|three|four|five)\s?(?:x|times)\s(?=(?:the\s)?(?:mean|average|norm))|"
+    r"(?<![a-z])(?P<word>twice|double|triple)\s(?=(?:the\s)?(?:mean|average|usual|norm)(?![a-z]))",
+)
+_TWICE = {"twice": "2x ", "double": "2x ", "triple": "3x "}
+# "2.1 million mails a month, which arrive on 22 working days of nine hours".
+_WORKING_DAYS = Gated(
+    rf"(?P<n>{_N})(?P<what>\s(?:[a-z\-]{{2,16}}\s){{1,3}})(?:per|a|each|every)\smonth(?P<between>[^\n.]{{0,40}}?)\s(?:on|over|in)\s(?P<days>{_N})\s(?:working|business|week|work)?\s?days"
+    rf"(?:\sof\s(?P<h>{_N})\shours)?(?![a-z])",
+)
+# "25,000 documents per working day, a working day being 10 hours".
+_WORKING_DAY = Gated(
+    rf"(?:per|a|each|every)\s(?:working|business|work)\s?day(?P<between>[^\n]{{0,90}}?)(?:[,;(.]\s?)(?:(?:an?|the|our|each|one|which|it)\s)?(?:(?:working|business|work)\s?day\s)?(?:being|is|has|of|lasts)\s(?P<h>{_N})\s(?:working\s)?hours(?![a-z])",
+)
+_DAY_BY_ITS_HOUR = Gated(
+    r"(?:per|a|each|every)\s(?:working|business|work)\s?day(?=[^\n]{0,80}\d\s?%\sof\s[^\n]{0,50}hour)",
+)
+# "60 teams, a team runs two agents in parallel".
+_AT_ONCE_OF_EACH = Gated(
+    rf"(?P<n>{_N})\s(?P<who>[a-z\-]{{3,20}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:an?|each|every)\s(?:(?P=who)|of\sthem)\s(?:runs?|has|keeps?|uses?|opens?|holds?)\s"
+    rf"{_ABOUT}(?P<m>{_N})\s(?P<thing>(?:[a-z\-]{{3,16}}\s){{1,3}}?)(?:in\sparallel|at\sonce|at\s(?:the\ssame|a|any)\stime|concurrently|simultaneously)(?![a-z])",
+)
+# "52,000 chats a day, and a chat makes six calls to the model"; "50k tickets a day, each needs 2 LLM calls".
+_CALLS_OF_EACH = Gated(
+    rf"(?P<n>{_N})(?P<kind>\s(?:[a-z\-]{{2,14}}\s){{0,2}}?)(?P<item>[a-z][a-z\-]{{2,20}}?)s(?P<between>(?![a-z])[^\n]{{0,120}}?)"
+    rf"(?P<stop>[,;.]|\sand)\s?(?:(?:and|where|as|with)\s)?"
+    rf"(?:(?:an?|each|every|one|per)(?:\ssingle|\ssuch)?\s(?P=item)|(?:each|every\sone)(?:\sof\s(?:them|these|those|which))?)"
+    rf"\s{_MAKES}\s{_ABOUT}(?P<m>{_N})\s{_CALLS}",
+)
+# "3.6 万份作业,每份要调 3 次模型".
+_CALLS_OF_EACH_CHINESE = Gated(
+    r"(?P<n>\d[\d,.]{0,12}\s?[万亿]?)\s?(?P<item>[份条个单篇封件通])(?P<between>[^\n]{0,60}?)[,;。]\s?(?:每|一)(?P=item)[^\d,;。]{0,8}?"
+    r"(?P<m>\d{1,2}|[两三四五六])\s?(?:次|轮|遍|个)[^,;。\d]{0,4}?(?:大?模型|调用|请求|推理)(?:检查|调用|推理)?",
+)
+# "46 家医院,平均每家每天 320 份".
+_OF_EACH_CHINESE = Gated(
+    r"(?P<n>\d[\d,]{0,8})\s?(?P<item>[家所个])(?P<who>[^\d,;。每]{1,8})[,;]\s?(?:平均|大约)?每(?P=item)(?P<time>每?[天日月周]|一天|每?小时)"
+    r"[^\d,;。]{0,4}(?P<m>\d[\d,.]{0,10}\s?[万亿]?)\s?(?P<unit>[份条个单篇封件通次])",
+)
+_SHARE = r"(?:\d{1,3}(?:\.\d)?\s?%|a\sthird|half|a\squarter|two\sthirds|three\squarters|a\stenth|a\sfifth)"
+_PARTS = {"a third": 1 / 3, "half": 0.5, "a quarter": 0.25, "two thirds": 2 / 3, "three quarters": 0.75}
+_PARTS |= {"a tenth": 0.1, "a fifth": 0.2}
+# "5,200 managers, of whom 65% are at work; each of these asks seven questions in the peak hour".
+_OF_PEOPLE = Gated(
+    rf"(?:(?P<ahead>{_SHARE})\sof\s(?:the|our|all|these|those|its){{0,1}}\s?)?(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{2,16}}\s){{0,3}}?(?:[a-z\-]{{3,20}}s|people|staff))(?![a-z])"
+    rf"(?:,?\s(?:of\s(?:whom|which|them|these)|and)\s{_ABOUT}(?P<share>{_SHARE})\s(?:of\sthem\s)?(?:are|is|have|use|work|log|sit)[^,.;:\d]{{0,40}}|\s(?:are|have|use|work|log|sit)\s[^,.;:\d]{{2,40}})?"
+    r"[,;.:]\s(?:and\s)?(?:each|every\sone|everyone)(?:\sof\s(?:these|them|those|whom|which))?(?:'s\s[a-z\-]{2,16}|\sone's\s[a-z\-]{2,16})?\s[a-z]{2,12}\s"
+    rf"(?:{_ABOUT}(?P<m>{_N})\s(?P<thing>[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
+    rf"(?:(?P<h>{_N})[\s\-](?:hours?|h)\s(?:shift|duty|day)|(?P<time>hour|minute))(?![a-z])|"
+    rf"(?:an?|one)\s(?P<one>call|request|question|message|query|prompt|completion)\s{_ABOUT}every\s{_ABOUT}(?P<gap>{_N})\s?(?P<gap_unit>s|sec|seconds?|minutes?|min)(?![a-z]))",
+)
+# "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
+_RATE = (
+    r"(?P<n>{n})(?P<unit>\s?(?:rps|qps|req/s|requests?\s(?:per|a)\s(?:second|minute|hour|day)|requests?/(?:s|sec|min)))"
+)
+_FILTERED = Gated(
+    rf"{_RATE.format(n=_N)}(?![a-z])(?P<between>[^\n]{{0,90}}?)(?P<stop>[,;.]\s?)(?:(?:but|and|of\swhich)\s)?(?:only\s)?"
+    rf"(?:(?:llm|model)\s(?:calls|requests)\sare\s{_ABOUT}(?:(?P<a>\d{{1,3}})\sin\s(?P<b>\d{{1,4}})|(?P<p>{_SHARE}))(?:\sof\s(?:that|those|them|it|these))?|"
+    rf"{_ABOUT}(?:(?P<c>\d{{1,3}}|one)\sin\s(?P<d>\d{{1,4}}|ten|five|four|three|twenty)|(?P<q>{_SHARE}))\s(?:of\s(?:that|those|them|it|these|which)\s)?(?:ever\s)?(?:reach(?:es)?|goes?\sto|hits?|needs?|ends?\sup\s(?:at|in|with)|gets?\sto)\s(?:the|a|our)\s(?:llm|model))(?![a-z])",
+)
+# "11 pages at some 520 tokens".
+_PAGES = Gated(
+    rf"(?P<n>{_N})\s(?P<what>pages|chunks|snippets|passages|documents|files|messages|turns|paragraphs|results|examples|images|screenshots)\s(?:at|of|with|x|,|each)\s{_ABOUT}(?P<m>{_N})\stokens(?:\s(?:each|apiece|per\s[a-z]{{4,9}}))?(?![a-z])|"
+    r"(?P<n2>\d{1,4})\s?[页段篇条]\s?[,x*]?\s?每[页段篇条](?:大?约|平均)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
+)
+_FEWEST = 20  # "two agents" that make calls are no amount of work
+
+
+def worked_out(text: str) -> tuple[str, list[str]]:
+    """A normalised text with what follows from figures in place of them, and how each was worked out."""
+    notes: list[str] = []
+    text = _DAY_BY_ITS_HOUR.sub("per day", _PEAK.sub(_over_the_mean, text))
+    for pattern, rewrite in _RULES:
+        text = pattern.sub(lambda match, rewrite=rewrite: _noted(match, rewrite(match), notes), text)
+    return text, notes
+
+
+def _noted(match: re.Match[str], written: str | None, notes: list[str]) -> str:
+    if written is None:
+        return match.group()
+    notes.append(f"{' '.join(match.group().split())[:200]!r} worked out as {written.strip()!r}")
+    return written
+
+
+def _value(words: str) -> float:
+    """The number that words of an amount stand for, k being 1000."""
+    found = find_quantities(words.strip())
+    return found[0].decimal_value if found else 0.0
+
+
+def _part(words: str) -> float:
+    words = words.lower()
+    return _PARTS.get(words) or float(words.rstrip("% ")) / 100
+
+
+def _with_calls(match: re.Match[str]) -> str | None:
+    items, calls = _value(match["n"]), _value(match["m"])
+    if items < _FEWEST or not calls:
+        return None
+    return f"{items * calls:.12g} requests{match['between']}"
+
+
+def _with_calls_in_chinese(match: re.Match[str]) -> str | None:
+    items, calls = _value(match["n"]), _value(match["m"])
+    return f"{items * calls:.12g} 个请求{match['between']}" if items >= _FEWEST and calls else None
+
+
+def _over_the_mean(match: re.Match[str]) -> str:
+    if match["word"]:
+        return _TWICE[match["word"].lower()]
+    return f"peak is {match['ratio']}x the mean" if match["ratio"] else f"peak is {_value(match['busy']):g}x "
+
+
+def _a_working_day(match: re.Match[str]) -> str:
+    hours = f", within {_value(match['h']):g} hours" if match["h"] else ""
+    return f"{_value(match['n']) / (_value(match['days']) or 1):.12g}{match['what']}a day{hours}{match['between']}"
+
+
+def _within_a_day(match: re.Match[str]) -> str:
+    return f"per day, within {_value(match['h']):g} hours{match['between']}"
+
+
+def _at_once_of_all(match: re.Match[str]) -> str:
+    return f"{_value(match['n']) * _value(match['m']):.12g} {match['thing']}in parallel{match['between']}"
+
+
+def _of_each_in_chinese(match: re.Match[str]) -> str:
+    time = match["time"] if match["time"].startswith("每") else f"每{match['time'].removeprefix('一')}"
+    return f"{time} {_value(match['n']) * _value(match['m']):.12g} {match['unit']}"
+
+
+def _of_all(match: re.Match[str]) -> str | None:
+    people = _value(match["n"])
+    for share in (match["ahead"], match["share"]):
+        people *= _part(share) if share else 1.0
+    if match["gap"]:
+        seconds = _value(match["gap"]) * (60 if match["gap_unit"].startswith("min") else 1)
+        return f"{people / seconds * 60:.12g} requests per minute" if seconds else None
+    amount = people * _value(match["m"])
+    if match["h"]:
+        return f"{amount / _value(match['h']):.12g} requests per hour"
+    return f"{amount:.12g} requests per {match['time']}"
+
+
+def _let_through(match: re.Match[str]) -> str | None:
+    of, among = match["a"] or match["c"], match["b"] or match["d"]
+    share = _part(match["p"] or match["q"]) if of is None else _value(of) / _value(among)
+    return f"{_value(match['n']) * share:.12g}{match['unit']}"
+
+
+def _all_pages(match: re.Match[str]) -> str:
+    if match["n2"]:
+        return f"文档 {_value(match['n2']) * _value(match['m2']):.12g} token"
+    return f"{_value(match['n']) * _value(match['m']):.12g} tokens of {match['what']}"
+
+
+_RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
+    (_WORKING_DAYS, _a_working_day),
+    (_WORKING_DAY, _within_a_day),
+    (_AT_ONCE_OF_EACH, _at_once_of_all),
+    (_OF_EACH_CHINESE, _of_each_in_chinese),
+    (_CALLS_OF_EACH_CHINESE, _with_calls_in_chinese),
+    (_OF_PEOPLE, _of_all),
+    (_CALLS_OF_EACH, _with_calls),
+    (_FILTERED, _let_through),
+    (_PAGES, _all_pages),
+)

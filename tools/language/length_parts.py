@@ -1,0 +1,100 @@
+"""What a prompt is made of, part by part, as the length of all: "380 tokens of mail, the thread 1,220, snippets 2,400".
+
+Parts are amounts with a word for material that goes into a prompt, one after another with nothing between but what
+joins a list. The text gets their sum instead, and what all requests share of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..gated import Gated
+from .quantities import find_quantities
+
+_N = r"(?<![\w.,])\d(?:[\d,]{0,10}\d)?(?:\.\d{1,3})?(?:\s?k(?![a-z]))?(?![\d%]|[a-su-z])"
+_ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|only|~|another|averages?)\s?){0,2}"
+_ONE = (
+    r"system\s(?:prompts?|messages?|instructions?)|instructions?|templates?|rules?|rubrics?|schemas?|definitions|style\sguide|persona|"
+    r"examples?|few[\s\-]shots?|checklists?|boilerplate|guidelines?|preamble|polic(?:y|ies)|headers?|context|history|snippets?|chunks?|"
+    r"excerpts?|passages?|threads?|transcripts?|diffs?|code|files?|letters?|mails?|e-?mails?|tickets?|questions?|quer(?:y|ies)|data|documents?|"
+    r"docs|articles?|contracts?|records?|reports?|conversation|messages?|turns?|retrieval|metadata|pages?|paragraphs?|results|images?|screenshots?|logs?|text|research|(?:user\s)?input|scheme"
+)
+_MATERIAL = rf"(?:[a-z][a-z\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_ONE})(?![a-z])(?:\sso\sfar|\sitself)?"
+_MATERIAL_CHINESE = (
+    r"[^\d,;。:()\s]{0,6}?(?:系统提示词?|提示词|指令|模板|规则|历史(?:对话|消息)?|上下文|检索(?:内容|片段|结果)?|文档|正文|片段|问题|提问|"
+    r"用户输入|消息|对话|画像|说明|表结构|原文|简历|合同|病历|工单|邮件)"
+)
+_T = r"(?:[\s\-]?tokens?(?![a-z])|\s?toks?(?![a-z])|\s?个?\s?token)"
+_SAME = (
+    r"(?:,?\s?\(?(?:(?:that|which)\s(?:(?:is|are|stays?)\s)?(?:never\schanges?|always\s(?:the\ssame|identical)|the\ssame|identical|fixed|constant)|"
+    r"(?:always\s)?(?:the\s)?(?:same|identical|fixed)(?:\s(?:in|for|every|each|to|across)(?:\s(?:all|every|each|time|request|call|one)){0,2})?|所有请求都?一样|每次都?一样|固定不变|都?相同)\)?)?"
+)
+_PART_WORDS = (
+    rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?P<x>{_MATERIAL})|"
+    rf"(?P<y>{_MATERIAL})(?:,?\s(?:which\s)?(?:(?:is|are|of|at|has|have|takes?|makes?|adds?|with|:|=)\s){{0,2}}|\s?[:=(]\s?|\s)(?:{_ABOUT})(?P<b>{_N})(?:{_T}(?:\sof\s(?:the\s)?{_MATERIAL})?)?(?:\son\saverage)?\)?|"
+    rf"(?P<c>{_N})(?:{_T})?\s?的?(?P<z>{_MATERIAL_CHINESE})|(?P<w>{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
+)
+_JOIN = (
+    r"(?:\s?(?:[,;+&]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
+    r"(?:(?:(?:of\s)?(?:that|it)|there\s(?:is|are)|the|an?|our|its|another)\s){0,3}"
+)
+_PART = Gated(_PART_WORDS)
+_JOINED = Gated(_JOIN)
+_OUTPUT = Gated(
+    r"(?<![a-z])(?:out|outputs?|answers?|repl(?:y|ies)|completions?|responses?|generates?d?|back|summar(?:y|ies)|writes?|returns?|verdicts?)(?![a-z])|输出|回答|回复|答案"
+)
+_IS_SHARED_BY_NAME = Gated(r"system\s(?:prompt|message|instruction)|系统提示|固定")
+_SAME_SAID = Gated(r"(?<![a-z])(?:same|identical|fixed|never\schanges?|constant)(?![a-z])|固定|一样|相同|不变")
+_NEAR = 40
+_LEAST = 16  # tokens: "2 rules and 3 examples" have no length
+
+
+def with_parts_together(text: str) -> tuple[str, list[str]]:
+    """A normalised text with each list of parts of a prompt as one length, and how each was made."""
+    notes: list[str] = []
+    position: int = 0
+    while (first := _PART.search(text, position)) is not None:
+        parts = [first]
+        while (joined := _JOINED.match(text, parts[-1].end())) is not None:
+            following = _PART.match(text, joined.end())
+            if following is None or _is_of_output(text, following, joined.start()):
+                break
+            parts.append(following)
+        position = parts[-1].end()
+        amounts = [_tokens(part) for part in parts]
+        start = first.start()
+        words = text[start:position]
+        if len(parts) < 2 or min(amounts) < _LEAST or "token" not in words.lower() or _is_of_output(text, first, start):
+            continue
+        written = _length(
+            sum(amounts), sum(amount for part, amount in zip(parts, amounts, strict=True) if _is_shared(part)), words
+        )
+        notes.append(f"{' '.join(words.split())[:200]!r} read as an input of {sum(amounts):,.0f} tokens")
+        text = f"{text[:start]}{written}{text[position:]}"
+        position = start + len(written)
+    return text, notes
+
+
+def _tokens(part: re.Match[str]) -> float:
+    words = next(filter(None, (part[name] for name in "abcd")))
+    found = find_quantities(f"{words.strip()} tokens")
+    return found[0].value if found else 0.0
+
+
+def _is_shared(part: re.Match[str]) -> bool:
+    return _IS_SHARED_BY_NAME.search(part.group()) is not None or _SAME_SAID.search(part.group()) is not None
+
+
+def _is_of_output(text: str, part: re.Match[str], start: int) -> bool:
+    """Whether an amount is what comes back: so called, in its own words or right before or behind it."""
+    behind = re.split(r"[,;.\n]", text[part.end() : part.end() + _NEAR])[0]
+    before = re.split(r"[,;.\n]", text[max(0, start - _NEAR) : start])[-1]
+    return _OUTPUT.search(f"{before} {part.group()} {behind}") is not None
+
+
+def _length(whole: float, shared: float, words: str) -> str:
+    if not words.isascii():
+        return f"输入 {whole:.0f} token" + (f", 其中系统提示词 {shared:.0f} token 相同" if shared else "")
+    return f"input of {whole:.0f} tokens" + (
+        f", with a shared system prompt of {shared:.0f} tokens" if 0 < shared < whole else ""
+    )
