@@ -70,8 +70,16 @@ _OF_EACH_CHINESE = Gated(
     r"[^\d,;。]{0,4}(?P<m>\d[\d,.]{0,10}\s?[万亿]?)\s?(?P<unit>[份条个单篇封件通次])",
 )
 _SHARE = r"(?:\d{1,3}(?:\.\d)?\s?%|a\sthird|half|a\squarter|two\sthirds|three\squarters|a\stenth|a\sfifth)"
-_PARTS = {"a third": 1 / 3, "half": 0.5, "a quarter": 0.25, "two thirds": 2 / 3, "three quarters": 0.75}
-_PARTS |= {"a tenth": 0.1, "a fifth": 0.2}
+_PARTS = {
+    "a third": 1 / 3,
+    "half": 0.5,
+    "a quarter": 0.25,
+    "two thirds": 2 / 3,
+    "three quarters": 0.75,
+    "a tenth": 0.1,
+    "a fifth": 0.2,
+}
+
 # "5,200 managers, of whom 65% are at work; each of these asks seven questions in the peak hour".
 _OF_PEOPLE = Gated(
     rf"(?:(?P<ahead>{_SHARE})\sof\s(?:the|our|all|these|those|its){{0,1}}\s?)?(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{2,16}}\s){{0,3}}?(?:[a-z\-]{{3,20}}s|people|staff))(?![a-z])"

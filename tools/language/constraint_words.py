@@ -65,8 +65,8 @@ _COUNT = Gated(
 _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
-    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
-    r"跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)",
+    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)",
+    r"跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)|走\s?(?:以太网|网络|网卡|IB|RoCE|RDMA|InfiniBand)",
 )
 _INSIDE = cues(
     rf"(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}|"
@@ -80,6 +80,11 @@ _STAYS_TOO = Gated(
     rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
     r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)",
 )
+# "EP may go over both nodes, TP may not": what the clause before says is what this one denies.
+_MAY_NOT = Gated(
+    r"\s(?:may|must|should|shall|can|could|will)\s?(?:not|n't)\s*$|\scannot\s*$|(?:不行|不可以|不能|不许|就不)\s*$"
+)
+_BEFORE_IT = 80  # characters
 # The same, where the clause before only names the primitive.
 _BEHIND = Gated(
     r"[\s,]{1,3}(?:但是?|不过|but\s)?(?:(?:it\sis|it's|is)\s)?(?:不(?:许|准|能|可以?|让)用|禁用|不用|(?:not|never)\s(?:allowed|permitted)|forbidden|"
@@ -272,7 +277,7 @@ def _read_primitives(page: Page) -> list[Constraint]:
         if clause.name == "dp":
             one = _one_replica(clause)
         else:
-            one = _bounded(clause) or _inside_node(clause) or _forbidden(clause)
+            one = _bounded(clause) or _inside_node(clause) or _not_either(page, clause) or _forbidden(clause)
         if one is not None:
             _take(page, clause, one)
             found.append(one)
@@ -372,6 +377,14 @@ def _inside_node(clause: _Clause) -> Constraint | None:
         inside = (behind or _IN_EACH_NODE.search(clause.text)) is not None and not denied
         crosses = denied = False
     if clause.is_asked or crosses != denied or not (crosses or inside):
+        return None
+    return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
+
+
+def _not_either(page: Page, clause: _Clause) -> Constraint | None:
+    """Groups that may not do what the clause before allows others: to leave a node."""
+    before = page.original[max(0, clause.start - _BEFORE_IT) : clause.start]
+    if clause.is_asked or not _MAY_NOT.search(clause.text) or not _CROSSING.search(before):
         return None
     return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
 

@@ -14,7 +14,11 @@ from .page import BOX, CARD, RACK
 
 _SYSTEMS = {name.lower(): size for name, size in system_sizes().items()}
 _SYSTEM = "|".join(map(re.escape, _SYSTEMS))
-_NODE_NOUN = r"(?:node|machine|server|box|host|instance|tray|vm)"
+# An instance over several nodes is one of the model.
+_NODE_NOUN = (
+    r"(?:node|machine|server|box|host|tray|vm|"
+    r"instance(?!s?\s(?:over|across|spanning|per\s|of\s(?:it|the\smodel)|that\sspans?|with\s(?:tp|ep|pp)|at\stp)))"
+)
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
 LEXICON: tuple[tuple[str, str], ...] = (
     ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
@@ -30,11 +34,11 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("l", r"\n{3}|\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
-        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|lone|sole|solitary|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
+        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|such|spare|new|lone|sole|solitary|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
     ),
     (
         "n",
-        r"(?:(?<![^\s(=:,])-)?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?=\s?(?:gpus?|cards?|[张块卡])))?(?![a-wyz0-9])",
+        r"(?:(?<![^\s(=:,])-)?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?=\s?(?:gpus?|cards?|[张块卡])))?(?![a-wyz0-9])(?!\s[gt]i?b(?![a-z]))",
     ),
     ("n", rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])"),
     (
@@ -54,7 +58,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     (
         "S",
         r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?"
-        rf"(?:{_NODE_NOUN}(?:e?s)?|workstations(?!\seach(?!\swith))|(?:desktop\s|gaming\s|tower\s)?pcs|{_SYSTEM})(?![a-z])|"
+        rf"(?:{_NODE_NOUN}(?:e?s)?|workers?(?=\swith\s)|supermicros|workstations(?!\seach(?!\swith))|(?:desktop\s|gaming\s|tower\s)?pcs|{_SYSTEM})(?![a-z])|"
         r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
     (
@@ -108,6 +112,17 @@ FEWEST_WORDS = Gated(r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough
 NODES_ASKED = Gated(
     r"(?<![a-z])how\s(?:many|few)\s(?:of\s(?:them|these|those|the|such)\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?)(?![a-z])|(?:多少|几)台(?:机器|服务器|节点)?",
 )
+_COUNTED_THINGS = rf"(?:{_GPU_WORDS}|{_NODE_NOUN}(?:e?s)?)"
+# "Are 2 nodes enough, or do I need all three?": a number that is asked about, beside what there is.
+ENOUGH_ASKED = Gated(
+    rf"(?<![a-z])(?:is|are|will|would|could|can|do|does)\s(?:(?:the|just|only|already)\s)?(?:\d{{1,4}}|{ENGLISH_NUMBER})\s(?:of\sthem|{_COUNTED_THINGS})\s(?:be\s)?"
+    r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])[^?.;\n]{0,80}(?=\?)|"
+    rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])[^?.;\n]{{0,60}}(?=\?)",
+)
+# "hangs with more than two GPUs in a group": of a group, not what there is.
+OF_A_GROUP = Gated(
+    rf"(?<![a-z])(?:more\sthan|at\smost|up\sto|over)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:in\sa|per|to\sa)\s(?:tp\s)?(?:group|instance|replica|vm|pod|container|engine)(?![a-z])",
+)
 # "4 more of the same … plan for all of them", "8 more … on all 16": what is added to what was counted.
 FURTHER = Gated(
     rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:and|to|for|on|in|from|so|which|that|arrive|come|next|of)(?![a-z]))"
@@ -116,6 +131,7 @@ FURTHER = Gated(
 ALL_OF_THEM = Gated(
     rf"(?<![a-z])(?:all(?:\sof\sthem|\stogether|\s(?:the\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER}))|both\slots|together|combined|in\stotal)(?![a-z])|一共|总共|全部",
 )
+COUNTED = Gated(rf"(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER})\s?x?\s?{_COUNTED_THINGS}")
 # Right before a number of GPUs: it is the most that may be used.
 AT_MOST = Gated(
     r"(?<![a-z])(?:max(?:imum)?(?:\sof)?|at\smost|up\sto|no\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)\W{0,3}$|"

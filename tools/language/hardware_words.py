@@ -109,6 +109,13 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     if asked is not None:
         claims.claim("gpus_open", True, words := page.take(*asked.span()))
         claims.claim(FEWEST, True, words)
+    for match in page.search(lex.OF_A_GROUP):
+        claims.leave_unread(f"{page.take(*match.span())!r} is said of a group, not of what there is")
+    for match in page.search(lex.ENOUGH_ASKED):
+        if lex.COUNTED.search(page.text[: match.start()] + page.text[match.end() :]):
+            claims.claim("gpus_open", True, words := page.take(*match.span()))
+            claims.claim(FEWEST, True, words)
+            claims.reading(f"{words!r} asks for as few as do, of those that there are")
     available = _read_available(page)
     tokens = _Tokens(page)
     counts = _read_shares(tokens, claims, sizes)

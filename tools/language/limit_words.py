@@ -173,9 +173,13 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
 _TOKENS_COME = Gated(r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$")
 
 
+_NAMES_REQUESTS = Gated(r"rp[sm]|qp[sm]|req|r/s|quer|call|prompt|chat|请求")
+
+
 def _is_speed(page: Page, quantity: Quantity) -> bool:
     """Whether a bare rate is one of tokens, by the words before it: "tokens should come at 30 a second"."""
-    return quantity.unit == "requests/s" and _TOKENS_COME.search(page.original[: quantity.start]) is not None
+    is_bare = quantity.unit == "requests/s" and _NAMES_REQUESTS.search(quantity.words) is None
+    return is_bare and _TOKENS_COME.search(page.original[: quantity.start]) is not None
 
 
 _FAR_FROM_ONE = 9.0  # from the only limit a statistic may stand further away

@@ -32,7 +32,7 @@ _FEW = {"single": 1, "a": 1, "an": 1, "dual": 2, "twin": 2, "double": 2, "quad":
 _SPEEDS = r"(?:1|2\.5|10|25|40|50|56|100|200|400|800|1600|\d\.\d)(?![\d.])"
 _UNIT = r"(?:t(?:b(?:it)?)?|g(?:b(?:e|it)?|e|ig(?:abits?|e)?)?)(?:\s?/\s?s(?:ec)?|ps)?(?![a-z/])"
 _FIGURE = Gated(
-    rf"(?:(?P<lead>{_NAME})[\s:,]{{0,2}})?"
+    rf"(?:(?P<lead>{_NAME})[\s:]{{0,2}})?"
     rf"(?:(?<![A-Za-z0-9.])(?P<ports>{_PORTS})(?:\s?[x*个张块条口路]\s?|[\s\-]))?"
     rf"(?P<ahead>(?:{_NAME}[\s\-]{{0,2}}){{0,3}})"
     rf"(?<![\d.,])(?P<speed>{_SPEEDS})\s?(?P<unit>{_UNIT})?"
@@ -59,6 +59,7 @@ _PER_NODE = Gated(
 )
 _PER_GPU = Gated(r"(?:per|/|each|every)\s?(?:gpu|card|accelerator)(?![a-z])|每[张块个]?(?:卡|gpu)")
 _NEAR = 16
+_LEAST_BARE_GBIT = 25
 _GBIT_PER_GB = 8.0
 # GB/s of a network one way: what is more is that of a whole node.
 MOST_OF_A_CARD_GB_S = 200.0
@@ -78,6 +79,8 @@ def read_networks(page: Page, claims: Claims) -> None:
         ports, unit = match["ports"] or match["ports2"], match["unit"] or ""
         clause = page.clause_text(*match.span())
         after = page.text[match.end() : match.end() + _NEAR].lstrip()
+        if not unit and float(match["speed"]) < _LEAST_BARE_GBIT:
+            continue
         is_network = names or match["noun"] or unit.lower() in ("gbe", "ge", "gige") or _PER_GPU.match(after)
         is_counted = ports is not None and unit and (_BETWEEN_NODES.search(clause) or _PER_NODE.search(clause))
         # "80GB" and "900 GB/s" are bytes: a port's figure is in bits.

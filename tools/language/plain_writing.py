@@ -36,6 +36,28 @@ _EVERY_SO_OFTEN = Gated(
     flags=0,
 )
 _SOME_TEN = re.compile(r"(?<![一二两三四五六七八九十百千万亿\d])十[来多几](?=个)")
+# "three AZs with one g5.12xlarge in each": as many of what is in each.
+_IN_EACH = Gated(
+    r"(?<![\w.])(?P<n>\d{1,2}|two|three|four|five|six)\s(?:azs?|(?:availability\s)?zones|sites|regions|racks|rooms|data\s?cent(?:er|re)s)\s(?:with|and)\s(?:one|an?|1)\s(?P<what>[A-Za-z][\w.\-]{2,30}(?:\s[A-Za-z0-9\-]{1,12})?)\s(?:in\s|at\s|per\s)?(?:each|zone|site|az)(?![a-z])",
+)
+# "a tray being 4 GPUs", "each VM has two GPUs".
+_NODE_HAS = Gated(
+    r"(?<![a-z])(?:an?|each|every|one)\s(?P<node>tray|node|server|box|vm|machine|host|worker)\s(?:being|is|has|having|holds|means)\s(?P<n>\d{1,2}|two|four|eight)\s(?P<gpus>gpus|cards)(?![a-z])",
+)
+# "2x80GB A100".
+_SIZED_CARDS = Gated(
+    r"(?<![\w.])(?P<n>\d{1,3})\s?[x×*]\s?(?P<size>\d{2,3})\s?GB\s(?P<card>[A-Z]{1,2}\d{2,4}[A-Z]?)(?!\w)"
+)
+# "4x A100 40": the memory that tells two cards of one name apart, without its unit.
+_BARE_MEMORY = Gated(
+    r"(?<![\w\-])(?P<card>A100|A800|V100|H20|H100)s?\s(?P<size>16|32|40|80|96|141)(?=\s?(?:[,.;:)!?\n]|$|(?:gpus?|cards?|in|on|with|and|pcie|sxm)(?![a-z])))(?!\.\d)",
+)
+# "half of a GB200 NVL72".
+_HALF_A_RACK = Gated(
+    r"(?<![a-z])half\s(?:of\s)?(?:an?|the|our)\s(?P<card>gb[23]00)\s?nvl\s?(?P<n>72|36)(?:\sracks?)?(?![\w])(?P<same>\s?\(\s?36\s?gpus\s?\))?"
+)
+# "输出512,100并发": two figures, which a comma parts; no thousands are counted so.
+_NO_THOUSANDS = Gated(r"((?:输入|输出|进|出)\s?\d{1,3}),(?=\d{3}\s?(?:个|路|的)?\s?(?:并发|用户|请求|QPS|RPS|路))")
 # "20 000 prompts", "7 200 tokens": groups of digits as many countries write them.
 _SPACED_GROUPS = Gated(
     r"(?<![\w.,/:-])(?<!\d\s)(\d{1,3}) (000|\d{3}"
@@ -122,6 +144,12 @@ def in_plain_writing(text: str) -> str:
         lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}", text
     )
     text = _TIMES_STRATEGY.sub(lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}", text)
+    text = _IN_EACH.sub(r"\g<n> \g<what>", text)
+    text = _NODE_HAS.sub(r"\g<n> \g<gpus> per \g<node>", text)
+    text = _SIZED_CARDS.sub(r"\g<n>x \g<card> \g<size>GB", text)
+    text = _BARE_MEMORY.sub(r"\g<card> \g<size>GB", text)
+    text = _HALF_A_RACK.sub(lambda match: f"{int(match['n']) // 2} {match['card']}", text)
+    text = _NO_THOUSANDS.sub(r"\1, ", text)
     text = _SPACED_GROUPS.sub(r"\1\2", text)
     text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
     text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)

@@ -12,12 +12,16 @@ from ..plan.constraints import Constraint, PlacementConstraint, Primitive
 from .page import Page
 
 _REPLICA = (
-    r"(?:(?:model|serving|engine|single|one)\s)?(?:replicas?|instances?|cop(?:y|ies)|pipelines?|deployments?)"
+    r"(?:(?:model|serving|engine|single|one)\s)?(?:replicas?|instances?|cop(?:y|ies)|pipelines?|deployments?|pods?)"
     r"(?:\sof\s(?:the|a|our|any)\smodel)?"
 )
-_NODES = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|sites?|chassis|instances?|vms?|data\s?cent(?:er|re)s?)"
+_NODES = (
+    r"(?:nodes?|workers?|azs?|zones?|servers?|machines?|box(?:es)?|hosts?|sites?|chassis|instances?|vms?|"
+    r"data\s?cent(?:er|re)s?)"
+)
 _SPAN = (
-    r"(?:span(?:s|ning)?|cross(?:es|ing)?|straddl(?:e|es|ing)|leav(?:e|es|ing)|stretch(?:es|ing)?\s(?:over|across)|"
+    r"(?:span(?:s|ning)?|touch(?:es|ing)?|sit(?:s|ting)?\s(?:on|across)|(?:be\s)?split\s(?:over|across)|"
+    r"cross(?:es|ing)?|straddl(?:e|es|ing)|leav(?:e|es|ing)|stretch(?:es|ing)?\s(?:over|across)|"
     r"spread(?:s|ing)?\s(?:over|across)|(?:go(?:es|ing)?|run(?:s|ning)?|reach(?:es|ing)?|extend(?:s|ing)?)?\s?(?:across|over|beyond|between))"
 )
 _MAY = r"(?:(?:may|can|could|must|should|shall|will|is\sto|are\sto|has\sto|have\sto|allowed\sto|be|is|are)\s){0,3}"
@@ -28,7 +32,7 @@ _WHICH = (
 _INSIDE = r"(?:inside|within|in|on|fit(?:s)?\s(?:in|into|on|inside)|stays?\s(?:in|inside|within|on)|local\sto)"
 KEPT_WHOLE = Gated(
     rf"(?<![a-z])(?:no|never\s(?:let\s)?(?:an?|one|any)|not\s(?:an?|one|any)(?:\ssingle)?|don't\s(?:let|have)\s(?:an?|one|any))\s{_REPLICA}\s{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
-    rf"(?<![a-z])(?:an?|one|any|each|every|the|our|single)?\s?{_REPLICA}\s(?:(?:may|can|could|must|should|shall|will|do|does|is|are|has|have)(?:\sto)?(?:\s?(?:not|never)|n't)|cannot|never)\s(?:be\sallowed\sto\s|be\s)?"
+    rf"(?<![a-z])(?:an?|one|any|each|every|the|our|single)?\s?{_REPLICA}\s(?:(?:may|can|could|must|should|shall|will|do|does|is|are|has|have)(?:\sto)?(?:\s?(?:not|never)|n't)|cannot|never|goes\snot)\s(?:be\sallowed\sto\s|be\s)?"
     rf"{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
     rf"(?<![a-z])(?:keep|put|place|hold|fit|confine|contain|pack)(?:ing|s)?\s(?:each|every|all|any|the|whole|an?|one|entire|our)\s(?:entire\s|whole\s)?{_REPLICA}\s(?:{_MAY})?{_INSIDE}\s(?:a|one|the|its|their|single|same|own|each|exactly|just|\s){{1,4}}\s?{_NODES}(?![a-z])|"
     rf"(?<![a-z])(?:each|every|all|any|an?|one|the|our)\s(?:entire\s|whole\s)?{_REPLICA}\s(?:must|should|shall|has\sto|have\sto|needs?\sto|is\sto|are\sto|will)\s(?:(?:completely|entirely|fully|always|all|be|kept|stay|remain|live|sit|fit|run)\s){{0,4}}{_INSIDE}\s"

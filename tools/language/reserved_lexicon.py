@@ -9,19 +9,22 @@ from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD
 
 NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
-NODE = r"nodes?|servers?|machines?|box(?:es)?|hosts?|systems?|节点|整?机器?|服务器"
+NODE = (
+    r"nodes?|(?:gpu\s)?workers?|(?:compute\s)?trays?|vms?|servers?|machines?|box(?:es)?|hosts?|systems?|"
+    r"节点|整?机器?|服务器"
+)
 _GPU = rf"gpus?|cards?|accelerators?|devices?|显?卡|{CARD}++s?"
 # "two of the six servers", "two of those whole systems"; "one GPU out of the 8 H100": what it is a part of.
 _OF = (
     rf"(?:\s(?:of|out\sof)\s(?:the|our|these|those|its|my)?\s?(?:(?:{NUMBER})\s)?)?"
-    r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\sthe|of\sthose)){0,2}"
+    r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\s(?:the|those|our|these)(?:\s\d{1,4})?)){0,2}"
 )
 _PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU}))?"
 # Where a sentence of what is kept back ends.
 SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
 COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
-    rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
+    rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
 )
 _GONE = (
     r"(?:pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
@@ -115,7 +118,7 @@ _THINGS = r"\ue002|[tpdesc]p\d{0,3}(?![a-z])|(?:fp|bf|int)\d|量化|流水线|�
 _OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
-    r"off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
+    r"(?:is|are|as|being)\s(?:(?:an?|the|our)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?)(?=\s?(?:[,.;)\n]|$|and|but|for|in))|off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
     r"(?:leave|keep|save|hold|reserve)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
     r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"

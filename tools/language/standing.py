@@ -61,11 +61,11 @@ _ASIDE = Gated(
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
 )
 _FORMER = Gated(
-    r"(?:(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
+    r"(?:(?:mov(?:ed?|es|ing)|migrat\w{2,4}|switch\w{0,4}|go(?:ing|es)?)\s[^,;\n]{2,50}\sfrom|(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
     r"previous(?:ly)?(?:\s(?:on|used|had|ran))?|formerly|(?:better|faster|cheaper|slower|quality)\sthan|compar(?:ed|able|ing)\s(?:to|with)|"
     r"(?:close|similar|equal)\sto|unlike|(?:以前|之前|原来|原先)(?:都|一直)?(?:使?用|是)?(?:的是|的)?|相比|不如|"
     r"(?<![a-z])not|rather\sthan|instead\sof|而?不是|而非)"
-    r"(?:\s(?:the|our|an?|using|on|with|to|old))?\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
+    r"(?:\s(?:the|our|an?|using|on|with|to|old|(?:pile|bunch|couple|set|handful)\sof))*\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
 )
 _CLAUSE_END = Gated(
     r"[,;.!?()\[\]\n。]|(?<=[^,;.!?()\[\]\n]{20}):|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过",

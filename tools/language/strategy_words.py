@@ -99,7 +99,7 @@ _COMPARE = Gated(
 )
 # A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
 _TECHNIQUE = Gated(
-    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per|on\seach|for\seach)\s(?:gpu|card|node|server)(?![a-z])|张量|流水线?|专家并行",
+    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per\s(?:gpu|card|node|server)|(?:on|for|in)\seach(?:\s(?:gpu|card|node|server|box))?)(?![a-z])|(?<![a-z])(?:something|anything)\s(?:better|else|different)(?![a-z])|(?<![a-z])(?:another|a\sbetter)\s(?:way|layout|split)(?![a-z])|张量|流水线?|专家并行",
 )
 # What stands between degrees of one strategy.
 _JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?")
