@@ -55,8 +55,11 @@ _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 # A column of what held before.
 _REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
+# A column that numbers the rows.
+_NUMBERING = Gated(r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|序号|编号|)", flags=0)
+_NUMBER_OF_ROW = re.compile(r"[A-Z]{0,6}[\-.#]?\d{1,4}(?:\.\d{1,3}){0,3}[.)]?")
 _LABEL_HEADER = Gated(
-    r"(?:items?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
+    r"(?:items?|requirements?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
     r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)",
     flags=0,
 )
@@ -230,6 +233,14 @@ class _Reader:
             self._table_rows(rows[0][1], rows)
 
     def _table_rows(self, header: Sequence[str], rows: list[tuple[int, list[str]]]) -> None:
+        numbers = [cells[0] for _, cells in rows[1:] if cells]
+        if (
+            len(header) > 2
+            and numbers
+            and _NUMBERING.fullmatch(key_words(header[0]))
+            and all(map(_NUMBER_OF_ROW.fullmatch, numbers))
+        ):
+            header, rows = header[1:], [(line, cells[1:]) for line, cells in rows]
         words = [key_words(cell) for cell in header]
         # Markdown has no table without a header: one whose second cell is a figure is a row like the others.
         is_head = bool(words[0]) and _LABEL_HEADER.fullmatch(words[0]) is not None

@@ -68,6 +68,25 @@ _CROSSING_KEY = Gated(
 _DEGREE_KEY = Gated(
     r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
 )
+# {"gpu": "L40S", "per_node": 4, "count": 2}: what is counted has so many cards.
+_EACH_KEY = Gated(
+    r"(?:gpus?|cards?|accelerators?)? ?(?:per (?:node|server|machine|host|box)|each)(?: (?:gpus?|cards?|count))?|"
+    r"每[台节]点?(?:卡|gpu)数",
+    flags=0,
+)
+_MACHINES = Gated(r"(?:.* )?(?:nodes|servers|hosts|machines|boxes|instances)", flags=0)
+# {"typical": 22, "plan_for": 70}: of several figures of one thing the one that is planned for.
+_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
+_OTHER_FIGURES = Gated(
+    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured",
+    flags=0,
+)
+_SHARED_KEY = Gated(
+    r"(?:prompts? |input )?(?:common|shared|fixed|static|same) (?:part|prefix|portion|prompt|head)(?: tokens?| length)?",
+    flags=0,
+)
+_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
+_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
 _MACHINE_KEY = Gated(
     r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)",
     flags=0,
@@ -188,7 +207,15 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
-        names_machine = any(_MACHINE_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
+        elif (planned := _planned_figure(value)) is not None:
+            self._add(keys, planned[1], (*at, planned[0]))
+            return
+        counts_machines = any(_EACH_KEY.fullmatch(key_words(k)) for k in value) or (
+            bool(keys) and _MACHINES.fullmatch(key_words(keys[-1])) is not None
+        )
+        names_machine = counts_machines or any(
+            _MACHINE_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
+        )
         names_card = any(_GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int)]
         unit = next((f" {_unit(v)}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
@@ -199,14 +226,15 @@ class _Walker:
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
-                counted = "node" if names_machine else "gpu" if names_card else ""
+                counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
                 own = f"{counted} {key}" if counted and _COUNT.fullmatch(key_words(key)) else key
                 if keys and _KEPT_BACK.search(key_words(keys[-1])) and _HARDWARE_KEY.fullmatch(key_words(key)):
                     own = f"reserved {key_words(key)}"
-                elif keys and item is False and _CROSSING_KEY.fullmatch(key_words(key)):
-                    self._add(keys, "must stay inside one node", (*at, key))
+                elif keys and _is_denied(item) and _CROSSING_KEY.search(key_words(key)):
+                    whole = "" if _CROSSING_KEY.fullmatch(key_words(key)) else "no replica may span nodes"
+                    self._add(keys, whole or "must stay inside one node", (*at, key))
                     continue
-                self._walk((*keys, own), item, (*at, key))
+                self._walk((*keys, _in_plain_key(own)), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""
@@ -282,6 +310,29 @@ class _Walker:
                 plain = isinstance(value, str | int | float)
                 if key != counted_key and not (plain and counting.identity.fullmatch(key_words(key))):
                     self._walk((*inside, key), value, (*at, i, key))
+
+
+def _in_plain_key(key: str) -> str:
+    """A key as the readers of words know it: "promptCommonPart", "minimum_instances"."""
+    words = key_words(key)
+    if _SHARED_KEY.fullmatch(words):
+        return "shared prefix tokens"
+    if _EACH_KEY.fullmatch(words) and words != "each":
+        return "gpus per node"
+    return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
+
+
+def _is_denied(value: Any) -> bool:
+    return value is False or (isinstance(value, str) and _DENIED.fullmatch(key_words(value)) is not None)
+
+
+def _planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """The key and figure that is planned for, of several figures of one thing; `None` where none is."""
+    planned = [key for key in value if _PLANNED_KEY.fullmatch(key_words(key))]
+    others = [key for key in value if _OTHER_FIGURES.fullmatch(key_words(key))]
+    if len(planned) != 1 or not others or len(value) != 1 + len(others):
+        return None
+    return planned[0], value[planned[0]]
 
 
 def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:

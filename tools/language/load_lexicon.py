@@ -190,7 +190,8 @@ VAGUE = Gated(
 )
 WORK = Gated(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
-    r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])",
+    r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])|"
+    r"\s[a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])",
 )
 WORK_CHINESE = re.compile(r"\s?[条篇份封](?!\s?(?:[/每]|请求|并发))")
 """Behind a large number, in Chinese."""

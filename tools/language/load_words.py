@@ -299,6 +299,9 @@ def _is_of_cache(page: Page, tokens: Quantity) -> bool:
     return _OF_CACHE.search(page.clause_text(tokens.start, tokens.end)) is not None
 
 
+_LEAST_BROKEN = 16  # a mean of 512.5 tokens may be; 1.6 are a ratio
+
+
 def _claim_lone_length(page: Page, claims: Claims) -> None:
     """A number of tokens that no word explains is the input, where none was stated; the only one beside it the output.
 
@@ -372,6 +375,9 @@ def _share(quantity: Quantity) -> float:
 
 
 def _claim_length(claims: Claims, role: str, quantity: Quantity, words: str) -> None:
+    if quantity.value != int(quantity.value) and quantity.value < _LEAST_BROKEN:
+        claims.leave_unread(f"{words!r} is no number of tokens")  # "1.6 tokens for each word"
+        return
     if quantity.upper is not None:
         claims.claim(f"{role}_tokens_range", (quantity.value, quantity.upper), words)
     else:

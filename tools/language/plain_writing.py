@@ -44,6 +44,11 @@ _IN_EACH = Gated(
 _NODE_HAS = Gated(
     r"(?<![a-z])(?:an?|each|every|one)\s(?P<node>tray|node|server|box|vm|machine|host|worker)\s(?:being|is|has|having|holds|means)\s(?P<n>\d{1,2}|two|four|eight)\s(?P<gpus>gpus|cards)(?![a-z])",
 )
+# "at most 56 generations at once": what is served at once are requests.
+_SERVED_AT_ONCE = Gated(
+    r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts)\s"
+    r"(?=(?:being\s[a-z]{3,12}\s)?(?:at\s(?:once|a\stime|any\s(?:one\s)?time|the\ssame\s(?:time|moment))|in\s(?:parallel|flight)|simultaneous|concurrent))",
+)
 # "2x80GB A100".
 _SIZED_CARDS = Gated(
     r"(?<![\w.])(?P<n>\d{1,3})\s?[x×*]\s?(?P<size>\d{2,3})\s?GB\s(?P<card>[A-Z]{1,2}\d{2,4}[A-Z]?)(?!\w)"
@@ -146,6 +151,7 @@ def in_plain_writing(text: str) -> str:
     text = _TIMES_STRATEGY.sub(lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}", text)
     text = _IN_EACH.sub(r"\g<n> \g<what>", text)
     text = _NODE_HAS.sub(r"\g<n> \g<gpus> per \g<node>", text)
+    text = _SERVED_AT_ONCE.sub(r"\g<n> requests ", text)
     text = _SIZED_CARDS.sub(r"\g<n>x \g<card> \g<size>GB", text)
     text = _BARE_MEMORY.sub(r"\g<card> \g<size>GB", text)
     text = _HALF_A_RACK.sub(lambda match: f"{int(match['n']) // 2} {match['card']}", text)
