@@ -82,7 +82,8 @@ _OTHER_FIGURES = Gated(
     flags=0,
 )
 _SHARED_KEY = Gated(
-    r"(?:prompts? |input )?(?:common|shared|fixed|static|same) (?:part|prefix|portion|prompt|head)(?: tokens?| length)?",
+    r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
+    r"(?:part|prefix|portion|prompt|head)(?: tokens?| length)?",
     flags=0,
 )
 _LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)

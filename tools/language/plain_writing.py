@@ -49,6 +49,11 @@ _SERVED_AT_ONCE = Gated(
     r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts)\s"
     r"(?=(?:being\s[a-z]{3,12}\s)?(?:at\s(?:once|a\stime|any\s(?:one\s)?time|the\ssame\s(?:time|moment))|in\s(?:parallel|flight)|simultaneous|concurrent))",
 )
+# "Longest prompt to be accepted: 32,000 tokens": the most beside the usual length.
+_LONGEST = Gated(
+    r"(?<![a-z])(?P<most>longest|largest|biggest)\s(?:prompt|input|document|request)s?(?:\s(?:to\sbe\saccepted|(?:we|it|you)\s(?:must\s|need\sto\s|have\sto\s)?(?:accept|support|see|saw|get|had)|accepted|allowed|supported|possible|so\sfar))?"
+    r"(?:\s(?:is|are|was|of|at|has|had))?\s?[:|,]?\s?(?=\d)",
+)
 # "2x80GB A100".
 _SIZED_CARDS = Gated(
     r"(?<![\w.])(?P<n>\d{1,3})\s?[x×*]\s?(?P<size>\d{2,3})\s?GB\s(?P<card>[A-Z]{1,2}\d{2,4}[A-Z]?)(?!\w)"
@@ -152,6 +157,7 @@ def in_plain_writing(text: str) -> str:
     text = _IN_EACH.sub(r"\g<n> \g<what>", text)
     text = _NODE_HAS.sub(r"\g<n> \g<gpus> per \g<node>", text)
     text = _SERVED_AT_ONCE.sub(r"\g<n> requests ", text)
+    text = _LONGEST.sub(r"\g<most> ", text)
     text = _SIZED_CARDS.sub(r"\g<n>x \g<card> \g<size>GB", text)
     text = _BARE_MEMORY.sub(r"\g<card> \g<size>GB", text)
     text = _HALF_A_RACK.sub(lambda match: f"{int(match['n']) // 2} {match['card']}", text)
