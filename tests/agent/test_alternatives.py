@@ -52,7 +52,7 @@ def test_a_kind_of_statement_is_read_whatever_its_nouns(row: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("row", BRIEFS, ids=lambda row: row["text"][:30])
 def test_a_kind_of_brief_is_read_whatever_its_nouns(row: dict[str, Any]) -> None:
-    said = read_brief([("brief.md", row["text"])])
+    said = read_brief([(row.get("file", "brief.md"), row["text"])])
     stated = json.loads(said.model_dump_json(exclude_defaults=True))
     assert {name: stated.get(name) for name in row["said"]} == row["said"]
     assert not stated.keys() & set(row.get("absent", ()))

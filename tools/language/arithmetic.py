@@ -17,6 +17,7 @@ _N = (
     r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,3})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty)(?![a-z]))"
 )
+_NZ = r"(?<![A-Za-z\d.])(?:\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)(?:\s?[万亿])?"
 _ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|only|~)\s?){0,2}"
 _CALLS = (
     r"(?:(?:separate|llm|model|parallel|sequential|single|own)\s){0,2}"
@@ -61,13 +62,13 @@ _CALLS_OF_EACH = Gated(
 )
 # "3.6 万份作业,每份要调 3 次模型".
 _CALLS_OF_EACH_CHINESE = Gated(
-    r"(?P<n>\d[\d,.]{0,12}\s?[万亿]?)\s?(?P<item>[份条个单篇封件通])(?P<between>[^\n]{0,60}?)[,;。]\s?(?:每|一)(?P=item)[^\d,;。]{0,8}?"
+    rf"(?P<n>{_NZ})\s?(?P<item>[份条个单篇封件通])(?P<between>[^\n]{{0,60}}?)[,;。]\s?(?:每|一)(?P=item)[^\d,;。]{{0,8}}?"
     r"(?P<m>\d{1,2}|[两三四五六])\s?(?:次|轮|遍|个)[^,;。\d]{0,4}?(?:大?模型|调用|请求|推理)(?:检查|调用|推理)?",
 )
 # "46 家医院,平均每家每天 320 份".
 _OF_EACH_CHINESE = Gated(
-    r"(?P<n>\d[\d,]{0,8})\s?(?P<item>[家所个])(?P<who>[^\d,;。每]{1,8})[,;]\s?(?:平均|大约)?每(?P=item)(?P<time>每?[天日月周]|一天|每?小时)"
-    r"[^\d,;。]{0,4}(?P<m>\d[\d,.]{0,10}\s?[万亿]?)\s?(?P<unit>[份条个单篇封件通次])",
+    rf"(?P<n>{_NZ})\s?(?P<item>[家所个])(?P<who>[^\d,;。每]{{1,8}})[,;]\s?(?:平均|大约)?每(?P=item)(?P<time>每?[天日月周]|一天|每?小时)"
+    rf"[^\d,;。]{{0,4}}(?P<m>{_NZ})\s?(?P<unit>[份条个单篇封件通次])",
 )
 _SHARE = r"(?:\d{1,3}(?:\.\d)?\s?%|a\sthird|half|a\squarter|two\sthirds|three\squarters|a\stenth|a\sfifth)"
 _PARTS = {
@@ -101,7 +102,7 @@ _FILTERED = Gated(
 # "11 pages at some 520 tokens".
 _PAGES = Gated(
     rf"(?P<n>{_N})\s(?P<what>pages|chunks|snippets|passages|documents|files|messages|turns|paragraphs|results|examples|images|screenshots)\s(?:at|of|with|x|,|each)\s{_ABOUT}(?P<m>{_N})\stokens(?:\s(?:each|apiece|per\s[a-z]{{4,9}}))?(?![a-z])|"
-    r"(?P<n2>\d{1,4})\s?[页段篇条]\s?[,x*]?\s?每[页段篇条](?:大?约|平均)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
+    r"(?<![\w.,])(?P<n2>\d{1,4})\s?[页段篇条]\s?[,x*]?\s?每[页段篇条](?:大?约|平均)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
 )
 _FEWEST = 20  # "two agents" that make calls are no amount of work
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from ..catalog import hardware, model_mentions
 from ..gated import Gated
-from .alternatives import with_corrected_figures
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
 from .brief_layout import Line, lines_of, places_of, without_asides
@@ -19,13 +18,12 @@ from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
-from .observed import without_observed
+from .mended import mended
 from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
 from .quantities import find_quantities
 from .spelling import corrected
 from .unread_words import list_unread
-from .written_lengths import in_tokens
 
 _MODEL_KEY = Gated(
     r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)",
@@ -87,13 +85,11 @@ class Document:
         lines = lines_of(statements)
         for line in lines:
             text, slips = corrected(line.text)
-            text, taken_back = with_corrected_figures(text)
-            text, observed = without_observed(text)
-            text, lengths = in_tokens(text)
-            mended = [f"{written!r} read as {meant!r}" for written, meant in slips]
-            for note in (*mended, *taken_back, *observed, *lengths.values()):
+            settled = mended(text)
+            spelled = [f"{written!r} read as {meant!r}" for written, meant in slips]
+            for note in (*spelled, *settled.notes, *settled.lengths.values()):
                 facts.reading(f"{note} ({line.statement.where})")
-            page = Page(text)
+            page = Page(settled.text)
             pages.append(page)
             is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
             if _FOREIGN_KEY.fullmatch(line.key) and not is_named:

@@ -217,7 +217,7 @@ TOGETHER = Gated(
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
 ACTIVE = Gated(
-    r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
+    r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
     r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
 )
 """Said of a part of people or sessions: that they are served while the others are not."""

@@ -54,6 +54,11 @@ _LONGEST = Gated(
     r"(?<![a-z])(?P<most>longest|largest|biggest)\s(?:prompt|input|document|request)s?(?:\s(?:to\sbe\saccepted|(?:we|it|you)\s(?:must\s|need\sto\s|have\sto\s)?(?:accept|support|see|saw|get|had)|accepted|allowed|supported|possible|so\sfar))?"
     r"(?:\s(?:is|are|was|of|at|has|had))?\s?[:|,]?\s?(?=\d)",
 )
+# "6 GPU workers with 2x A100 each": machines of a cluster, where cards are counted in each.
+_WORKER_NODES = Gated(
+    r"(?<![\w.])(?P<n>\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|twelve)\s(?:(?:gpu|cluster|kubernetes|k8s)\s)?workers"
+    r"(?=\s(?:with|of|having)\s(?:\d{1,2}|one|two|four|eight)(?![.,\d]))",
+)
 # "2x80GB A100".
 _SIZED_CARDS = Gated(
     r"(?<![\w.])(?P<n>\d{1,3})\s?[x×*]\s?(?P<size>\d{2,3})\s?GB\s(?P<card>[A-Z]{1,2}\d{2,4}[A-Z]?)(?!\w)"
@@ -64,7 +69,7 @@ _BARE_MEMORY = Gated(
 )
 # "half of a GB200 NVL72".
 _HALF_A_RACK = Gated(
-    r"(?<![a-z])half\s(?:of\s)?(?:an?|the|our)\s(?P<card>gb[23]00)\s?nvl\s?(?P<n>72|36)(?:\sracks?)?(?![\w])(?P<same>\s?\(\s?36\s?gpus\s?\))?"
+    r"(?<![a-z])half\s(?:of\s)?(?:an?|the|our)\s(?P<card>gb[23]00)\s?nvl\s?(?P<n>72|36)(?:\sracks?)?(?!\w|\s?[(:,]\s?(?:nine|\d{1,2})\s(?:compute\s)?trays)(?:\s?\(\s?36\s?gpus\s?\))?"
 )
 # "输出512,100并发": two figures, which a comma parts; no thousands are counted so.
 _NO_THOUSANDS = Gated(r"((?:输入|输出|进|出)\s?\d{1,3}),(?=\d{3}\s?(?:个|路|的)?\s?(?:并发|用户|请求|QPS|RPS|路))")
@@ -158,6 +163,7 @@ def in_plain_writing(text: str) -> str:
     text = _NODE_HAS.sub(r"\g<n> \g<gpus> per \g<node>", text)
     text = _SERVED_AT_ONCE.sub(r"\g<n> requests ", text)
     text = _LONGEST.sub(r"\g<most> ", text)
+    text = _WORKER_NODES.sub(r"\g<n> nodes", text)
     text = _SIZED_CARDS.sub(r"\g<n>x \g<card> \g<size>GB", text)
     text = _BARE_MEMORY.sub(r"\g<card> \g<size>GB", text)
     text = _HALF_A_RACK.sub(lambda match: f"{int(match['n']) // 2} {match['card']}", text)

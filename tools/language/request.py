@@ -14,8 +14,7 @@ from ..errors import InputError, expect
 from ..gated import Gated
 from ..plan.constraints import chosen_kinds
 from ..strict_values import HALF_A_CHARACTER, is_text
-from .alternatives import with_corrected_figures, with_later_figures
-from .arithmetic import worked_out
+from .alternatives import with_later_figures
 from .card_names import read_accelerator
 from .claims import Claims
 from .constraint_words import (
@@ -31,18 +30,17 @@ from .errors import RequestError
 from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words
-from .length_parts import with_parts_together
 from .limit_words import read_limits, settle_speed
 from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
+from .mended import mended
 from .merge import merge_said, stated_fields
 from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
 from .normal_form import normalise
 from .objective_words import read_objective
-from .observed import without_observed
 from .offload_words import read_offload, settle_offload
 from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
@@ -60,7 +58,7 @@ from .standing import tells_of_before
 from .strategy_words import read_strategy
 from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
-from .written_lengths import assume_written, in_tokens
+from .written_lengths import assume_written
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = Gated(
@@ -142,18 +140,14 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
     written_down, dictated = undictated(with_answers(normalise(shown)))
-    mended, slips = corrected(written_down)
-    mended, taken_back = with_corrected_figures(mended)
-    mended, worked = worked_out(mended)
-    mended, together = with_parts_together(mended)
-    mended, observed = without_observed(mended)
-    mended, written_lengths = in_tokens(mended)
-    page = Page(mended)
+    spelled, slips = corrected(written_down)
+    settled = mended(spelled)
+    page = Page(settled.text)
     claims = Claims(text=page.original)
     leave_unplanned(written, claims)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
-    for note in (*launches, *taken_back, *worked, *together, *observed):
+    for note in (*launches, *settled.notes):
         claims.reading(note)
     for written, meant in (*dictated, *slips):
         claims.reading(f"{written!r} read as {meant!r}")
@@ -161,7 +155,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     read_page(page, claims)
     claim_model_file(claims, file)
     claim_missing_file(page, claims)
-    assume_written(claims, written_lengths)
+    assume_written(claims, settled.lengths)
     claim_started(written, page, claims)
     list_unread(page, claims)
     return claims.said()

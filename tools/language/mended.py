@@ -1,0 +1,31 @@
+"""What is done to every text before anything is read of it: corrections, sums, what only runs now, other units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .alternatives import with_corrected_figures
+from .arithmetic import worked_out
+from .length_parts import with_parts_together
+from .observed import without_observed
+from .whole_answer import with_whole_answers
+from .written_lengths import in_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A text as the readers get it, what was done to it in words, and the lengths that were made tokens of."""
+
+    text: str
+    notes: tuple[str, ...]
+    lengths: dict[float, str]
+
+
+def mended(text: str) -> Mended:
+    """A normalised text with each figure where it counts."""
+    notes: list[str] = []
+    for step in (with_corrected_figures, worked_out, with_parts_together, without_observed):
+        text, more = step(text)
+        notes += more
+    text, lengths = in_tokens(with_whole_answers(text))
+    return Mended(text, tuple(notes), lengths)
