@@ -46,6 +46,7 @@ _OUTPUT = Gated(
 _IS_SHARED_BY_NAME = Gated(r"system\s(?:prompt|message|instruction)|系统提示|固定")
 _SAME_SAID = Gated(r"(?<![a-z])(?:same|identical|fixed|never\schanges?|constant)(?![a-z])|固定|一样|相同|不变")
 _NEAR = 40
+_MOST_LISTS, _MOST_PARTS = 40, 12
 _LEAST = 16  # tokens: "2 rules and 3 examples" have no length
 
 
@@ -53,9 +54,11 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
     """A normalised text with each list of parts of a prompt as one length, and how each was made."""
     notes: list[str] = []
     position: int = 0
-    while (first := _PART.search(text, position)) is not None:
+    for _ in range(_MOST_LISTS):
+        if (first := _PART.search(text, position)) is None:
+            break
         parts = [first]
-        while (joined := _JOINED.match(text, parts[-1].end())) is not None:
+        while len(parts) < _MOST_PARTS and (joined := _JOINED.match(text, parts[-1].end())) is not None:
             following = _PART.match(text, joined.end())
             if following is None or _is_of_output(text, following, joined.start()):
                 break
