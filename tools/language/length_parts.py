@@ -32,6 +32,7 @@ _SAME = (
 _PART_WORDS = (
     rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?P<x>{_MATERIAL})|"
     rf"(?P<y>{_MATERIAL})(?:,?\s(?:which\s)?(?:(?:is|are|of|at|has|have|takes?|makes?|adds?|with|:|=)\s){{0,2}}|\s?[:=(]\s?|\s)(?:{_ABOUT})(?P<b>{_N})(?:{_T}(?:\sof\s(?:the\s)?{_MATERIAL})?)?(?:\son\saverage)?\)?|"
+    rf"{_ABOUT}(?P<e>{_N})(?:{_T})(?:\sof\s[a-z\-]{{3,16}}(?:\s[a-z\-]{{3,16}})?)?(?=\s?(?:plus(?![a-z])|\+))|"
     rf"(?P<c>{_N})(?:{_T})?\s?的?(?P<z>{_MATERIAL_CHINESE})|(?P<w>{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
 )
 _JOIN = (
@@ -79,7 +80,7 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
 
 
 def _tokens(part: re.Match[str]) -> float:
-    words = next(filter(None, (part[name] for name in "abcd")))
+    words = next(filter(None, (part[name] for name in "abcde")))
     found = find_quantities(f"{words.strip()} tokens")
     return found[0].value if found else 0.0
 
@@ -90,7 +91,7 @@ def _is_shared(part: re.Match[str]) -> bool:
 
 def _is_of_output(text: str, part: re.Match[str], start: int) -> bool:
     """Whether an amount is what comes back: so called, in its own words or right before or behind it."""
-    behind = re.split(r"[,;.\n]", text[part.end() : part.end() + _NEAR])[0]
+    behind = re.split(r"[,;.\n]|\s(?:and|but|while|then)\s", text[part.end() : part.end() + _NEAR])[0]
     before = re.split(r"[,;.\n]", text[max(0, start - _NEAR) : start])[-1]
     return _OUTPUT.search(f"{before} {part.group()} {behind}") is not None
 

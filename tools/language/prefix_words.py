@@ -112,16 +112,6 @@ _SYSTEMS = _any_of(
     rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
-# "1,800 tokens of the conversation plus a fixed instruction (700 tokens)": parts of what is sent.
-_SENT = Gated(
-    r"(?<![a-z])(?:sent|sends?|prompts?|inputs?|in|paste[sd]?|upload(?:s|ed)?|reads?|gets?|contexts?|each|every)(?![a-z])|输入|发",
-)
-_WRITTEN_OUT = Gated(
-    r"(?<![a-z])(?:out(?:puts?)?|answers?|repl(?:y|ies)|respon\w+|generat\w+|completions?|back|writes?|return\w*|thinking|reasoning)(?![a-z])",
-)
-_SUM = Gated(
-    rf"{_number('first')}[\s-]?tokens?(?P<of>[^.;\d\n]{{0,60}}?)\s(?:plus|\+)\s(?P<what>[^.;\d\n]{{0,60}}?){_number('then')}[\s-]?tokens?\)?",
-)
 _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",
     rf"(?<=[a-z])\s(?:of|with|have|has|having|take|takes)\s(?:about\s)?{_number('turns')}\sturns?(?:\seach)?(?![a-z])",
@@ -150,7 +140,6 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             fields |= {"system_tokens": tokens} | ({"system_prompts": count} if count and count > 1 else {})
             words.append(said)
             _claim_sum(page, claims, tokens, match)
-    _read_sums(page, claims)
     for match, said in _matches(page, _TURNS):
         turns = read_whole(match["turns"])
         if turns == 1:
@@ -167,18 +156,6 @@ def read_prefixes(page: Page, claims: Claims) -> None:
             minutes = match["unit"].lower().startswith(("m", "分"))
             arrivals = checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [said])
             claims.claim("arrivals", arrivals, said)
-
-
-def _read_sums(page: Page, claims: Claims) -> None:
-    """The input as the parts of what is sent: "1,800 tokens of the talk plus a fixed instruction (700 tokens)"."""
-    for match in page.search(_SUM):
-        parts = [read_whole(match[name]) or 0 for name in ("first", "then")]
-        left, right = page.clause(*match.span())
-        said = page.original[left : max(right, match.end())]
-        if min(parts) >= _LEAST_SHARED and _SENT.search(said) and not _WRITTEN_OUT.search(said):
-            words = page.take(*match.span())
-            claims.claim("input_tokens", sum(parts), words)
-            claims.reading(f"{words!r} read as an input of {sum(parts):,} tokens")
 
 
 def settle_repeated(claims: Claims) -> None:
