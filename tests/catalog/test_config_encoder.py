@@ -9,13 +9,21 @@ ENCODER = {"hidden_size": 1152, "num_hidden_layers": 27, "intermediate_size": 43
 
 
 @pytest.mark.parametrize(
-    ("kind", "published"),
-    # Of SigLIP-So400m/14 (HF card: 428 million with its head), and of the encoder of Gemma 4 31B (569,550,384).
-    [("siglip_vision_model", 428e6), ("gemma4_vision", 569_550_384)],
+    ("kind", "sizes", "published"),
+    [
+        # SigLIP-So400m/14 (HF card: 428 million with its head); the encoders of Gemma 4 31B (569,550,384), of Mistral
+        # Large 3 (2.5 billion by its model card) and of Qwen2.5-VL-7B (0.67 billion with its merger).
+        ("siglip_vision_model", ENCODER, 428e6),
+        ("gemma4_vision", ENCODER, 569_550_384),
+        ("pixtral", {"hidden_size": 1664, "num_hidden_layers": 48, "intermediate_size": 8192}, 2.5e9),
+        ("qwen2_5_vl", {"hidden_size": 1280, "depth": 32, "intermediate_size": 3420}, 0.67e9),
+    ],
 )
-def test_an_encoders_layers_are_nearly_all_of_its_published_size(kind: str, published: float) -> None:
-    config = {**find_model("Qwen3-8B").config, "vision_config": {"model_type": kind, **ENCODER}}
-    assert 0.94 < load_model(config).architecture().encoder_params / published < 1.0
+def test_an_encoders_layers_are_nearly_all_of_its_published_size(
+    kind: str, sizes: dict[str, int], published: float
+) -> None:
+    config = {**find_model("Qwen3-8B").config, "vision_config": {"model_type": kind, **sizes}}
+    assert 0.93 < load_model(config).architecture().encoder_params / published < 1.0
 
 
 def test_an_encoder_is_no_part_of_the_decoder() -> None:

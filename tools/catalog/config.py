@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import InputError
 from ..kept import Kept
 from .architecture import Architecture, LayerSpec
 from .attention.kinds import read_attention
-from .attention.spec import AttentionContext, AttentionSpec
+from .attention.spec import AttentionContext
+from .config_blocks import block_layers
+from .config_families import plain_fields
 from .config_ffn import FFNContext, dense_ffn, encoder_params, mixture, num_experts
 from .config_fields import MAX_POSITIONS, PLAIN, ConfigFields, Profile, find_profile
 from .config_formats import native_formats
@@ -67,13 +68,7 @@ def _read(config: Mapping[str, Any], where: str) -> Architecture:
     fields, profile = _open(config, where)
     width = fields.size("hidden_size", "every tensor has this width")
     vocabulary = fields.size("vocab_size", "the embedding and the LM head have this many rows")
-    experts = num_experts(fields, profile)
-    kinds = layer_kinds(fields, profile, experts)
-    heads = 1
-    if any(kind.mixer is not None for kind in kinds):
-        heads = fields.size("num_attention_heads", "tensor parallelism splits attention by heads")
-    attention = AttentionContext(fields, profile, width, heads)
-    layers = _layers(attention, FFNContext(fields, profile, width), kinds)
+    layers = _layers(fields, profile, width)
     tied = fields.value("tie_word_embeddings")
     if tied is None:
         fields.assume("tie_word_embeddings = False: not stated")
@@ -104,11 +99,7 @@ def _open(config: Mapping[str, Any], where: str) -> tuple[ConfigFields, Profile]
     if model_type is not None and not isinstance(model_type, str):
         raise InputError(f"{where}: field 'model_type' must be a string")
     profile = PLAIN if model_type is None else find_profile(model_type)
-    values = _flatten(values)
-    if profile.model_type == "falcon":
-        values, profile = _falcon(values, profile)
-    if isinstance(values.get("per_layer_config"), Mapping):
-        values = _per_layer(values, where)
+    values, profile = plain_fields(values, profile, where)
     defaults = {**profile.sizes, **profile.defaults} if nested else profile.defaults
     fields = ConfigFields(values, defaults, profile.model_type, where)
     for name in _UNREADABLE:
@@ -144,48 +135,6 @@ def _text_part(config: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any]
     return config, False
 
 
-def _flatten(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Bring the parts that DBRX nests to the top."""
-    found = dict(values)
-    for part in ("attn_config", "ffn_config"):
-        nested: Any = found.get(part)
-        if isinstance(nested, Mapping):
-            inner = cast("Mapping[str, Any]", nested)
-            found = {**{key: value for key, value in inner.items() if key != "hidden_size"}, **found}
-    return found
-
-
-def _falcon(values: Mapping[str, Any], profile: Profile) -> tuple[Mapping[str, Any], Profile]:
-    """Falcon's switches as plain fields: its old architecture has one KV head and one norm for both operators."""
-    found = dict(values)
-    stated_heads = found.get("num_key_value_heads")
-    is_new = found.get("new_decoder_architecture", isinstance(stated_heads, int) and stated_heads > 1) is True
-    if stated_heads is None:
-        heads = found.get("num_attention_heads", found.get("n_head"))
-        one_head = not is_new and found.get("multi_query", True) is True
-        found["num_key_value_heads"] = 1 if one_head else found.get("num_kv_heads") if is_new else heads
-        found.pop("num_kv_heads", None)
-    norms = found.get("num_ln_in_parallel_attn") or (2 if is_new else 1)
-    if found.get("parallel_attn", True) is not True:
-        norms = 2
-    return found, replace(profile, traits={**profile.traits, "ffn_norms": 1 if norms == 2 else 0})
-
-
-def _per_layer(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Gemma 4 as transformers 5 saves it: the full layers' own heads, written out once per layer, as global ones."""
-    overrides = list(cast("Mapping[str, Any]", values["per_layer_config"]).values())
-    first: Any = overrides[0] if overrides else {}
-    known = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
-    if (
-        not isinstance(first, Mapping)
-        or any(other != first for other in overrides)
-        or not known.keys() >= set(cast("Mapping[str, Any]", first))
-    ):
-        raise InputError(f"{where}: field 'per_layer_config' may hold one head_dim and num_key_value_heads for all")
-    found = dict(cast("Mapping[str, Any]", first))
-    return {**values, **{known[key]: found[key] for key in found}}
-
-
 def _positions(fields: ConfigFields) -> int:
     found = fields.optional_size("max_position_embeddings", MAX_POSITIONS)
     if found is None:
@@ -194,8 +143,15 @@ def _positions(fields: ConfigFields) -> int:
     return found
 
 
-def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind, ...]) -> tuple[LayerSpec, ...]:
+def _layers(fields: ConfigFields, profile: Profile, width: int) -> tuple[LayerSpec, ...]:
     """One `LayerSpec` per layer; equal layers are the same object."""
+    if fields.stated("block_configs") is not None:
+        return block_layers(fields, profile, width)
+    kinds = layer_kinds(fields, profile, num_experts(fields, profile))
+    heads = 1
+    if any(kind.mixer is not None for kind in kinds):
+        heads = fields.size("num_attention_heads", "tensor parallelism splits attention by heads")
+    attention, ffn = AttentionContext(fields, profile, width, heads), FFNContext(fields, profile, width)
     indexed = _indexed_layers(attention, kinds)
     made: dict[tuple[LayerKind, bool], LayerSpec] = {}
     found: list[LayerSpec] = []
@@ -203,21 +159,14 @@ def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind
         key = (kind, has_indexer)
         if key not in made:
             made[key] = LayerSpec(
-                attention=_attention(attention, kind, has_indexer=has_indexer),
+                attention=None
+                if kind.mixer is None
+                else read_attention(attention, kind.mixer, has_indexer=has_indexer),
                 ffn=dense_ffn(ffn) if kind.ffn == "dense" else None,
                 moe=mixture(ffn) if kind.ffn == "moe" else None,
             )
         found.append(made[key])
     return tuple(found)
-
-
-def _attention(context: AttentionContext, kind: LayerKind, *, has_indexer: bool) -> AttentionSpec | None:
-    """The attention of a layer, its matrices as those of attention: some checkpoints keep them wide."""
-    if kind.mixer is None:
-        return None
-    spec = read_attention(context, kind.mixer, has_indexer=has_indexer)
-    tensors = (replace(one, tensor_class="attention") if one.tensor_class == "linear" else one for one in spec.tensors)
-    return replace(spec, tensors=tuple(tensors))
 
 
 def _indexed_layers(attention: AttentionContext, kinds: tuple[LayerKind, ...]) -> list[bool]:

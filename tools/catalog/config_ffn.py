@@ -175,9 +175,12 @@ def _shared(context: FFNContext, expert_width: int) -> FFNSpec | None:
     return FFNSpec(inner, context.gated, tuple(tensors))
 
 
-# Matrices of the FFN in each kind of encoder whose layers are known: two of SigLIP's and CLIP's, a gated one of Gemma 4
-# (569,550,384 parameters with its positions; counted here: 545 million).
-_FFN_MATRICES = {"siglip_vision_model": 2, "clip_vision_model": 2, "gemma4_vision": 3}
+# Matrices of the FFN in each kind of encoder whose layers are known: two of SigLIP's, CLIP's and Qwen3-VL's, gated ones
+# of Gemma 4 (569,550,384 parameters with its positions; counted here: 545 million), Pixtral and Qwen2.5-VL.
+_FFN_MATRICES = {
+    "siglip_vision_model": 2, "clip_vision_model": 2, "gemma4_vision": 3, "pixtral": 3, "qwen2_5_vl": 3, "qwen3_vl": 2,
+    "qwen3_vl_moe": 2,
+}  # fmt: skip
 
 
 def encoder_params(config: Mapping[str, Any], where: str) -> int:

@@ -34,7 +34,7 @@ MAX_POSITIONS = 10**12
 # present must agree.
 _SPELLINGS: dict[str, tuple[str, ...]] = {
     "hidden_size": ("n_embd", "d_model"),
-    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers", "depth"),
     "num_attention_heads": ("n_head", "n_heads"),
     "num_key_value_heads": ("num_kv_heads", "kv_n_heads", "num_attention_groups", "multi_query_group_num"),
     "intermediate_size": ("ffn_hidden_size", "ffn_dim", "n_inner"),
@@ -55,6 +55,11 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "use_qk_norm": ("qk_layernorm", "use_qk_layernorm"),
     "attention_bias": ("qkv_bias", "use_qkv_bias", "add_qkv_bias"),
     "linear_num_heads": ("linear_attn_num_heads",),
+    "mamba_num_heads": ("mamba_n_heads",),
+    "mamba_head_dim": ("mamba_d_head",),
+    "ssm_state_size": ("mamba_d_state",),
+    "n_groups": ("mamba_n_groups",),
+    "conv_kernel": ("mamba_d_conv",),
     "torch_dtype": ("dtype",),
 }  # fmt: skip
 
@@ -77,6 +82,12 @@ class ConfigFields:
         self.model_type = model_type
         self.where = where
         self.assumptions: list[str] = []
+
+    def with_values(self, values: Mapping[str, Any]) -> ConfigFields:
+        """These fields with others in their place; what is assumed of them is noted here."""
+        found = ConfigFields({**self.values, **values}, self.defaults, self.model_type, self.where)
+        found.assumptions = self.assumptions
+        return found
 
     def refuse(self, message: str) -> InputError:
         """An `InputError` with this config's place in front."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from .chunked import ChunkedAttention
 from .compressed import CompressedAttention
@@ -28,9 +29,14 @@ _NAMED = {word: kind for kind in KINDS for word in (*kind.also_called, kind.kind
 
 
 def read_attention(context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
-    """The attention of a layer of `layer_type`, one of the values of `LAYER_TYPES`."""
+    """The attention of a layer of `layer_type`, one of the values of `LAYER_TYPES`.
+
+    Its matrices are classed as those of attention: some checkpoints keep them wide.
+    """
     kind = next(kind for kind in KINDS if kind.reads(context, layer_type))
-    return kind.read(context, layer_type, has_indexer=has_indexer)
+    spec = kind.read(context, layer_type, has_indexer=has_indexer)
+    tensors = (replace(one, tensor_class="attention") if one.tensor_class == "linear" else one for one in spec.tensors)
+    return replace(spec, tensors=tuple(tensors))
 
 
 def kind_named(written: str) -> type[AttentionSpec] | None:

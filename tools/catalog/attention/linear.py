@@ -92,18 +92,30 @@ def _gated_delta_net(context: AttentionContext) -> _Read:
 
 
 def _kda(context: AttentionContext) -> _Read:
-    """Kimi delta attention (Ling 3): as Gated DeltaNet with a decay per channel and equal heads throughout."""
+    """Kimi delta attention: as Gated DeltaNet with a decay per channel and equal heads throughout.
+
+    Its two gates are full matrices (Ling 3) or go through the width of one head (Kimi Linear, arXiv 2510.26692).
+    """
     fields, width = context.fields, context.hidden_size
     heads = fields.size("linear_num_heads", "a linear-attention layer has this many heads")
     dim = fields.size("linear_head_dim", "a linear-attention head has this width")
     kernel = fields.size("linear_conv_kernel_dim", "the short convolution has this width")
     inner = heads * dim
+    is_low_rank = fields.flag("linear_low_rank_gates")
+    gates = [
+        part
+        for name in ("forget_gate", "output_gate")
+        for part in (
+            [WeightTensor(f"{name}_a", width * dim, "replicated"), matrix(f"{name}_b", dim * inner)]
+            if is_low_rank
+            else [matrix(name, width * inner)]
+        )
+    ]
     tensors = [
         matrix("qkv_proj", width * 3 * inner),
         vector("conv1d", 3 * inner * kernel, sharded=True),
-        matrix("forget_gate", width * inner),
+        *gates,
         matrix("beta_proj", width * heads),
-        matrix("output_gate", width * inner),
         vector("decay", heads + inner, sharded=True),
         vector("linear_norm", dim),
         matrix("out_proj", inner * width),

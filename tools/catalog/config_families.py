@@ -1,0 +1,90 @@
+"""What single families write in a way of their own, as the plain fields that the reader knows: DBRX, Falcon, Gemma 4,
+Kimi Linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from ..errors import InputError
+from .config_fields import MAX_LAYERS, Profile
+
+
+def plain_fields(values: Mapping[str, Any], profile: Profile, where: str) -> tuple[Mapping[str, Any], Profile]:
+    """The fields of a text decoder in the reader's spellings, and its profile.
+
+    Raises InputError: a part that a family nests is not of its form; the message names `where` and the field.
+    """
+    values = _flatten(values)
+    if profile.model_type == "falcon":
+        values, profile = _falcon(values, profile)
+    if isinstance(values.get("per_layer_config"), Mapping):
+        values = _per_layer(values, where)
+    if values.get("linear_attn_config") is not None:
+        values = _kimi_linear(values, where)
+    return values, profile
+
+
+def _flatten(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Bring the parts that DBRX nests to the top."""
+    found = dict(values)
+    for part in ("attn_config", "ffn_config"):
+        nested: Any = found.get(part)
+        if isinstance(nested, Mapping):
+            inner = cast("Mapping[str, Any]", nested)
+            found = {**{key: value for key, value in inner.items() if key != "hidden_size"}, **found}
+    return found
+
+
+def _falcon(values: Mapping[str, Any], profile: Profile) -> tuple[Mapping[str, Any], Profile]:
+    """Falcon's switches as plain fields: its old architecture has one KV head and one norm for both operators."""
+    found = dict(values)
+    stated_heads = found.get("num_key_value_heads")
+    is_new = found.get("new_decoder_architecture", isinstance(stated_heads, int) and stated_heads > 1) is True
+    if stated_heads is None:
+        heads = found.get("num_attention_heads", found.get("n_head"))
+        one_head = not is_new and found.get("multi_query", True) is True
+        found["num_key_value_heads"] = 1 if one_head else found.get("num_kv_heads") if is_new else heads
+        found.pop("num_kv_heads", None)
+    norms = found.get("num_ln_in_parallel_attn") or (2 if is_new else 1)
+    if found.get("parallel_attn", True) is not True:
+        norms = 2
+    return found, replace(profile, traits={**profile.traits, "ffn_norms": 1 if norms == 2 else 0})
+
+
+def _per_layer(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Gemma 4 as transformers 5 saves it: the full layers' own heads, written out once per layer, as global ones."""
+    overrides = list(cast("Mapping[str, Any]", values["per_layer_config"]).values())
+    first: Any = overrides[0] if overrides else {}
+    known = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
+    if (
+        not isinstance(first, Mapping)
+        or any(other != first for other in overrides)
+        or not known.keys() >= set(cast("Mapping[str, Any]", first))
+    ):
+        raise InputError(f"{where}: field 'per_layer_config' may hold one head_dim and num_key_value_heads for all")
+    found = dict(cast("Mapping[str, Any]", first))
+    return {**values, **{known[key]: found[key] for key in found}}
+
+
+def _kimi_linear(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Kimi Linear's recurrent layers, which it lists from 1 and describes apart."""
+    part: Any = values["linear_attn_config"]
+    inner: Mapping[str, Any] = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
+    lists: list[Any] = [inner.get(name) for name in ("kda_layers", "full_attn_layers")]
+    if not all(isinstance(one, list | tuple) and len(cast("list[Any]", one)) <= MAX_LAYERS for one in lists):
+        raise InputError(f"{where}: field 'linear_attn_config' must list kda_layers and full_attn_layers")
+    linear, full = (cast("list[Any]", one) for one in lists)
+    count = len(linear) + len(full)
+    if sorted(map(str, [*linear, *full])) != sorted(map(str, range(1, count + 1))):
+        raise InputError(f"{where}: kda_layers and full_attn_layers must name each layer from 1 to {count} once")
+    return {
+        **values,
+        "layer_types": ["full_attention" if layer in full else "linear_attention" for layer in range(1, count + 1)],
+        "linear_num_heads": inner.get("num_heads"),
+        "linear_head_dim": inner.get("head_dim"),
+        "linear_conv_kernel_dim": inner.get("short_conv_kernel_size"),
+        "linear_low_rank_gates": inner.get("use_full_rank_gate") is not True,
+    }
