@@ -110,15 +110,36 @@ def _outcome_now(words: str) -> tuple[ModelEntry | None, str | None]:
         return None, str(error)
 
 
-# Families that are words of English too: a mention only where they resolve to an entry.
+# Families that are words of English too: a mention only where they resolve to an entry, or surely are a name.
 _WORD_FAMILIES = frozenset(
-    ["phi", "yi", "falcon", "grok", "step", "solar", "muse", "inkling", "ling", "command", "hy", "olmo"]
+    [
+        "phi",
+        "yi",
+        "falcon",
+        "grok",
+        "step",
+        "solar",
+        "muse",
+        "inkling",
+        "ling",
+        "ring",
+        "command",
+        "hy",
+        "olmo",
+        "hermes",
+        "tulu",
+        "granite",
+        "aya",
+        "moonlight",
+        "zephyr",
+    ]
 )
 # Variants that may follow after a space; joined by a hyphen any word is part of the name.
 _VARIANTS = frozenset(
     [
         "scout", "maverick", "nano", "super", "ultra", "large", "small", "medium", "nemo", "mini", "flash", "air",
         "next", "coder", "pro", "lite", "distill", "vl", "math", "vision", "omni", "open", "glimmer", "plus", "r", "hy",
+        "linear", "think", "reasoning", "h",
     ]
 )  # fmt: skip
 _CONNECTORS = frozenset(["on", "with", "at", "for", "in", "x", "and", "to", "by", "using", "per"])
@@ -145,10 +166,19 @@ _YEAR_AND_MONTH = re.compile(r"2[3-6](?:0[1-9]|1[0-2])")  # "Mistral Large 2407"
 _RELEASE = re.compile(r"[vrk]\d[\d.]*|\d+\.\d+")
 # A bare number before these counts something and is no version ("llama 8 H100").
 _COUNTED = re.compile(
-    r"[ \t]{0,2}(?:[x×*]|张|台|块|卡|个|并发|gpus?\b|cards?\b|nodes?\b|users?\b|requests?\b|[a-z]{1,3}\d{2,3})",
+    r"[ \t]{0,2}(?:[x×*]|张|台|块|卡|个|路|并发|用户|请求|(?:gpu|card|node|user|request|replica|instance|cop(?:y|ie)|"
+    r"server|host|machine|box(?:e)?|client|stream|session|people|token|chip|thread|worker|engineer|developer|agent|chat|"
+    r"call)s?\b|concurren|simultan|parallel|[tr]ps\b|qps\b|[mk]?s\b|sec|min|[gt]i?b\b|%|[a-z]{1,3}\d{2,3})",
+    re.IGNORECASE,
+)
+# A variant's word before these qualifies them and is no part of a name ("gemma 3 27b large batch").
+_QUALIFIED = re.compile(
+    r"[ \t-]{1,2}(?:batch|context|prompt|input|output|cluster|gpu|card|node|server|machine|box|load|traffic|request|"
+    r"document|file|window|budget|team|number|amount|scale|deployment|fleet|instance|memory|latency|cache|model)",
     re.IGNORECASE,
 )
 _MAX_TOKENS = 14
+_MOST_VERSION_DIGITS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +210,17 @@ def spans_in(text: str) -> Iterator[NameSpan]:
         if start < taken:
             start = token.start
         taken = found[last].end
-        yield NameSpan(start, tuple(_ends(text, found, index, last)), token.kind == "family")
+        is_certain = token.kind == "family" or _is_surely_a_name(found[index : last + 1])
+        yield NameSpan(start, tuple(_ends(text, found, index, last)), is_certain)
         index = last + 1
+
+
+def _is_surely_a_name(tokens: list[NameToken]) -> bool:
+    """Whether no sentence says so: a size stands behind the word ("yi 34b"), or a version ("Phi-3.5", no "step 2")."""
+    has_version = (
+        len(tokens) > 1 and tokens[1].kind == "version" and (tokens[0].text != "step" or "." in tokens[1].text)
+    )
+    return has_version or any(token.kind == "size" for token in tokens)
 
 
 def _last(text: str, found: list[NameToken], first: int) -> int:
@@ -268,8 +307,10 @@ def _ends(text: str, found: list[NameToken], first: int, last: int) -> Iterator[
     while last > first:
         token = found[last]
         apart = any(character.isspace() for character in text[found[last - 1].end : token.start])
-        is_number = token.text.replace(".", "").isdigit()
-        if not apart or not (token.kind in ("word", "ignored") or is_number):
+        # Without a number of one or two digits ("Mistral Large 3"), or a variant, the name is another model's.
+        is_count = token.text.isdigit() and len(token.text) > _MOST_VERSION_DIGITS
+        is_said = token.text not in _VARIANTS or _QUALIFIED.match(text, token.end) is not None
+        if not apart or not ((token.kind in ("word", "ignored") and is_said) or is_count):
             return
         last -= 1
         yield found[last].end

@@ -22,7 +22,10 @@ _LONGEST_KEPT = 200
 _FAMILY_WORDS = (
     "deep[-_ ]?seek|ds(?=[-_ ]?[vr][1-9])|minimax|mixtral|ministral|mistral|magistral|codestral|devstral|nemotron|"
     "gpt[-_ ]?oss|chatglm|code[-_ ]?llama|tiny[-_ ]?llama|l{1,3}ama|qwen|qwq|gemma|gemini|claude|olmoe?|mimo|ernie|"
-    "hunyuan|internlm|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|"
+    "hunyuan|internlm|internvl|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|pixtral|jamba|exaone|smollm|"
+    "apertus|wizardlm|openthinker|minicpm|longcat|aya[-_ ]?expanse|seed[-_ ]?oss|dots[-_.]?llm|"
+    # "Command A" is one, "the command a user runs" is none.
+    r"(?-i:Command A)(?!\d)|command[-_]a|command a(?=[-_ ]?(?:\d{3}b|03|plus|vision|reasoning))|"
     "通义千问|千问|混元|文心一言|文心|深度求索"
 )
 # Read, but said back: no family spells itself so.
@@ -56,6 +59,7 @@ _IGNORED = frozenset(_FORMATS) | TUNINGS | _GLUE | frozenset(
 )  # fmt: skip
 _TOKEN = re.compile(
     rf"(?P<family>(?<![A-Za-z])(?:{_FAMILY_WORDS})(?=[a-z]?\d|[^A-Za-z]|$))"
+    r"|c4ai(?![A-Za-z0-9])"
     r"|(?:bf|fp|mxfp|nvfp|int)\d{1,2}(?![A-Za-z0-9])|w\d{1,2}a\d{1,2}(?![A-Za-z0-9])"
     r"|\d{1,3}[ \t]?[x×*][ \t]?\d{1,4}(?:\.\d{1,3})?b(?![A-Za-z0-9])"  # 8x7b
     r"|[48]-?bit(?![A-Za-z0-9])|q[2-8](?:_[0-9a-z]{1,2}){0,3}(?![A-Za-z0-9_])"  # 4bit, q4_k_m
@@ -63,7 +67,8 @@ _TOKEN = re.compile(
     r"|\d{1,5}(?:\.\d{1,4})?(?:[bt]|[ \t]b|[ \t-]?(?:bn|billion|trillion))(?![A-Za-z0-9])"  # 70b, 70 billion
     r"|\d{1,4}e(?![A-Za-z0-9])"  # 128e
     r"|\d{1,4}k(?![A-Za-z0-9])"  # 128k
-    r"|[vkrm]\d{1,3}(?:\.\d{1,3}){0,3}(?![A-Za-z0-9])"  # v3.2, k2, r1
+    r"|[vkrm]\d{1,3}(?:[._]\d{1,3}){0,3}(?![A-Za-z0-9])"  # v3.2, k2, r1
+    r"|\d_\d(?![\d_])"  # InternLM2_5, Llama-3_3
     r"|\d{1,8}(?:\.\d{1,6}){0,3}"
     r"|[a-z]{1,40}"
     r"|\+",
@@ -126,11 +131,14 @@ def tokens_of(text: str) -> Iterator[NameToken]:
 
 
 def _plain(token: str) -> str:
-    """One spelling for "70 billion" and "70b", "8 * 7b" and "8x7b", "4-bit" and "4bit", "q4_k_m" and "q4"."""
+    """One spelling for "70 billion" and "70b", "8 * 7b" and "8x7b", "4-bit" and "4bit", "q4_k_m" and "q4", "2_5" and
+    "2.5", "4.0" and "4".
+    """
     if token == "+":
         return "plus"
     if token[0] == "q" and token[1:2].isdigit():
         return token[:2]
+    token = token.replace("_", ".").removesuffix(".0")
     if not token[0].isdigit():
         return token
     token = re.sub(r"[ \t-]", "", token).replace("×", "x").replace("*", "x")

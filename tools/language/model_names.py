@@ -37,10 +37,12 @@ _NICKNAME = Gated(
 # A checkpoint that was trained to chat, of which the catalogue has the one before.
 _TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])")
 _SIZE = Gated(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
-# A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
+# A word that looks like a model of some size ("Foo-13B", "acme foo 2 13b") although no catalogue knows its family.
 _MODEL_LIKE = Gated(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
-    r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])",
+    r"(?!(?:use|run|serve|host|deploy|the|of|on|with|for|and|or|to|two|our|a|an)\s)[A-Za-z][\w.]{0,30}"
+    r"(?:[\-_ ][vV]?\d{1,2}(?:\.\d)?){0,2}[\-_ ]?(?:\d{1,3}[xX])?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
+    r"(?:-[A-Za-z][A-Za-z\-]{0,30})?",
     flags=0,
 )
 _NAME_LIKE = Gated(r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}")
