@@ -86,7 +86,8 @@ VARIANTS: list[tuple[str, str, str | None]] = [
     ("2 DGX H100", "h100-sxm", None),
     ("one p5.48xlarge", "h100-sxm", None),
     ("4 h100-nvl", "h100-nvl", None),
-    ("8 H200", "h200-sxm", None),
+    ("8 H200", "h200-sxm", "h200-nvl"),
+    ("8 H200 SXM", "h200-sxm", None),
 ]
 
 

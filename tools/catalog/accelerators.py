@@ -155,7 +155,8 @@ _FORM = re.compile(r"(sxm|pcie|pci-e|nvl)\d?(?![a-z0-9])")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,4})\s?(?:gib|gb|g)(?![a-z0-9])")
 # Words that may stand around a name and say nothing of the variant.
 _COMMON = (
-    r"tensor core|gpus?|npus?|cards?|accelerators?|hbm[23]e?|oam|server edition|server|workstation edition|superchip"
+    r"tensor core|generation|gpus?|npus?|cards?|accelerators?|hbm[23]e?|oam|server edition|server|workstation edition|"
+    r"superchip"
 )
 _QUALIFIER = (
     r"(?:[ \t-]?(?:sxm\d?|pci-?e|nvl(?:[ \t]?\d{2,3})?)(?![A-Za-z0-9])|[ \t-]?\d{2,3}[ \t]?g(?:i?b)?(?![A-Za-z0-9]))"
