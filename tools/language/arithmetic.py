@@ -95,7 +95,7 @@ _RATE = (
     r"(?P<n>{n})(?P<unit>\s?(?:rps|qps|req/s|requests?\s(?:per|a)\s(?:second|minute|hour|day)|requests?/(?:s|sec|min)))"
 )
 _FILTERED = Gated(
-    rf"{_RATE.format(n=_N)}(?![a-z])(?P<between>[^\n]{{0,90}}?)(?P<stop>[,;.]\s?)(?:(?:but|and|of\swhich)\s)?(?:only\s)?"
+    rf"{_RATE.format(n=_N)}(?![a-z])(?P<between>[^\n]{{0,90}}?)(?P<stop>[,;.]\s?|\s(?=but|of\swhich))(?:(?:but|and|of\swhich)\s)?(?:only\s)?"
     rf"(?:(?:llm|model)\s(?:calls|requests)\sare\s{_ABOUT}(?:(?P<a>\d{{1,3}})\sin\s(?P<b>\d{{1,4}})|(?P<p>{_SHARE}))(?:\sof\s(?:that|those|them|it|these))?|"
     rf"{_ABOUT}(?:(?P<c>\d{{1,3}}|one)\sin\s(?P<d>\d{{1,4}}|ten|five|four|three|twenty)|(?P<q>{_SHARE}))\s(?:of\s(?:that|those|them|it|these|which)\s)?(?:ever\s)?(?:reach(?:es)?|goes?\sto|hits?|needs?|ends?\sup\s(?:at|in|with)|gets?\sto)\s(?:the|a|our)\s(?:llm|model))(?![a-z])",
 )

@@ -90,6 +90,10 @@ class _Tokens:
         return words
 
 
+# No server holds so many cards: the figure is a part of a card's name.
+_LEAST_OF_A_NAME = 1000
+
+
 def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     """Read counts of nodes and accelerators off the page.
 
@@ -125,6 +129,10 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts += _read_times_nodes(tokens, claims, match)
     for match in tokens.matches(lex.GRID):
         per_node = tokens.number(match, "p", "p2")
+        if per_node is not None and per_node >= _LEAST_OF_A_NAME:  # "2x 7900 XTX"
+            raise claims.refusal(
+                f"unknown accelerator {tokens.words(match)[-16:].strip()!r}; name one by its full name"
+            )
         counts.append(tokens.count(match, "nodes", "n", "n2"))
         claims.claim("gpus_per_node", per_node, counts[-1].words)
     counts += _read_nodes_of(tokens, claims, sizes.usual or lex.USUAL_NODE)

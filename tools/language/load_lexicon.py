@@ -144,7 +144,7 @@ HEADROOM = Gated(
     r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside|keep(?:ing)?(?=\s[^.;\n]{0,60}\sfor\s(?:the\s)?(?:driver|fragment|other|safety|headroom|os(?![a-z])|system|cuda|display|monitor|overhead|buffers?)))(?![a-z])|预留|保留|留出?|空出|余量|空闲",
 )
 PEAK = Gated(
-    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|capped|bursts?|spikes?|worst\scase|longest|largest|(?:hardly|rarely|seldom|barely|never|not)\s(?:ever\s)?(?:go(?:es)?\s|get\s|run\s|grow\s)?(?:over|above|beyond|past|exceed(?:s|ing)?|longer\sthan|more\sthan)|rush|surges?|p\s?9[059])(?![a-z])"
+    r"(?<![a-z])(?:(?<!off\s)(?<!off-)peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|capped|bursts?|spikes?|worst\scase|at\s(?:the\s|its\s)?worst|longest|largest|(?:hardly|rarely|seldom|barely|never|not)\s(?:ever\s)?(?:go(?:es)?\s|get\s|run\s|grow\s)?(?:over|above|beyond|past|exceed(?:s|ing)?|longer\sthan|more\sthan)|rush|surges?|p\s?9[059])(?![a-z])"
     r"|峰值|高峰|大促|冲到|最大|最高|最多|最长|顶峰|上限|至多",
 )
 USUAL = Gated(
@@ -154,7 +154,7 @@ LOWEST = Gated(r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from
 OF_SPREAD = Gated(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}")
 AT_PEAK = Gated(r"\s(?:at|in|during)\s(?:the\s)?peaks?(?:[\s\-](?:times?|hours?|load|traffic))?(?![a-z])")
 _WHEN = (
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:day|end)s?|nights?|overnight|day(?:time)?s?|(?:after)?noons?|mornings?|"
+    r"at\s(?:the\s|its\s)?worst|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:day|end)s?|nights?|overnight|day(?:time)?s?|(?:after)?noons?|mornings?|"
     r"evenings?|lunch(?:time)?|(?:office|business|working|rush|peak|quiet)\shours|holidays?|otherwise|off[\s\-]peak|bus(?:y|iest)|"
     r"quiet(?:est|er)?|slow(?:est|er)?|calm|(?:summer|winter|high|low)\sseason"
 )

@@ -28,6 +28,8 @@ _QUESTION = Gated(
     rf"the\smost\s(?={_TOGETHER}|{_WHO}\s{_TOGETHER}))(?:{_TOGETHER}\s)?(?:{_WHO}(?:\s{_TOGETHER})?|concurrency|load)"
     rf"(?![a-z]){_NO_NUMBER}|"
     rf"(?<![a-z])(?:what(?:'s|\sis)?|which)\s(?:the\s)?(?:(?:maximum|max|peak|highest|largest)\s)?(?:(?:request|arrival|prompt|query|call)\srate|requests?\sper\ssecond|rps|qps|load|traffic|concurrency)(?=\s(?:[a-z]+\s){{0,2}}{_ABLE}(?![a-z])|\s(?:for|of|on|with)\s)|"
+    r"(?<![a-z])(?:requests?|rps|qps)(?:\sper\s(?:second|minute))?\s(?:before|until)\s(?=[^.?\n]{0,40}(?:cross|exceed|go(?:es)?\s(?:over|above|past)|break|pass|hits?)(?:es|s)?(?![a-z])[^?\n]{0,30}\?)|"
+    r"(?:qps|rps|每秒请求数?)\s?(?:最高|最多|最大|能)(?:能)?(?:到|达到?|有|是)?多少|"
     r"(?:最多|同时|一共|总共|到底|大概|大约)?(?:能够?|可以|可|(?<=最多))(?:同时|并发)?(?:支持|服务|承载|承受|支撑|跑|处理|扛|撑|顶|接)?(?:得?住|到|下)?"
     r"多少(?:个|名|位|路|条)?(?:并发|同时|在线)?(?:的)?(?:用户|人|请求|会话|对话|并发|路|连接)数?|"
     r"(?:最大|最高|最多)(?:的)?(?:并发(?:数|量|用户数?|请求数?|度)?|用户数)(?:是|为|能到|可达|有)?多少|"

@@ -76,6 +76,7 @@ _DISAGGREGATED = Gated(
     r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
     r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
     r"(?:prefill|预填充)[^.;\n]{0,12}(?:decod\w+|解码)[^.;\n]{0,40}?(?:different|separate|distinct|their\sown|dedicated)\s(?:cards|gpus|nodes|servers|machines|pools?|instances?)|"
+    r"how\smany(?:\s(?:gpus|cards|nodes|servers|trays|of\s(?:them|those)))?\s[^.;?\n]{0,24}?(?:for|to)\s(?:the\s)?prefill[^.;?\n]{0,24}?(?:for|to)\s(?:the\s)?decod(?:e|ing)|"
     r"(?:dedicated|separate)\s(?:prefill|decode)\s(?:gpus|nodes|instances|workers|pools?))(?![a-z])|p/?d\s?分离|(?:预填充|prefill)\s?(?:和|与|/|跟)?\s?(?:解码|decode)\s?(?:要|需要?|应)?\s?(?:分离|分开|拆开|分到)|分离(?:式)?(?:部署|推理|架构)|xpyd)",
 )
 # "Separate prefill/decode pools: no".

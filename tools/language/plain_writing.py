@@ -59,6 +59,17 @@ _WORKER_NODES = Gated(
     r"(?<![\w.])(?P<n>\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|twelve)\s(?:(?:gpu|cluster|kubernetes|k8s)\s)?workers"
     r"(?=\s(?:with|of|having)\s(?:\d{1,2}|one|two|four|eight)(?![.,\d]))",
 )
+# "512 concurrency highest tok/s": a wish behind a figure is a statement of its own.
+_WISH_BEHIND = Gated(
+    r"(?<=[a-z])\s(?=(?:highest|max(?:imum|imi[sz]e)?|best|most)\s(?:tok(?:en)?s?(?:/s|\sper\ssecond)|throughput)(?![a-z]))"
+)
+# "TP2 还是一卡一份": a replica on each card counts no cards.
+_ONE_EACH_CHINESE = Gated(r"(?:一卡|单卡|每卡|每张卡?)(?:各?跑?)?(?:一|1)(?:份|个?实例|个?副本)")
+# "filing goes in (1,100 tokens), a 60-token verdict comes out".
+_GOES_IN = Gated(r"(?<![a-z])(?:goes|go|is\sput|comes)\sin\s?\(\s?(?P<n>\d[\d,]{0,9}k?)\stok(?:en)?s?\s?\)")
+_COMES_OUT = Gated(
+    r"(?<![\w.,])(?P<n>\d[\d,]{0,9}k?)[\s\-]tokens?\s(?:[a-z]{2,14}\s){0,3}?(?:comes?|goes|go)\s(?:out|back)(?![a-z])"
+)
 # "2x80GB A100".
 _SIZED_CARDS = Gated(
     r"(?<![\w.])(?P<n>\d{1,3})\s?[x×*]\s?(?P<size>\d{2,3})\s?GB\s(?P<card>[A-Z]{1,2}\d{2,4}[A-Z]?)(?!\w)"
@@ -164,6 +175,8 @@ def in_plain_writing(text: str) -> str:
     text = _SERVED_AT_ONCE.sub(r"\g<n> requests ", text)
     text = _LONGEST.sub(r"\g<most> ", text)
     text = _WORKER_NODES.sub(r"\g<n> nodes", text)
+    text = _ONE_EACH_CHINESE.sub("每卡各有副本", _WISH_BEHIND.sub(", ", text))
+    text = _COMES_OUT.sub(r"output \g<n> tokens", _GOES_IN.sub(r"input \g<n> tokens", text))
     text = _SIZED_CARDS.sub(r"\g<n>x \g<card> \g<size>GB", text)
     text = _BARE_MEMORY.sub(r"\g<card> \g<size>GB", text)
     text = _HALF_A_RACK.sub(lambda match: f"{int(match['n']) // 2} {match['card']}", text)

@@ -21,6 +21,7 @@ _WITHDRAWN = Gated(
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
+    r"(?:(?<=[.!?]\s)|(?<=\n))(?:it\s|that\s|there\s)?(?:was|were|had\sbeen)\s(?:[^.;!?\n]|\.(?=\d)){5,140},\s(?:please\s|so\s)?(?:ignore|disregard|forget)\s(?:it|that|this)(?![a-z])|"
     r"(?:v\d[\d.]{0,6}|上一?版|旧版|初版|之前(?:的)?版本)\s?(?:中|里|的)?[^,;。\n]{1,30}?(?:有误|不对|写错了?|错了|作废|过时)|"
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
 )

@@ -94,18 +94,23 @@ _WHO_IS_RIGHT = Gated(
 )
 _MOST_COMPARED = 300  # characters
 _WEIGHS = Gated(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好")
+_OR = Gated(r"(?<![a-z])(?:or|versus|vs)(?![a-z])(?!\s(?:less|more|fewer|so|better|lower|higher)(?![a-z]))|还是")
+# A degree in whose clause something fails is no demand: "because of a kernel bug at TP8".
+_FAILS = Gated(
+    r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?)(?![a-z])|崩|挂死|报错|有问题"
+)
 _COMPARE = Gated(
     r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
 )
 # A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
 _TECHNIQUE = Gated(
-    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per\s(?:gpu|card|node|server)|(?:on|for|in)\seach(?:\s(?:gpu|card|node|server|box))?)(?![a-z])|(?<![a-z])(?:something|anything)\s(?:better|else|different)(?![a-z])|(?<![a-z])(?:another|a\sbetter)\s(?:way|layout|split)(?![a-z])|张量|流水线?|专家并行",
+    r"(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:two|three|four|\d{1,3})\s(?:[a-z]{4,12}\s)?(?:replicas|copies|instances)(?![a-z])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per\s(?:gpu|card|node|server)|(?:on|for|in)\seach(?:\s(?:gpu|card|node|server|box))?)(?![a-z])|(?<![a-z])(?:something|anything)\s(?:better|else|different)(?![a-z])|(?<![a-z])(?:another|a\sbetter)\s(?:way|layout|split)(?![a-z])|张量|流水线?|专家并行|每卡各有副本",
 )
 # What stands between degrees of one strategy.
 _JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?")
 # Between two degrees, right before the second: one of the two is to be had, not both.
 _WEIGHED = Gated(
-    r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:maybe|perhaps|even|using|use|with|a|an))?\s?$",
+    r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?!less|more|fewer|lower|higher|less)[a-z]{1,10}){0,4}\s?$",
 )
 # Before a degree, in its clause: what was run once, which is no demand ("in September we tried TP16").
 _TRIED = Gated(
@@ -206,7 +211,8 @@ def _weighed_technique(page: Page, degrees: list[_Degree]) -> str | None:
     left, right = between(breaks, degrees[0].start, degrees[0].end, len(page.original))
     around = page.text[left : degrees[0].start] + page.text[degrees[0].end : right]
     techniques = [one for one in page.search(_TECHNIQUE) if left <= one.start() and one.end() <= right]
-    if page.original[right : right + 1] != "?" or not techniques or not _WEIGHS.search(around):
+    is_weighed = techniques and _WEIGHS.search(around)
+    if page.original[right : right + 1] != "?" or not (is_weighed or _OR.search(around)):
         return None
     for one in techniques:
         page.take(*one.span())
@@ -235,8 +241,10 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
         page.take(*match.span())
         if any(start <= match.start() < end for start, end in claims.conditional):
             continue  # "TP1 would do if it fits": listed among conditions
-        if _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
-            claims.leave_unread(f"{words!r} was tried before, so it is no demand")
+        is_failing = _FAILS.search(page.clause_text(*match.span())) is not None
+        if is_failing or _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
+            why = "fails as it is said" if is_failing else "was tried before"
+            claims.leave_unread(f"{words!r} {why}, so it is no demand")
             continue
         if _is_of_another(page, match):
             claims.reading(f"{words!r} is said of the model that is replaced, and was not read")
