@@ -58,6 +58,7 @@ _REAL = frozenset((
     "contests", "decide", "decided", "decides", "deciding", "decoded", "decoder", "decodes", "highs", "latent",
     "interactivity", "latently", "lengthy", "lowers", "maxim", "maximal", "maximized", "maximised", "maximums", "minim",
     "minimal", "magistral", "minimized", "minimised", "ministral", "mistral", "mixtral", "objectives", "optimal",
+
     "optimism", "optimised", "optimizer", "optimiser", "optimizes", "parallels", "precise", "precisely", "priorities", "prior", "prefilled", "prefix",
     "prefixes", "prompted", "prompter", "promptly", "props", "reasons", "relies", "replies", "replied", "requested",
     "requester", "requires", "responded", "responds", "responsive", "scones", "secondary", "seconded", "sends",
