@@ -46,7 +46,7 @@ _WORKING_DAY = Gated(
     rf"(?:per|a|each|every)\s(?:working|business|work)\s?day(?P<between>[^\n]{{0,90}}?)(?:[,;(.]\s?)(?:(?:an?|the|our|each|one|which|it)\s)?(?:(?:working|business|work)\s?day\s)?(?:being|is|has|of|lasts)\s(?P<h>{_N})\s(?:working\s)?hours(?![a-z])",
 )
 _DAY_BY_ITS_HOUR = Gated(
-    r"(?:per|a|each|every)\s(?:working|business|work)\s?day(?=[^\n]{0,80}\d\s?%\sof\s[^\n]{0,50}hour)",
+    r"(?:on\s)?(?:per|an?|each|every)\s(?:working|business|work)\s?day(?=[^\n]{0,80}\d\s?%\sof\s[^\n]{0,50}hour)",
 )
 # "60 teams, a team runs two agents in parallel".
 _AT_ONCE_OF_EACH = Gated(
@@ -59,6 +59,11 @@ _CALLS_OF_EACH = Gated(
     rf"(?P<stop>[,;.]|\sand)\s?(?:(?:and|where|as|with)\s)?"
     rf"(?:(?:an?|each|every|one|per)(?:\ssingle|\ssuch)?\s(?P=item)|(?:each|every\sone)(?:\sof\s(?:them|these|those|which))?)"
     rf"\s{_MAKES}\s{_ABOUT}(?P<m>{_N})\s{_CALLS}",
+)
+# "5,200 pull requests on a working day; 3.5 review passes per pull request".
+_CALLS_PER_ITEM = Gated(
+    rf"(?P<n>{_N})\s(?P<item>[a-z][a-z\-]{{2,20}}(?:\s[a-z][a-z\-]{{2,16}})?)s(?P<between>(?![a-z])[^;]{{0,120}}?)"
+    rf"(?P<stop>[,;.\n]|\sand)\s{{0,3}}(?:[*\-]\s)?(?:(?:and|at|with)\s)?{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,10}}\s)?{_CALLS}\s(?:per|for\s(?:each|every)|a)\s(?P=item)(?![a-z])",
 )
 # "3.6 万份作业,每份要调 3 次模型".
 _CALLS_OF_EACH_CHINESE = Gated(
@@ -203,6 +208,7 @@ _RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
     (_CALLS_OF_EACH_CHINESE, _with_calls_in_chinese),
     (_OF_PEOPLE, _of_all),
     (_CALLS_OF_EACH, _with_calls),
+    (_CALLS_PER_ITEM, _with_calls),
     (_FILTERED, _let_through),
     (_PAGES, _all_pages),
 )

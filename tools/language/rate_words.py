@@ -57,7 +57,7 @@ _BETWEEN_HOURS = Gated(
 _BUSY_SHARE = Gated(
     r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
     r"(?:(?:about|around|roughly|some|up\sto|nearly|almost|approximately)\s)?(?P<a>\d{1,2}(?:\.\d)?)\s?(?:%|percent|per\scent)\sof\s(?:(?:the|a|that|each|our)\s(?:whole\s)?(?:day|daily|total)[a-z'\s]{0,16}|it|them|that|these|those|all)(?![a-z])|"
-    r"(?<![\d.])(?P<c>\d{1,2}(?:\.\d)?)\s?(?:%|percent)\sof\s(?:them|these|those|it|that|which|(?:the|a|that|each)\s(?:day|daily)[a-z'\s]{0,16})\s?(?:arrives?|comes?(?:\sin)?|lands?|falls?|hits?|is|are|happens?|pours?\sin)\s"
+    r"(?<![\d.])(?P<c>\d{1,2}(?:\.\d)?)\s?(?:%|percent)\sof\s(?:them|these|those|it|that|which|(?:the|a|that|each)\s(?:day|daily)[a-z'\s]{0,16})\s?(?:(?:arrives?|comes?(?:\sin)?|lands?|falls?|hits?|is|are|happens?|pours?\sin)\s)?"
     r"(?:in|within|during|into)\s(?:(?:the|that|its|one|a|our)\s)?(?:busiest|peak|last|rush|first|worst|single|lunch)\shour(?![a-z])|"
     r"(?:最忙|高峰|最高峰)的?(?:那|一|1)?个?小时(?:大?约|要|就)?(?:占|承担|集中|有)了?(?:全天|一天|当天|当日|日)?的?(?:量的?|总量的?)?\s?(?:大?约)?(?P<b>\d{1,2}(?:\.\d)?)\s?%",
 )
