@@ -15,7 +15,8 @@ from .policy import HostMemory, Policy
 class HostTier:
     """What of one scheduler's cache is in `memory`: of each node the blocks of `spans`, from one to before another.
 
-    The oldest node comes first. `used` blocks of `room` are taken. `loaded`: tokens that came back, by request.
+    The oldest node comes first. `used` blocks of `room` are taken. `loaded`: tokens that came back, by request. It is
+    told of what is `computed`, or, where it takes that, of what is `evicted` and of what does `come_back`.
     """
 
     def __init__(self, memory: HostMemory, block_tokens: int, loaded: list[int]) -> None:
@@ -31,24 +32,27 @@ class HostTier:
 
     def come_back(self, node: int) -> None:
         """A request is let in that has all of a node on the GPU: what the GPU had let go of is there again."""
-        if self.memory.takes_evicted:
-            start, end = self.spans.pop(node, (0, 0))
-            self.used -= end - start
+        start, end = self.spans.pop(node, (0, 0))
+        self.used -= end - start
 
     def computed(self, node: int, blocks: int) -> None:
         """The last request that used a node is done: the first of its blocks are computed."""
-        if not self.memory.takes_evicted:
-            self._put(node, 0, blocks)
+        self._put(node, 0, blocks)
 
     def evicted(self, node: int, start: int, end: int) -> None:
         """The GPU lets go of these blocks of a node."""
-        if self.memory.takes_evicted:
-            self._put(node, start, max(end, self.spans.get(node, (0, 0))[1]))
+        self._put(node, start, max(end, self.spans.get(node, (0, 0))[1]))
 
     def _put(self, node: int, start: int, end: int) -> None:
-        first, last = self.spans.pop(node, (0, 0))
+        before = self.spans.get(node)
+        if before is not None:
+            self.spans.move_to_end(node)
+            first, last = before
+            if first == start and last == end:
+                return
+            self.used -= last - first
         self.spans[node] = start, end
-        self.used += (end - start) - (last - first)
+        self.used += end - start
         while self.used > self.room:
             oldest, (first, last) = next(iter(self.spans.items()))
             gone = min(last - first, self.used - self.room)

@@ -62,7 +62,9 @@ def time_step(replica: Replica) -> None:
     if replica.rules.batches > 1:
         enter_pipeline(replica)
         queue_in_pipeline(replica)
-    replica.first_s = replica.pace_s + met_time(replica.step, -(-replica.tokens // replica.rules.batches))
+    replica.first_s = replica.pace_s
+    if len(replica.step.met) > 0:
+        replica.first_s += met_time(replica.step, -(-replica.tokens // replica.rules.batches))
 
 
 def enter_pipeline(replica: Replica) -> None:

@@ -81,10 +81,14 @@ class PrefixCache(GivenPrefixes):
         """An empty cache."""
         super().__init__(())
         self._tree, self._kv_tokens, self._block = tree, kv_tokens, tree.block_tokens
+        self._starts, self._ends = tree.starts, tree.ends
         self._leaves, self._hits, self._ended = leaves, hits, ended
         self._paths: dict[int, list[int]] = {}
         self._last_found = self._last_loaded = 0
         self.host = host
+        takes_evicted = host is not None and host.memory.takes_evicted
+        self._takes_evicted = host if takes_evicted else None
+        self._takes_computed = None if takes_evicted else host
         self.held: dict[int, int] = {}
         self.pins: dict[int, int] = {}
         self.free: OrderedDict[int, None] = OrderedDict()
@@ -106,7 +110,7 @@ class PrefixCache(GivenPrefixes):
 
         What is there alone lies behind what is here, for the end of a prompt gives way before its start.
         """
-        ends, held = self._tree.ends, self.held
+        ends, held = self._ends, self.held
         spans: Mapping[int, tuple[int, int]] = {} if self.host is None else self.host.spans
         blocks = loaded = 0
         for node in path:
@@ -130,24 +134,26 @@ class PrefixCache(GivenPrefixes):
         for node in self._path(request):
             if node not in self.pins:
                 break
-            blocks = self._tree.ends[node]
+            blocks = self._ends[node]
         return blocks * self._block
 
     def take(self, request: int, goal: int) -> None:
         """Let a request in whose first `goal` tokens are in the cache before another one is let in."""
-        starts, ends, held, pins = self._tree.starts, self._tree.ends, self.held, self.pins
+        starts, ends, held, pins = self._starts, self._ends, self.held, self.pins
+        host = self._takes_evicted
         filled = goal // self._block
         for node in self._path(request):
             if node in pins:
                 pins[node] += 1
                 continue
             pins[node] = 1
-            if node in self.free:
+            here = held.get(node, 0)
+            if here > 0:
                 del self.free[node]
-                self.free_blocks -= held[node]
-            held[node] = max(held.get(node, 0), min(ends[node], filled) - starts[node])
-            if self.host is not None:
-                self.host.come_back(node)
+                self.free_blocks -= here
+            held[node] = max(here, min(ends[node], filled) - starts[node])
+            if host is not None:
+                host.come_back(node)
         if self._hits[request] < 0:
             self._hits[request] = self._last_found
             if self.host is not None:
@@ -156,7 +162,7 @@ class PrefixCache(GivenPrefixes):
     def give_back(self, request: int, size: int, computed: int, used: int) -> int:
         """Let a request go: what it has `computed` stays, and is the last to give way, of it the end first."""
         self.give_way(used)
-        starts, ends, pins = self._tree.starts, self._tree.ends, self.pins
+        starts, ends, pins, host = self._starts, self._ends, self.pins, self._takes_computed
         filled = computed // self._block
         kept = 0
         for node in reversed(self._path(request)):
@@ -171,8 +177,8 @@ class PrefixCache(GivenPrefixes):
                 self.held[node] = blocks
                 self.free[node] = None
                 self.free_blocks += blocks
-                if self.host is not None:
-                    self.host.computed(node, blocks)
+                if host is not None:
+                    host.computed(node, blocks)
             else:
                 del self.held[node]
         return size - kept * self._block
@@ -194,18 +200,33 @@ class PrefixCache(GivenPrefixes):
         """Tokens of whole blocks on a path that are here."""
         if self.free_blocks * self._block > self._kv_tokens - used:
             self.give_way(used)
-        return self._there(path, self._kv_tokens)[0] * self._block
+        ends, held, host = self._ends, self.held, self.host
+        blocks = 0
+        # `_there` without its limit, written out: each cache is asked for the prompt of every request.
+        for node in path:
+            here = held.get(node, 0)
+            blocks += here
+            if blocks < ends[node]:
+                if host is None or node not in host.spans:
+                    break
+                blocks += host.beyond(node, here)
+                if blocks < ends[node]:
+                    break
+        return blocks * self._block
 
     def give_way(self, used: int) -> None:
         """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""
+        if self.free_blocks * self._block <= self._kv_tokens - used:
+            return
         room = max(0, self._kv_tokens - used) // self._block
+        host = self._takes_evicted
         while self.free_blocks > room:
             node = next(iter(self.free))
             blocks = self.held[node]
             gone = min(blocks, self.free_blocks - room)
             self.free_blocks -= gone
-            if self.host is not None:
-                self.host.evicted(node, blocks - gone, blocks)
+            if host is not None:
+                host.evicted(node, blocks - gone, blocks)
             if gone < blocks:
                 self.held[node] = blocks - gone
             else:

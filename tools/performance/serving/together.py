@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from heapq import heappop, heappush
+from itertools import islice
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
@@ -108,10 +109,11 @@ class TogetherRun:
         self.targets = self._targets()
         self.router = Router(self.callers.routing, self.targets)
         # Events: time, kind, order, then a server by number, or what a request follows (`Talks.arrive`).
-        self.events: list[tuple[float, int, int, int]] = []
-        self.ordered = 0
-        for time, before in self.callers.first():
-            self._push(time, _COMES, before)
+        known = [(time, _COMES, order, before) for order, (time, before) in enumerate(self.callers.first())]
+        self.ordered = self._known = len(known)
+        # Of those that are known at the start only the next is among the events: a short heap is a quick one.
+        self._to_come = iter(sorted(known))
+        self.events: list[tuple[float, int, int, int]] = [*islice(self._to_come, 1)]
 
     def _targets(self) -> list[Target[Group]]:
         """The schedulers of all replicas, one of each replica before the second of any."""
@@ -130,15 +132,17 @@ class TogetherRun:
         return [targets[number * groups + group] for group in range(groups) for number in range(len(self.servers))]
 
     def _push(self, time: float, kind: int, what: int) -> None:
-        self.ordered += 1
         heappush(self.events, (time, kind, self.ordered, what))
+        self.ordered += 1
 
     def serve(self) -> None:
         """Serve every request of the run."""
         events, servers = self.events, self.servers
         while events:
-            now, kind, _, what = heappop(events)
+            now, kind, order, what = heappop(events)
             if kind == _COMES:
+                if order < self._known and (known := next(self._to_come, None)) is not None:
+                    heappush(events, known)
                 if self.arrived < self.count:
                     self._come(now, what)
                 continue
