@@ -41,6 +41,13 @@ class PrefixTree:
             node = first
         return self._append(node, shared, max(shared, tokens // self.block_tokens))
 
+    def go_on(self, leaf: int, shared_tokens: int, tokens: int) -> int:
+        """As `add`, for the one request that follows that of `leaf`, which is over: what both have is asked for at once."""
+        if shared_tokens // self.block_tokens < self.ends[leaf]:
+            return self.add(leaf, shared_tokens, tokens)
+        self.ends[leaf] = max(self.ends[leaf], tokens // self.block_tokens)
+        return leaf
+
     def _append(self, parent: int, start: int, end: int) -> int:
         self._asked = (-1, [])
         self.parents.append(parent)

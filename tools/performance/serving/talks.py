@@ -74,10 +74,11 @@ class Talks:
         self.begun[request] = before >= 0 or turn == 0
         if before >= 0:
             # The last token of an answer was never put into the model.
-            other, shared = self.leaves[before], self.inputs[before] + self.outputs[before] - 1
+            shared = self.inputs[before] + self.outputs[before] - 1
+            self.leaves[request] = self.tree.go_on(self.leaves[before], min(shared, tokens), tokens + more - 1)
         else:
-            other, shared = self._system_of(request), self._system_tokens
-        self.leaves[request] = self.tree.add(other, min(shared, tokens), tokens + more - 1)
+            shared = min(self._system_tokens, tokens)
+            self.leaves[request] = self.tree.add(self._system_of(request), shared, tokens + more - 1)
 
     def earlier(self, starts_per_s: float, think_s: float, span_s: float) -> Iterator[tuple[float, int]]:
         """Conversations that are under way when a run of `span_s` begins: when each goes on (s), and with which turn.
