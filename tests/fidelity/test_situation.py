@@ -123,7 +123,8 @@ def test_formats_that_a_row_leaves_out_are_the_engines_own(
 @pytest.mark.parametrize(
     ("changes", "engine"),
     [
-        ({"framework": "vLLM (ROCm)", "framework_version": "0.6.6"}, ("vllm", "v0")),
+        ({"framework": "vLLM (ROCm)", "framework_version": "0.6.6"}, ("vllm", "v0.6")),
+        ({"framework": "vllm", "framework_version": "0.6.1"}, ("vllm", "v0")),
         ({"framework": "vllm", "framework_version": "", "published": "2024-11"}, ("vllm", "v0")),
         ({"framework": "vllm", "framework_version": "", "published": "2025-11"}, ("vllm", "v1")),
         ({"framework": "TensorRT-LLM + Triton", "framework_version": "0.14.0"}, ("trtllm", "cpp")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardwright.tools.calibration.engine_profile import EngineProfile, engine_profile
-from shardwright.tools.calibration.shapes import Attention, Collective
+from shardwright.tools.calibration.shapes import Attention, Collective, Gemm
 from shardwright.tools.catalog.dtypes import DType, element_bytes
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.engines.names import JUDGED
@@ -76,6 +76,27 @@ def test_the_first_kernels_of_vllm_on_amd_read_a_cached_head_once_for_each_query
 
     assert on_cdna(attention(32, 8), "0.6.0") == pytest.approx(on_cdna(attention(32, 32), "0.6.0"))
     assert on_cdna(attention(32, 8), "0.11") < 0.5 * on_cdna(attention(32, 32), "0.11")
+
+
+def on_mi300x(generation: str) -> Clock:
+    """vLLM with the constants of its first generation, and the kernels of `generation`."""
+    cdna = hardware_facts("mi300x", nodes=1, gpus_per_node=8)
+    found = engine_profile("vllm", "0.6.0", cdna.accelerator)
+    entry = found.entry.model_copy(update={"generation": generation})
+    return Clock(cdna, found.model_copy(update={"entry": entry}))
+
+
+def test_matmuls_in_16_bits_of_vllms_first_releases_find_little_of_an_mi300xs_arithmetic() -> None:
+    def slower(rows: int, dtype: DType) -> float:
+        clocks = on_mi300x("v0"), on_mi300x("v0.6")
+        early_s, late_s = (
+            clock.kernels.seconds(Gemm(rows, 8192, 8192, dtype, dtype)).seconds for clock in clocks if clock.kernels
+        )
+        return float(early_s / late_s)
+
+    assert slower(4096, "bf16") > 8.0
+    assert slower(1, "bf16") < 1.5
+    assert slower(4096, "fp8") == 1.0
 
 
 def test_what_a_measured_moe_layer_holds_costs_no_more_than_the_datasheet_asks_for() -> None:

@@ -111,13 +111,15 @@ class KernelTimes:
     """Times of kernels on `chip` with the constants that `profile` has for it.
 
     `staged_links`: the accelerators of a node have no peer-to-peer path and go through the memory of the host.
-    `own_reduction_ranks`: sizes of groups for which the engine has all-reduce kernels beside NCCL's.
+    `own_reduction_ranks`: sizes of groups for which the engine has all-reduce kernels beside NCCL's. `matmul_share`:
+    share of the arithmetic that the engine's 16-bit matmuls with weights find.
     """
 
     chip: Chip
     profile: KernelProfile
     staged_links: bool = False
     own_reduction_ranks: frozenset[int] = OWN_REDUCTION_RANKS
+    matmul_share: float = 1.0
     _known: Kept[object, tuple[KernelTime, ...]] = field(
         default_factory=lambda: Kept(_MOST_KNOWN_BYTES, _size_bytes), repr=False
     )
@@ -224,8 +226,9 @@ class KernelTimes:
     def _gemm(self, constants: GemmConstants, kernel: Gemm, origin: Origin) -> KernelTime:
         moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
         work = _Work(gemm_flops(kernel), moved_bytes, kernel.dtype)
-        time = self._of_roof(gemm_parts(constants, self.chip, kernel), work, origin)
-        compute_s, memory_s = gemm_roofs_s(constants, self.chip, kernel)
+        chip = self.chip.with_compute(self.matmul_share if kernel.dtype in ("bf16", "fp16") else 1.0)
+        time = self._of_roof(gemm_parts(constants, chip, kernel), work, origin)
+        compute_s, memory_s = gemm_roofs_s(constants, chip, kernel)
         return replace(time, compute_s=compute_s, memory_s=memory_s)
 
     def _collective(self, kernel: Collective) -> KernelTime:

@@ -207,6 +207,10 @@ class Engine(ABC):
         """
         return False
 
+    def matmul_share(self, generation: str, accelerator_class: str) -> float:
+        """Share of the arithmetic of a card that 16-bit matmuls with weights find, as kernels were then."""
+        return 1.0
+
     def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
         """Whether decode attention of a step that carries prompts runs in one call with theirs, by their kernel."""
         return False

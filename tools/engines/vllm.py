@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 # The first release with the new engine (V1), and the last that it can be where a text tells no more than the old one.
 _NEW_ENGINE: Release = (0, 8)
 _LAST_OLD: Release = (0, 7)
+# The first release with attention and matmul kernels of its own for AMD's cards.
+_OWN_ROCM_KERNELS: Release = (0, 6, 2)
+# A token went through the dense layers of 7B to 70B models in 16 bits at 0.05 to 0.07 of the peak, on 1 to 8 cards and
+# with 32 to 256 sequences alike (Argonne's LLM-Inference-Bench), where kernels reach 0.51 at best. Of the shares 0.07,
+# 0.09, 0.12 and 1 this one predicts models best that took no part in the fit of the other constants.
+_EARLY_MATMUL_SHARE = 0.09
 
 # `max_num_batched_tokens` and `max_num_seqs` of a server that states none, on GPUs of 70 GiB and more other than the
 # A100, and elsewhere (`EngineArgs.get_batch_defaults`).
@@ -100,13 +106,15 @@ VOCABULARY = Vocabulary(
 
 class _VLLM(Engine):
     def generation(self, version: str | None) -> str:
-        """`v0` is the old engine."""
+        """`v0` is the old engine, `v0.6` its last releases."""
         number = release_of(version)
-        return "v0" if "2024" in (version or "") or (number is not None and number < _NEW_ENGINE) else "v1"
+        if "2024" in (version or "") or (number is not None and number < _OWN_ROCM_KERNELS):
+            return "v0"
+        return "v0.6" if number is not None and number < _NEW_ENGINE else "v1"
 
     def release(self, version: str | None) -> Release | None:
         number = release_of(version)
-        return min(number or _LAST_OLD, _LAST_OLD) if self.generation(version) == "v0" else number
+        return min(number or _LAST_OLD, _LAST_OLD) if self.generation(version) != "v1" else number
 
     def first_stage_with_more(self, stages: int, extra: int) -> int:
         """The remainder goes to the stages from the last but one backwards."""
@@ -138,11 +146,15 @@ class _VLLM(Engine):
 
     def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
         """FlashAttention 2 does, which cards before Hopper run (pull request 58013, open, parts the two)."""
-        return generation != "v0" and accelerator_class in ("ampere", "ada")
+        return generation == "v1" and accelerator_class in ("ampere", "ada")
 
     def reads_for_each_head(self, generation: str, accelerator_class: str) -> bool:
         """Its first kernels for the paged cache did, kept longest on AMD's cards (on NVIDIA's: FlashAttention)."""
         return generation == "v0" and accelerator_class.startswith("cdna")
+
+    def matmul_share(self, generation: str, accelerator_class: str) -> float:
+        """That of the MI300X in 2024."""
+        return _EARLY_MATMUL_SHARE if (generation, accelerator_class) == ("v0", "cdna3") else 1.0
 
     def chooses_always(self, version: str | None) -> bool:
         number = release_of(version)

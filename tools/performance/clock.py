@@ -176,14 +176,17 @@ def _kernel_times(
     over_pcie = accelerator.scale_up_domain_accelerators == 1
     own_ranks = engine.facts.own_reduction_ranks(engine.entry.generation, over_pcie=over_pcie)
     whole = accelerator.model_dump_json(exclude_none=True)
-    key = (whole, *links, f"{engine.facts.name} {sorted(own_ranks)}", own.digest if own else "", compute_share)
+    # Kernels that were measured on the card itself are as quick as they are.
+    matmuls = engine.facts.matmul_share(engine.entry.generation, accelerator_class(accelerator)) if own is None else 1.0
+    stack = f"{engine.facts.name} {sorted(own_ranks)} {matmuls}"
+    key = (whole, *links, stack, own.digest if own else "", compute_share)
     with _KEPT_LOCK:
         found = _KEPT.pop(key, None)
         if found is None:
             profile = profile_of(accelerator, engine.facts.kernel_tables)
             laid = profile if own is None else own.laid_over(profile)
             chip, staged = chip_in(hardware).with_compute(compute_share), accelerator.peer_access is False
-            found = KernelTimes(chip, laid, staged_links=staged, own_reduction_ranks=own_ranks)
+            found = KernelTimes(chip, laid, staged_links=staged, own_reduction_ranks=own_ranks, matmul_share=matmuls)
         # The one used last stands last; the first goes.
         _KEPT[key] = found
         if len(_KEPT) > _MOST_KEPT:
