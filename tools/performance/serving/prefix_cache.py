@@ -42,7 +42,7 @@ class PrefixTree:
         return self._append(node, shared, max(shared, tokens // self.block_tokens))
 
     def go_on(self, leaf: int, shared_tokens: int, tokens: int) -> int:
-        """As `add`, for the one request that follows that of `leaf`, which is over: what both have is asked for at once."""
+        """As `add`, for the one request that follows the one of `leaf`, which is over, and asks for all that it had."""
         if shared_tokens // self.block_tokens < self.ends[leaf]:
             return self.add(leaf, shared_tokens, tokens)
         self.ends[leaf] = max(self.ends[leaf], tokens // self.block_tokens)
