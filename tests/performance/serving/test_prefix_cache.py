@@ -226,3 +226,44 @@ def test_nodes_are_blocks_that_have_one_age(
     for request in running:
         used -= cache.give_back(request, len(texts[request]), goals[request], used)
     assert used == 0 and not cache.pins
+
+
+HOSTS = (None, HostMemory(28, 0.5, takes_evicted=True), HostMemory(28, 0.5, takes_evicted=False))
+
+
+@examples(300)
+@given(
+    # Of each request: its conversation, the tokens that are new in its prompt, and those of its answer.
+    asked=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 15), st.integers(1, 6)), max_size=25),
+    used=st.integers(0, 30),
+    host=st.sampled_from(HOSTS),
+)
+def test_a_conversation_in_one_node_is_found_as_its_turns_in_nodes_of_their_own(
+    asked: list[tuple[int, int, int]], used: int, host: HostMemory | None
+) -> None:
+    nodes = leaves_of(asked, joined=False), leaves_of(asked, joined=True)
+    caches = [cache_of(tree, 120, leaves, host) for tree, leaves in nodes]
+    tokens = dict.fromkeys(range(4), 9)
+    for request, (talk, more, answer) in enumerate(asked):
+        prompt = tokens[talk] + more
+        tokens[talk] = prompt + answer - 1
+        if prompt + answer + used > 120:
+            break
+        first, second = ((cache.found(request, prompt, used), cache.load_s(request)) for cache in caches)
+        assert first == second
+        for cache in caches:
+            cache.take(request, prompt)
+            cache.give_back(request, prompt + answer, tokens[talk], used + prompt + answer)
+        assert caches[0].free_blocks == caches[1].free_blocks
+
+
+def leaves_of(asked: list[tuple[int, int, int]], *, joined: bool) -> tuple[PrefixTree, list[int]]:
+    """The tree of the requests, turns of conversations behind 9 tokens, and the node of each."""
+    tree = PrefixTree(4)
+    system, leaves, last = tree.add(-1, 0, 9), list[int](), dict[int, tuple[int, int]]()
+    for talk, more, answer in asked:
+        before, shared = last.get(talk, (system, 9))
+        goes_on = tree.go_on if joined and talk in last else tree.add
+        leaves.append(goes_on(before, shared, shared + more + answer - 1))
+        last[talk] = leaves[-1], shared + more + answer - 1
+    return tree, leaves
