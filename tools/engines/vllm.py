@@ -15,9 +15,9 @@ _NEW_ENGINE: Release = (0, 8)
 _LAST_OLD: Release = (0, 7)
 # The first release with attention and matmul kernels of its own for AMD's cards.
 _OWN_ROCM_KERNELS: Release = (0, 6, 2)
-# A token went through the dense layers of 7B to 70B models in 16 bits at 0.05 to 0.07 of the peak, on 1 to 8 cards and
-# with 32 to 256 sequences alike (Argonne's LLM-Inference-Bench), where kernels reach 0.51 at best. Of the shares 0.07,
-# 0.09, 0.12 and 1 this one predicts models best that took no part in the fit of the other constants.
+# A token went through the dense layers of 7B to 70B models in 16 bits at 0.04 to 0.06 of the peak, on 1 to 8 cards and
+# with 32 to 256 sequences alike (Argonne's LLM-Inference-Bench), where kernels reach 0.51 at best. With 0.07 or 0.12
+# models that took no part in the fit of the other constants are predicted about as well, with 1 far worse.
 _EARLY_MATMUL_SHARE = 0.09
 
 # `max_num_batched_tokens` and `max_num_seqs` of a server that states none, on GPUs of 70 GiB and more other than the
