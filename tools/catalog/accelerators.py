@@ -159,7 +159,7 @@ _COMMON = (
     r"superchip"
 )
 _QUALIFIER = (
-    r"(?:[ \t-]?(?:sxm\d?|pci-?e|nvl(?:[ \t]?\d{2,3})?)(?![A-Za-z0-9])|[ \t-]?\d{2,3}[ \t]?g(?:i?b)?(?![A-Za-z0-9]))"
+    r"(?:[ \t-]?(?:sxm\d?|pci-?e|nvl(?:[ \t]?\d{2,3}(?![\d]|[ \t]?gi?b(?![a-z])))?)(?![A-Za-z0-9])|[ \t-]?\d{2,3}[ \t]?g(?:i?b)?(?![A-Za-z0-9]))"
 )
 
 
