@@ -2,9 +2,10 @@
 
 Tests that try every place of a plan try the first and the last of each kind (`examples.py`); a night tries all.
 
-`HYPOTHESIS_PROFILE=nightly` draws ten times as many examples as a run without it.
+`HYPOTHESIS_PROFILE=nightly` draws twenty times as many examples as a run without it.
 
-Of a test marked `one_in(n)` a plain run tries one case in n, and each such test others; the rest are `thorough`.
+Of a test marked `one_in(n)` a plain run tries one case in n; a plain run of the whole suite tries a few cases of each test,
+marked or not. Which ones follows from their names, and the rest are `thorough`.
 
 No test finds a model in the cache of the machine that it runs on, or asks a network for one.
 """
@@ -20,12 +21,14 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A plain run draws a tenth of the examples, the thorough step a quarter, in CI the same each time; a night draws all,
+# A plain run draws a twentieth of the examples, the thorough step a quarter, in CI the same each time; a night draws all,
 # and others than the night before.
-settings.register_profile("push", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("push", max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("push"), max_examples=25)
 settings.register_profile("nightly", settings.get_profile("push"), max_examples=100, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
+# Cases of a test that a plain run of the whole suite tries.
+FEW = 3
 os.environ["HF_HUB_CACHE"] = os.devnull
 os.environ.pop("SHARDWRIGHT_ONLINE", None)
 
@@ -42,15 +45,17 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases that a plain run leaves out; where a test begins to count follows from its name."""
-    sampled: dict[str, list[pytest.Item]] = defaultdict(list)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases that a plain run leaves out: of each test, those whose names come last by their checksums."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("one_in"):
-            sampled[item.nodeid.partition("[")[0]].append(item)
-    for name, cases in sampled.items():
-        (share,) = cases[0].get_closest_marker("one_in").args
-        first = crc32(name.encode()) % min(share, len(cases))
-        for place, case in enumerate(cases):
-            if place % share != first:
-                case.add_marker(pytest.mark.thorough)
+        if not item.get_closest_marker("thorough"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    # Who names a file, a folder or a word works on it.
+    is_whole = config.args == config.getini("testpaths") and not config.option.keyword
+    for cases in tests.values():
+        mark = cases[0].get_closest_marker("one_in")
+        tried = -(-len(cases) // mark.args[0]) if mark else len(cases)
+        cases.sort(key=lambda case: crc32(case.nodeid.encode()))
+        for case in cases[min(tried, FEW) if is_whole else tried :]:
+            case.add_marker(pytest.mark.thorough)
