@@ -103,6 +103,7 @@ def test_at_least_a_third_of_the_requests_is_chinese() -> None:
     assert len(chinese) * 3 >= len(REQUESTS)
 
 
+@pytest.mark.thorough
 def test_paraphrases_in_many_styles_give_nine_fields_in_ten() -> None:
     assert len(PARAPHRASES) >= 50
     right = total = 0

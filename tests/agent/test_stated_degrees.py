@@ -42,6 +42,7 @@ def test_hardware_that_nobody_named_is_what_the_stated_degrees_need() -> None:
     assert layout(plan(f"Llama-3.2-1B, TP2, {LOAD}")) == "TP2"
 
 
+@pytest.mark.thorough
 def test_degrees_that_no_hardware_keeps_are_said_and_replaced() -> None:
     result = plan(f"Llama-3.2-1B on H100, TP5, {LOAD}")
     assert layout(result) == "one device"

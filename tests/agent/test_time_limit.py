@@ -19,7 +19,7 @@ from shardwright.agent.sweep.document import read_sweep
 from shardwright.agent.sweep.run import Running, run_sweep, sweep_journal
 from shardwright.tools.errors import InputError
 
-ASKED = "Llama-3.1-8B on 2 H100, 2k in / 256 out, best throughput"
+ASKED = "Llama-3.1-8B on 2 H100, 8k in / 64 out, best throughput"
 KINDS = [
     {"name": "chat", "weight": 3, "input_tokens": 1024, "output_tokens": 128},
     {"name": "documents", "weight": 1, "input_tokens": 6000, "output_tokens": 256},

@@ -63,9 +63,12 @@ def test_a_user_s_own_lines_are_scored_for_people(tmp_path: Path, capsys: pytest
     assert "4 cases in 4 families; solver builtin" in out
     assert "Solved: 4 of 4 (100%)" in out
     assert "mutation score" not in out
-    assert evaluated(written(tmp_path), "--mutants") == 0
-    assert "mutation score 100%" in capsys.readouterr().out
     assert "Rungs without the cases whose golden this package wrote" in out
+
+
+def test_mutants_are_scored_where_they_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluated(written(tmp_path, "broken"), "--mutants") == 0
+    assert "mutation score 100%" in capsys.readouterr().out
 
 
 def test_the_json_is_what_programs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

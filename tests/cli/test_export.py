@@ -60,12 +60,14 @@ def test_an_unknown_target_is_status_2(plan: Path, capsys: pytest.CaptureFixture
 
 
 def test_traces_are_a_new_folder_and_the_report_counts_its_files(
-    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(plan_named("experts cut").model_dump_json())
     folder = tmp_path / "traces"
     assert run(["export", str(plan), "--to", "chakra", "-o", str(folder)]) == 0
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert (folder / "README.txt") in files and (folder / "prefill" / "trace.7.et") in files
+    assert (folder / "README.txt") in files and (folder / "prefill" / "trace.3.et") in files
     text = " ".join(capsys.readouterr().out.split())
     assert text.startswith(f"Exported: {plan}") and f"as {len(files)} files of Chakra 0.0.4" in text
 

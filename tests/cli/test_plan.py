@@ -15,7 +15,7 @@ from shardwright.agent.cli.app import run
 from shardwright.agent.cli.asking import said_of_options
 
 REQUEST = "Serve Llama-3.1-8B on 2 H100, 2k in / 256 out, lowest latency"
-INFEASIBLE = "Serve Llama-3.1-405B in bf16 on one RTX 4090"
+INFEASIBLE = "Serve Qwen3-14B in bf16 on one RTX 4090"
 
 
 def stdin_of(monkeypatch: pytest.MonkeyPatch, text: str) -> None:

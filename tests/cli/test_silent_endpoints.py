@@ -94,6 +94,7 @@ def test_seconds_that_cannot_be_are_refused_in_one_line(
     assert option in err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("proposer", ["llm", "auto"])
 def test_a_failed_endpoint_hides_no_transcript_that_could_not_be_written(

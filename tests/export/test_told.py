@@ -31,7 +31,7 @@ SAMPLED = {"pairs": [[100, 10]] * 20, "longest": [30_000, 700]}
 def test_requests_that_the_command_refuses_are_told(
     target: TargetName, setting: str, lengths: Any, longest: int, taken: int | None
 ) -> None:
-    document = plan(model="llama-3.1-8b", hardware="1x2:h100-sxm", engine=target, **lengths).plan
+    document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine=target, **lengths).plan
     assert document is not None
     found = export(document, target)
     told = [one for one in found.remarks if "are refused by this command" in one]

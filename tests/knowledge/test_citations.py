@@ -59,7 +59,7 @@ def test_replicas_and_limits_are_cited_and_words_that_are_no_rule_are_not() -> N
 
 def test_a_plan_and_a_refusal_cite_sections_that_are_there() -> None:
     made = plan("Serve Llama-3.1-8B on 2 H100, 2k in / 256 out, TPOT below 20 ms")
-    refused = plan("Serve Llama-3.1-405B in bf16 on 1 H100, 2k in / 256 out")
+    refused = plan("Serve Qwen3-14B in bf16 on 1 RTX 4090, 2k in / 256 out")
     assert made.report is not None
     assert refused.report is not None
     assert 0 < len(made.report.citations) <= MAX_CITATIONS

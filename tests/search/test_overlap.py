@@ -22,7 +22,7 @@ def test_more_requests_may_wait_than_run_where_their_number_is_open(model: str) 
 
 @pytest.mark.parametrize(("engine", "needs"), [("vllm", "attention_dp"), ("sglang", "ep")])
 def test_a_named_engine_has_only_layouts_in_which_it_overlaps(engine: str, needs: str) -> None:
-    request = search_request("Qwen3-30B-A3B", (1, 4, "h100-sxm"), input_tokens=2048, output_tokens=64, concurrency=16)
+    request = search_request("Qwen3-30B-A3B", (1, 2, "h100-sxm"), input_tokens=2048, output_tokens=64, concurrency=16)
     serving = ServingBlock(engine=engine, overlap="two_batch")
     policy = request.policy.model_copy(update={"relaxations": ("attention_dp",)})
     found = search(replace(request, serving=serving, policy=policy, disaggregated=False))

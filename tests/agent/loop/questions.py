@@ -14,7 +14,8 @@ from shardwright.tools.language.said import StatedStrategy
 
 SMALL = "Serve Qwen3-8B on 2 RTX 4090, 1k in / 100 out, lowest latency, one request at a time"
 LONG = "Serve Llama-3.1-8B on 4 H100, 32k in / 256 out, lowest latency, one request at a time"
-OPEN = "Serve Llama-3.1-8B on 4 H100, 2k in / 256 out, best throughput"
+# Long prompts and short answers: few requests are in flight, and simulating them is quick.
+OPEN = "Serve Llama-3.1-8B on 4 H100, 8k in / 64 out, best throughput"
 STATED = "Serve Llama-3.1-8B on 2 H100 with DP2, 2k in / 256 out, lowest latency"
 IMPOSSIBLE = "Serve Llama-3.1-8B on 2 H100 with TP7, 2k in / 256 out, lowest latency"
 

@@ -35,7 +35,7 @@ def test_the_built_in_answer_is_valid_and_answers_its_question(request_text: str
 
 
 def test_a_request_that_nothing_can_serve_is_refused_before_any_model_is_asked() -> None:
-    refusal = ask(intent_of("Serve Llama-3.1-405B in bf16 on 1 RTX 4090, 1k in / 100 out"))
+    refusal = ask(intent_of("Serve Qwen3-14B in bf16 on 1 RTX 4090, 1k in / 100 out"))
     assert isinstance(refusal, PlanResult)
     assert refusal.plan is None
     assert refusal.infeasible is not None
