@@ -16,7 +16,7 @@ from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..importing.launch import request_line
-from ..performance.estimate import estimate_view
+from ..performance.estimate import benchmark_of
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..performance.overlap_halves import is_two_batch
 from ..plan.canonical import content_hash
@@ -193,7 +193,7 @@ def _written(
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
     servers, settings = servers_of(layout), settings_of(layout, tuple(target.engine.makes))
     commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
-    benchmark = estimate_view(read.view).benchmark
+    benchmark = benchmark_of(layout, plan.model.name)
     remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))
     by_itself = tuple(_by_itself(layout, target, servers))
     card = accelerator.names[0] if accelerator.names else "GPUs"

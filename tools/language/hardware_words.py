@@ -216,6 +216,8 @@ def _tokenise(text: str) -> list[_Token]:
         if q.unit not in lex.HARDWARE_UNITS
         or (q.unit == "count" and not q.words[-1:].isdigit() and q.words[:1].isdigit())
     }
+    # Asked once: at each place it would look through the whole text.
+    lexer = lex.LEXER.within(text)
     tokens: list[_Token] = []
     position = 0
     while position < len(text):
@@ -223,7 +225,7 @@ def _tokenise(text: str) -> list[_Token]:
             tokens.append(_Token("q", "", position, others[position]))
             position = others[position]
             continue
-        match = lex.LEXER.match(text, position)
+        match = lexer.match(text, position)
         if match is None or match.lastgroup is None:
             raise AssertionError("the last symbol matches any character")
         symbol = lex.LEXICON[int(match.lastgroup[1:])][0]
