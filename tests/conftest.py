@@ -4,8 +4,8 @@ Tests that try every place of a plan try the first and the last of each kind (`e
 
 `HYPOTHESIS_PROFILE=nightly` draws twenty times as many examples as a run without it.
 
-Of a test marked `one_in(n)` a plain run tries one case in n; a plain run of the whole suite tries a few cases of each test,
-marked or not. Which ones follows from their names, and the rest are `thorough`.
+Of a test marked `one_in(n)` a plain run tries one case in n; a plain run of the whole suite tries a few cases of each
+test, marked or not. Which ones follows from their names, and the rest are `thorough`.
 
 No test finds a model in the cache of the machine that it runs on, or asks a network for one.
 """
@@ -21,8 +21,8 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A plain run draws a twentieth of the examples, the thorough step a quarter, in CI the same each time; a night draws all,
-# and others than the night before.
+# A plain run draws a twentieth of the examples, the thorough step a quarter, in CI the same each time; a night draws
+# all, and others than the night before.
 settings.register_profile("push", max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("push"), max_examples=25)
 settings.register_profile("nightly", settings.get_profile("push"), max_examples=100, derandomize=False)

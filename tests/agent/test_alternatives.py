@@ -86,6 +86,7 @@ def test_the_best_of_the_named_kinds_is_planned_and_the_others_are_said() -> Non
 @pytest.mark.thorough
 def test_a_budget_bounds_the_nodes_that_are_used() -> None:
     result = plan(
-        "Llama-3.1-8B on 4 nodes of 8 H100 at $2.50 per GPU hour, best throughput, at most $40 an hour in all"
+        "Llama-3.1-8B on 4 nodes of 8 H100 at $2.50 per GPU hour, 8k in / 64 out, best throughput, "
+        "at most $40 an hour in all"
     )
     assert result.plan is not None and result.plan.strategy.gpu_count <= 16

@@ -111,7 +111,7 @@ def test_a_plan_keeps_every_constraint_and_names_it(words: str) -> None:
 
 
 def test_what_no_plan_keeps_is_an_answer_that_says_what_there_would_be_without() -> None:
-    result = plan_for("Llama-3.1-70B on 4 H100, 512 in / 64 out, no tensor parallelism, no pipeline parallelism")
+    result = plan_for("Qwen3-32B on 2 L40S, 512 in / 64 out, no tensor parallelism, no pipeline parallelism")
     assert result.plan is None and result.infeasible is not None
     assert result.infeasible.rule == "CO008"
     assert (

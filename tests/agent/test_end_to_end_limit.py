@@ -101,6 +101,7 @@ def test_reports_name_it_beside_the_others(capsys: pytest.CaptureFixture[str]) -
     assert "end to end: " in text.partition("The best of each limit while the others are held")[2]
 
 
+@pytest.mark.thorough
 def test_a_repair_keeps_it() -> None:
     document = limited_plan().model_dump(mode="json")
     del document["strategy"], document["nodes"][3]

@@ -106,7 +106,7 @@ def test_what_prompts_share_is_stated_and_the_lengths_follow(
 def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Twenty documents of 12,288 tokens, asked about in turn, twenty times each: an L4 has room for three.
+    # Twenty documents of 12,288 tokens, asked about in turn, ten times each: an L4 has room for three.
     lines = (
         {
             "timestamp": 8000 * place,
@@ -114,7 +114,7 @@ def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
             "output_length": 60,
             "hash_ids": [100 * (place % 20) + block for block in range(24)],
         }
-        for place in range(400)
+        for place in range(200)
     )
     trace, path = tmp_path / "trace.jsonl", tmp_path / "plan.json"
     trace.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -25,6 +25,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
+from shardwright.tools.rules.base import Rule
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
 
@@ -139,11 +140,11 @@ def test_a_fault_of_the_graph_shows(rule: str) -> None:
     assert svg(apply(bad)) != svg(base_plan(bad.base))
 
 
-def test_every_broken_example_is_drawn() -> None:
-    for rule in all_rules():
-        picture = svg(apply(rule.bad))
-        ET.fromstring(picture)
-        assert len(picture.encode()) <= MOST_BYTES, rule.id
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_every_broken_example_is_drawn(rule: Rule) -> None:
+    picture = svg(apply(rule.bad))
+    ET.fromstring(picture)
+    assert len(picture.encode()) <= MOST_BYTES
 
 
 def test_edges_that_lead_nowhere_are_counted() -> None:

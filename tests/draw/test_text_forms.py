@@ -11,6 +11,7 @@ import pytest
 from shardwright.tools.draw.dot import dot
 from shardwright.tools.draw.mermaid import mermaid
 from shardwright.tools.draw.outline import outline
+from shardwright.tools.rules.base import Rule
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
 
@@ -36,10 +37,10 @@ def test_degrees_phases_and_operators_are_told(form: Form, name: str) -> None:
     assert {"Prefill", "Decode", "Embedding", "LM head", "Attention"} <= set(re.findall(r"LM head|\w+", said))
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("form", FORMS)
-def test_every_broken_example_is_told(form: Form) -> None:
-    assert all(form(apply(rule.bad)) for rule in all_rules())
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_every_broken_example_is_told(rule: Rule) -> None:
+    document = apply(rule.bad)
+    assert all(form(document) for form in FORMS)
 
 
 @pytest.mark.parametrize("plan", [hostile(), base_plan("moe-ep4")], ids=["hostile", "sound"])

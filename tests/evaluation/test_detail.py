@@ -12,7 +12,7 @@ from shardwright.tools.rules.base import Edit
 
 
 def test_a_long_proposal_is_shortened() -> None:
-    text = f"TP 2 please. {'blah ' * 15_000}"
+    text = f"TP 2 please. {'blah ' * 3_000}"
     case = Case(id="long", family="long", proposal=Broken(text=text), goldens=(Golden(base="dense-tp2"),))
     (first, *_) = detail_of(score_case(case, BuiltIn())).proposals
     assert first.text.startswith("TP 2 please.")

@@ -93,6 +93,7 @@ def test_each_flip_and_each_that_holds_is_what_a_search_of_its_own_finds(objecti
     assert flips == {}
 
 
+@pytest.mark.thorough
 def test_a_limit_just_above_the_best_figure_flips_to_nothing_when_it_is_tightened() -> None:
     best = search(request(LOAD)).best
     assert best is not None and best.tpot_ms is not None

@@ -117,7 +117,7 @@ def test_numbers_follow_by_units_sums_products_and_shares(field: str, value: flo
 
 
 def test_a_figure_with_a_reason_is_an_assumption_and_never_stated() -> None:
-    words = "Llama-3.1-70B on 8 H100 for forty lawyers with 60 pages each"
+    words = "Llama-3.1-8B on 2 H100 for forty lawyers with 60 pages each"
     result = Agent(
         ScriptedModel([says(answer(fact("input_tokens", 30000, "60 pages each", "500 tokens a page"))), says(RIGHT)]),
         options=AgentOptions(knowledge_tokens=0, mode="text"),
