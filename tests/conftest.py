@@ -4,8 +4,8 @@ Tests that try every place of a plan try the first and the last of each kind (`e
 
 `HYPOTHESIS_PROFILE=nightly` draws twenty times as many examples as a run without it.
 
-Of a test marked `one_in(n)` a plain run tries one case in n; a plain run of the whole suite tries a few cases of each
-test, marked or not. Which ones follows from their names, and the rest are `thorough`.
+Of a test marked `one_in(n)` a plain run tries one case in n. A plain run of the whole suite tries one case of each test,
+and all of those marked `one_in(1)`. Which ones follows from their names, and the rest are `thorough`.
 
 No test finds a model in the cache of the machine that it runs on, or asks a network for one.
 """
@@ -27,8 +27,6 @@ settings.register_profile("push", max_examples=5, deadline=None, suppress_health
 settings.register_profile("thorough", settings.get_profile("push"), max_examples=25)
 settings.register_profile("nightly", settings.get_profile("push"), max_examples=100, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
-# Cases of a test that a plain run of the whole suite tries.
-FEW = 2
 os.environ["HF_HUB_CACHE"] = os.devnull
 os.environ.pop("SHARDWRIGHT_ONLINE", None)
 
@@ -55,7 +53,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_whole = config.args == config.getini("testpaths") and not config.option.keyword
     for cases in tests.values():
         mark = cases[0].get_closest_marker("one_in")
-        tried = max(1, len(cases) // mark.args[0]) if mark else len(cases)
+        share = mark.args[0] if mark else len(cases) if is_whole else 1
+        tried = 1 if is_whole and share > 1 else max(1, len(cases) // share)
         cases.sort(key=lambda case: crc32(case.nodeid.encode()))
-        for case in cases[min(tried, FEW) if is_whole else tried :]:
+        for case in cases[tried:]:
             case.add_marker(pytest.mark.thorough)

@@ -38,7 +38,7 @@ def test_the_good_example_has_no_finding_of_its_rule_and_no_error(rule: Rule) ->
     assert rule.id not in rules_that_fire(report)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(1)
 @every_rule
 def test_the_bad_example_yields_its_rule_alone(rule: Rule) -> None:
     found = rules_that_fire(validate(apply(rule.bad)))

@@ -30,6 +30,7 @@ def _ask(name: str, fields: dict[str, Any]) -> Any:
     return operation.answer(operation.question(fields))
 
 
+@pytest.mark.one_in(1)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_each_answers_with_an_object_of_its_kind_and_a_text(name: str, plan: dict[str, Any]) -> None:
     operation = BY_NAME[name]
