@@ -4,8 +4,8 @@ Tests that try every place of a plan try the first and the last of each kind (`e
 
 `HYPOTHESIS_PROFILE=nightly` draws twenty times as many examples as a run without it.
 
-Of a test marked `one_in(n)` a plain run tries one case in n. A plain run of the whole suite tries one case of each test,
-and all of those marked `one_in(1)`. Which ones follows from their names, and the rest are `thorough`.
+Of a test marked `one_in(n)` a plain run tries one case in n. A plain run of the whole suite tries one case of each, and
+all of those marked `one_in(1)`. Which ones follows from their names, and the rest are `thorough`.
 
 No test finds a model in the cache of the machine that it runs on, or asks a network for one.
 """

@@ -65,10 +65,10 @@ def test_a_format_without_units_computes_in_the_next_wider_one(name: str, dtype:
     assert hardware_facts(name, 1, 8).peak_flops(dtype) == tflops * 1e12
 
 
-@pytest.mark.parametrize("part", all_accelerators(), ids=lambda part: part.id)
-def test_every_part_computes_every_16_bit_and_narrower_format(part: Accelerator) -> None:
-    facts = hardware_facts(part, 1, 1)
-    assert all(facts.peak_flops(dtype) > 0 for dtype in DTYPES if dtype != "fp32")
+def test_every_part_computes_every_16_bit_and_narrower_format() -> None:
+    for part in all_accelerators():
+        facts = hardware_facts(part, 1, 1)
+        assert all(facts.peak_flops(dtype) > 0 for dtype in DTYPES if dtype != "fp32"), part.id
 
 
 def test_a_peak_that_nothing_stands_in_for_is_an_error() -> None:

@@ -15,7 +15,7 @@ from .requests import search_request
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["Qwen3-8B", "Qwen3-30B-A3B"])
 def test_more_requests_may_wait_than_run_where_their_number_is_open(model: str) -> None:
-    request = search_request(model, (1, 2, "h100-sxm"), input_tokens=30_000, output_tokens=64, objective="throughput")
+    request = search_request(model, (1, 2, "l40s"), input_tokens=30_000, output_tokens=64, objective="throughput")
     found = search(replace(request, serving=ServingBlock(overlap="two_batch"), disaggregated=False))
     assert found.best is not None
 

@@ -138,9 +138,8 @@ def test_every_sentence_has_its_translation_and_every_translation_its_sentence()
     assert sorted(TABLE.keys() - every) == []
 
 
-@pytest.mark.parametrize("sentence", TABLE)
-def test_a_translation_has_the_places_of_its_sentence(sentence: str) -> None:
+def test_a_translation_has_the_places_of_its_sentence() -> None:
     def places(text: str) -> set[tuple[str, str | None, str | None]]:
         return {(name, form, how) for _, name, form, how in string.Formatter().parse(text) if name is not None}
 
-    assert places(TABLE[sentence]) == places(sentence)
+    assert [sentence for sentence, own in TABLE.items() if places(own) != places(sentence)] == []

@@ -57,11 +57,11 @@ def test_the_bad_example_of_every_rule_is_told_with_its_rule_its_place_and_what_
     assert told_of(document, "bit") == told_of(document, "none") == {}
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
-def test_no_remedy_offers_what_is_the_persons_to_decide(rule: Rule) -> None:
-    offered = open_remedy(rule.remedy)
-    assert not any(word in offered for word in ("policy.", "number format", "another engine", "lift"))
-    assert offered or rule.remedy.startswith("name a format")
+def test_no_remedy_offers_what_is_the_persons_to_decide() -> None:
+    for rule in all_rules():
+        offered = open_remedy(rule.remedy)
+        assert not any(word in offered for word in ("policy.", "number format", "another engine", "lift")), rule.id
+        assert offered or rule.remedy.startswith("name a format"), rule.id
 
 
 def test_each_level_tells_what_the_one_below_does_and_more() -> None:
