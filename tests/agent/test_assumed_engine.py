@@ -64,6 +64,7 @@ def test_a_legal_strategy_that_the_assumed_engine_does_not_start_is_told_so_wher
     assert "It is valid as it stands." in render_plan(plan(f"{request}, plan on paper"), width=1000).split("\n\n")[0]
 
 
+@pytest.mark.thorough
 def test_a_plan_on_paper_is_free_of_what_engines_start() -> None:
     """Without this the test above could pass by rules that never fire."""
     request, rules = refused_by_the_assumed(f"{ASKED[0]}, no engine")

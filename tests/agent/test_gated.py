@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from pkgutil import iter_modules
 from re import _constants as op  # type: ignore[attr-defined]
@@ -64,12 +63,13 @@ def matches(pattern: Gated | re.Pattern[str], text: str) -> list[Any]:
     return [(at, one.groupdict(), one.lastgroup) for at, one in zip(spans, found, strict=True)]
 
 
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.one_in(18)
-def test_a_gated_pattern_matches_in_a_request_what_the_whole_pattern_does(text: str) -> None:
-    for one in chain.from_iterable(MODULES.values()):
-        part = Gated(one.pattern, one.flags)
-        assert matches(part, text) == matches(whole(one.pattern, one.flags), text), one.pattern
+@pytest.mark.parametrize("module", MODULES)
+def test_a_gated_pattern_matches_in_a_request_what_the_whole_pattern_does(module: str) -> None:
+    for one in MODULES[module]:
+        for text in TEXTS:
+            part = Gated(one.pattern, one.flags)
+            assert matches(part, text) == matches(whole(one.pattern, one.flags), text), one.pattern
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -45,7 +45,12 @@ def test_a_batch_of_the_load_gives_it_the_cache_that_the_engine_s_own_takes() ->
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
-    "changed", [{"concurrency": 4}, {"serving": {"max_batch": 200}}, {"concurrency": None, "request_rate": 0.2}]
+    "changed",
+    [
+        {"concurrency": 4},
+        {"serving": {"max_batch": 200}},
+        pytest.param({"concurrency": None, "request_rate": 0.2}, marks=pytest.mark.thorough),
+    ],
 )
 def test_the_engine_s_own_batch_stays_where_the_cache_holds_the_load_or_a_number_was_stated(
     changed: dict[str, Any],

@@ -156,6 +156,7 @@ def test_what_no_strategy_reaches_is_infeasible_and_only_that_is_called_out_of_r
     assert is_out_of_reach(hopeless, base_setting(hopeless)) == (request.workload.output_tokens > 1)
 
 
+@pytest.mark.thorough
 def test_an_open_number_of_requests_is_fitted_to_the_limit() -> None:
     load = {"input_tokens": 2048, "output_tokens": 128, "objective": "throughput"}
     for statistic in ("mean", "p95"):

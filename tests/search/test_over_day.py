@@ -159,6 +159,7 @@ def _apart() -> tuple[SearchRequest, Candidate, DayAsked]:
     return found, chosen(Strategy(dp=2, gpu_count=2, prefill=part, decode=part)), asked
 
 
+@pytest.mark.thorough
 def test_a_day_of_phases_apart_stays_in_a_node_that_can_be_rented_whole() -> None:
     wanted, pair, asked = _apart()
     assert max(step.gpus for step in size_over_day(wanted, AtPeak(pair), asked, HARDWARE).steps) > 2

@@ -23,6 +23,7 @@ ASKED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
 def test_an_open_placement_is_as_good_as_the_better_of_both(asked: SearchRequest) -> None:

@@ -82,6 +82,7 @@ def test_the_cheapest_part_of_a_node_is_that_of_the_cheapest_format() -> None:
     assert found.result.best.output_tokens_per_s_per_gpu == max(rates)
 
 
+@pytest.mark.thorough
 def test_fewer_accelerators_do_where_a_smaller_format_may_be_chosen() -> None:
     request = search_request("Llama-3.1-70B-Instruct", (1, 8, "h100-sxm"), input_tokens=1024, output_tokens=128)
     alone = fewest_gpus(request, 8, at_most=8)

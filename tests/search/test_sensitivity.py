@@ -104,6 +104,7 @@ def test_a_limit_just_above_the_best_figure_flips_to_nothing_when_it_is_tightene
     assert flip.kept is not None and not flip.kept.feasible
 
 
+@pytest.mark.thorough
 def test_a_limit_just_below_what_can_be_had_flips_to_a_plan_when_it_is_loosened() -> None:
     least = min(one.tpot_ms for one in search(request(LOAD)).candidates if one.tpot_ms is not None)
     missed = request(LOAD.model_copy(update={"tpot_ms_max": least * 0.95}))
