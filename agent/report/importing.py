@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...tools.engines.names import ENGINES
 from ...tools.plan.describe import describe
-from .asked import assumption_section, constraint_lines, hardware_text, load_text, workload_text
+from .asked import assumption_section, constraint_lines, hardware_text, load_text, read_as_lines, workload_text
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
 from .plan import figures_text
@@ -53,6 +53,7 @@ def _head(found: Imported) -> Iterator[str]:
         f"{_state(found)}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
         f"{count_text(found.servers, 'server')} of {engine}"
     )
+    yield from read_as_lines(found.assumptions)
     yield from found.caveats
     if any(one.field == "objective" for one in found.assumptions):
         yield f"Judged under {load_text(plan.workload, found.assumptions)}"

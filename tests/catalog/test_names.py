@@ -26,9 +26,12 @@ def test_a_model_name_means_its_entry(written: str, meant: str) -> None:
     assert (found.base or found.name).rsplit("/", 1)[-1] == meant
 
 
-@pytest.mark.parametrize(("written", "is_it"), [("Mistral-Large-2411", False), ("Mistral Large 2407", True)])
-def test_a_release_of_another_month_is_not_the_entrys(written: str, is_it: bool) -> None:
-    assert models.is_name_of(written, models.find_model(written)) is is_it
+@pytest.mark.parametrize(("written", "is_it"), MODELS["releases"])
+def test_a_release_of_another_date_is_told_where_the_entry_is_none_of_it(written: str, is_it: bool) -> None:
+    (found,) = model_mentions.mentions(f"{written} on 8 H100")
+    assert found.entry is not None
+    assert (found.words, models.is_name_of(found.words, found.entry)) == (written, is_it)
+    assert models.read_as(found.words, found.entry).endswith(", another release") is not is_it
 
 
 @pytest.mark.parametrize(("written", "how"), MODELS["refused"])

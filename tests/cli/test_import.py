@@ -71,3 +71,10 @@ def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureF
     assert found["better"] == "a"
     run(["compare", str(plan), other])
     assert "Of the commands of B" in capsys.readouterr().out
+
+
+def test_a_model_that_is_planned_as_another_release_is_the_second_line(capsys: pytest.CaptureFixture[str]) -> None:
+    served = "mistralai/Mistral-Large-Instruct-2411"
+    assert run(["import", f"vllm serve {served} -tp 8", "--hardware", "1x8:h200-sxm"]) == 0
+    second = capsys.readouterr().out.splitlines()[1]
+    assert second == f"Assumed: '{served}' read as Mistral-Large-Instruct-2407, another release"

@@ -162,7 +162,8 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ACTIVE_FOLLOWS = re.compile(r"[ \t-]{0,2}activ", re.IGNORECASE)
-_YEAR_AND_MONTH = re.compile(r"2[3-6](?:0[1-9]|1[0-2])")  # "Mistral Large 2407"
+# Dates that stand apart: "Mistral Large 2407", "DeepSeek V3 0324". Nobody counts from a zero.
+_DATE = re.compile(r"2[3-6](?:0[1-9]|1[0-2])|0[1-9][0-3]\d")
 _RELEASE = re.compile(r"[vrk]\d[\d.]*|\d+\.\d+")
 # A bare number before these counts something and is no version ("llama 8 H100").
 _COUNTED = re.compile(
@@ -269,7 +270,7 @@ def _continues(token: NameToken, previous: NameToken, seen: set[TokenKind], *, i
     if token.kind == "family":
         return is_joined or previous.text == "distill"
     if token.kind in ("context", "date"):
-        return is_joined or _YEAR_AND_MONTH.fullmatch(token.text) is not None
+        return is_joined or _DATE.fullmatch(token.text) is not None
     if token.kind == "ignored":
         return is_joined or token.text in TUNINGS
     return (is_joined and token.text not in _CONNECTORS) or token.text in _VARIANTS

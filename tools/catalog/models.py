@@ -285,8 +285,7 @@ def is_name_of(written: str, entry: ModelEntry) -> bool:
     own = [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
     if entry.confidence == _OWN or has_slip(written):
         return entry.confidence == _OWN
-    released = parse_name(entry.short_name).dates
-    if released and name.dates - released:
+    if _is_of_other_date(name, own):
         return False
     if any(known.name.core == name.core for known in own):
         return True
@@ -294,9 +293,16 @@ def is_name_of(written: str, entry: ModelEntry) -> bool:
     return not others and any(name.core - name.of_kind("size") <= known.name.core for known in own)
 
 
+def _is_of_other_date(name: ParsedName, own: list[_Known]) -> bool:
+    """Whether a name dates a release ("2411", "0528") that none of the `own` names of an entry has."""
+    return bool(name.dates - frozenset(date for known in own for date in known.name.dates))
+
+
 def read_as(written: str, entry: ModelEntry) -> str:
     """The note that a name stands for an entry whose name it is not (`is_name_of`)."""
-    return f"{written!r} read as {entry.short_name}"
+    own = [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
+    other = ", another release" if _is_of_other_date(parse_name(written), own) else ""
+    return f"{written!r} read as {entry.short_name}{other}"
 
 
 def same_architecture(written: str, entry: ModelEntry) -> str | None:
