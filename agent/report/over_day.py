@@ -145,11 +145,13 @@ def _layouts(day: OverDay) -> list[str]:
 
 def _autoscaler(day: OverDay) -> str:
     counts = [one.replicas for one in day.steps]
-    kind = "decode replicas" if _is_apart(day.steps) else "replicas"
-    reserve = f" and {day.reserve_replicas} more" if day.reserve_replicas else ""
+    is_apart = _is_apart(day.steps)
+    kind = "decode replica" if is_apart else "replica"
+    reserve = f" and {day.reserve_replicas} in reserve" if day.reserve_replicas else ""
     return (
-        f"For an autoscaler (HPA, KEDA, a planner): {min(counts)} to {max(counts)} {kind}, one for each "
-        f"{figure(day.target_per_s_each)} requests/s{reserve}: that makes the replicas of each hour, or one more"
+        f"Set an autoscaler (HPA, KEDA, a planner) to one {kind} for every {figure(day.target_per_s_each)} requests/s "
+        f"that come, rounded up{reserve}, at least {min(counts)} and at most {max(counts)}: that is never fewer than "
+        f"the table has{'; prefill replicas go by the table' if is_apart else ''}"
     )
 
 
