@@ -19,7 +19,11 @@ from ..tools.search.simulated import candidate_at
 from .intent.intent import Intent
 from .placement import placed
 from .reasons import Proposal, figures, named
+from .results import StatedStrategyVerdict
 from .stated_strategy import judge, pinning, read_strategy
+
+# The rule that a limit of the load is not held.
+_LIMITS = "PE010"
 
 
 def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Proposal:
@@ -32,7 +36,8 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
         keeping = _pinned(request, stated) or _as_it_stands(intent, free, stated) or keeping
     feasible = next((candidate for candidate in keeping if candidate.feasible), None)
     if feasible is None:
-        return without_stated(free, keeping[0].why_not[0] if keeping else _none_has_them(free.request))
+        why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
+        return replace(without_stated(free, why), asked=next(iter(keeping), None))
     chosen, told = placed(request, keeping, feasible)
     if chosen is free.chosen:
         return free
@@ -40,6 +45,17 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
     others = [one for one in free.assumptions if one.field != "disaggregated"]
     assumptions = (*others, *([] if told is None else [told]))
     return replace(free, request=free.request.settled(chosen), chosen=chosen, note=note, assumptions=assumptions)
+
+
+def asked_about(proposal: Proposal, stated: StatedStrategy, verdict: StatedStrategyVerdict) -> Candidate | None:
+    """The best candidate with the stated degrees where the plan has others; `None` where the rules refuse them."""
+    if keeps(proposal.chosen.strategy, stated):
+        return None
+    kept = (one for one in proposal.result.candidates if keeps(one.strategy, stated))
+    found = proposal.asked or next(kept, None)
+    if found is not None or any(one.severity == "error" and one.rule != _LIMITS for one in verdict.findings):
+        return found
+    return _at_load_of(proposal, stated) if verdict.estimate is not None else None
 
 
 def without_stated(free: Proposal, why: str) -> Proposal:
@@ -102,15 +118,26 @@ def _pinned(request: SearchRequest, stated: StatedStrategy) -> list[Candidate]:
 
 def _as_it_stands(intent: Intent, free: Proposal, stated: StatedStrategy) -> list[Candidate]:
     """The strategy itself, where it is legal: for the engine that is assumed too, where none is named."""
-    request, concurrency = free.request, free.chosen.concurrency
-    request = replace(request, workload=request.workload.model_copy(update={"concurrency": concurrency}))
+    request = _at_load(free)
     judged = request
     if request.named_engine is None and request.assumed_engine is not None:
         judged = replace(request, serving=ServingBlock(engine=request.assumed_engine))
     if not judge(stated, ModelBlock(name=intent.model.name, config=intent.model.config), judged).valid:
         return []
+    return [_at_load_of(free, stated)]
+
+
+def _at_load(free: Proposal) -> SearchRequest:
+    """The request with as many requests in flight as were chosen."""
+    workload = free.request.workload.model_copy(update={"concurrency": free.chosen.concurrency})
+    return replace(free.request, workload=workload)
+
+
+def _at_load_of(free: Proposal, stated: StatedStrategy) -> Candidate:
+    """The strategy as it was stated, under the load of what was chosen."""
+    request = _at_load(free)
     strategy = read_strategy(stated, request.architecture, request.hardware)
-    return [candidate_at(request, base_setting(request), strategy, concurrency)]
+    return candidate_at(request, base_setting(request), strategy, free.chosen.concurrency)
 
 
 def _none_has_them(request: SearchRequest) -> str:

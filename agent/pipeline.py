@@ -27,6 +27,7 @@ from .hub.online import online
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
+from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
 from .over_day import as_good_at_peak, of_day, with_day
 from .proposer import hardware_block, propose, search_request, with_concurrency
@@ -267,6 +268,7 @@ def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResul
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
+        outcome = replace(outcome, asked=asked_about(outcome, intent.strategy, stated))
     return PlanResult(
         plan=document,
         valid=report.valid,

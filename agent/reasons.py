@@ -44,6 +44,8 @@ class Proposal:
     on_fewer: str | None = None
     with_engine: str | None = None
     why_not_kept: str | None = None
+    # What the request asked about and is not chosen.
+    asked: Candidate | None = None
 
     @property
     def standing(self) -> str:
@@ -189,33 +191,37 @@ def why_lost(candidate: Candidate, chosen: Candidate | None, objective: str) -> 
 
 
 def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
-    """The best candidate of each other family, and what decided against it."""
+    """What was asked about and is not the plan, then the best candidate of each other family; what decided against."""
     chosen = proposal.chosen
     objective = proposal.request.workload.objective
-    seen = {_family(chosen.strategy)}
-    found: list[Alternative] = []
+    seen, found = {_family(chosen.strategy)}, list[Alternative]()
+    if proposal.asked is not None:
+        asked = _alternative(proposal.asked, why_lost(proposal.asked, chosen, objective))
+        seen.add(_family(proposal.asked.strategy))
+        found.append(asked.model_copy(update={"reason": f"asked about: {asked.reason}"}))
     for candidate in proposal.result.candidates:
         if _family(candidate.strategy) in seen:
             continue
         seen.add(_family(candidate.strategy))
-        lost = why_lost(candidate, chosen, objective)
-        found.append(
-            Alternative(
-                strategy=candidate.strategy,
-                summary=named(candidate),
-                reason=lost.reason,
-                rule=lost.rule,
-                gpus=candidate.gpus,
-                ttft_ms=None if candidate.queue_grows else candidate.ttft_ms,
-                tpot_ms=candidate.tpot_ms,
-                output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
-                memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
-                concurrency=candidate.concurrency,
-            )
-        )
+        found.append(_alternative(candidate, why_lost(candidate, chosen, objective)))
         if len(found) == MAX_ALTERNATIVES:
             break
     return tuple(found)
+
+
+def _alternative(candidate: Candidate, lost: Lost) -> Alternative:
+    return Alternative(
+        strategy=candidate.strategy,
+        summary=named(candidate),
+        reason=lost.reason,
+        rule=lost.rule,
+        gpus=candidate.gpus,
+        ttft_ms=None if candidate.queue_grows else candidate.ttft_ms,
+        tpot_ms=candidate.tpot_ms,
+        output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
+        memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
+        concurrency=candidate.concurrency,
+    )
 
 
 def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
@@ -233,7 +239,8 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     if abs(share) < TIE_SHARE * 100:
         same = f"the same within {abs(share):.1f}%" if share else "the same"
         return f"{same} ({number(other)} {unit}), {_tie_lead(candidate, chosen, objective)}"
-    if worth(candidate, objective) < worth(chosen, objective) and _is_two_kinds(candidate, chosen):
+    lead = worth(chosen, objective) / worth(candidate, objective) - 1
+    if 0 < lead <= REPEAT_SHARE and _is_two_kinds(candidate, chosen):
         return f"{versus}, which no benchmark tells apart, but {_TWO_KINDS}"
     return versus
 

@@ -55,3 +55,25 @@ def test_a_strategy_that_cannot_be_timed_is_judged_by_the_rules_all_the_same() -
     result = plan(f"Llama-3.2-1B on L4, TP3, {LOAD}")
     assert result.valid and result.report is not None and result.report.stated is not None
     assert "TP005" in {one.rule for one in result.report.stated.findings}
+
+
+ASKED = {
+    "words": f"Llama-3.2-1B on 4 L4, {LOAD}, TPOT below 9 ms, DP4 of TP1",
+    "brief": f"Llama-3.2-1B on 4 L4, {LOAD}, PP2 of TP2",
+}
+
+
+@pytest.mark.parametrize("form", ASKED)
+def test_a_strategy_that_was_asked_about_is_the_first_runner_up_where_the_plan_has_another(form: str) -> None:
+    result = plan(ASKED[form]) if form == "words" else plan(brief={"brief.md": ASKED[form]})
+    assert result.report is not None and result.report.stated is not None
+    first, *others = result.report.alternatives
+    assert first.summary.partition(" (layers")[0] == result.report.stated.summary != layout(result)
+    assert first.reason.startswith("asked about: ")
+    assert first.tpot_ms and not any("asked about" in one.reason for one in others)
+
+
+def test_a_strategy_that_is_the_plan_is_no_runner_up() -> None:
+    result = plan(f"Llama-3.2-1B on 4 L4, {LOAD}, DP2 of TP2")
+    assert result.report is not None and layout(result) == "DP2 of TP2"
+    assert not any("asked about" in one.reason for one in result.report.alternatives)
