@@ -34,6 +34,7 @@ MIXES_SHOWN = 5
 @mix_option
 @time_limit_option()
 @click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
+@click.option("--full", is_flag=True, help="Print the whole report: largest costs, what was read, all sources.")
 @strict_option
 @output_format
 def plan_command(
@@ -81,7 +82,7 @@ def plan_command(
 
     with within(options["time_limit"]):
         result = plan_intent(intent, keep_stated=not brief)
-    _deliver(result, output, output_format)
+    _deliver(result, output, output_format, is_whole=options["full"])
     return result.exit_status or int(options["strict"] and bool(intent.unread))
 
 
@@ -106,7 +107,7 @@ def _by_model(
         InputError: the transcript could not be written.
     """
     result = agent.run_intent(intent, request_text(request) or "", reader)
-    _deliver(result, output, output_format)
+    _deliver(result, output, output_format, is_whole=options["full"])
     use = None if result.report is None else result.report.model_use
     if use is None:
         return result.exit_status
@@ -120,7 +121,7 @@ def _by_model(
     return result.exit_status or int(options["strict"] and silence is not None)
 
 
-def _deliver(result: PlanResult, output: Path | None, output_format: str) -> None:
+def _deliver(result: PlanResult, output: Path | None, output_format: str, *, is_whole: bool) -> None:
     document = result.plan.model_dump_json(indent=2) + "\n" if result.plan is not None else None
 
     def report(unwritten: frozenset[Path]) -> None:
@@ -130,6 +131,7 @@ def _deliver(result: PlanResult, output: Path | None, output_format: str) -> Non
         from ..report.plan import render_plan
 
         saved_as = None if output in unwritten else output
-        write_stdout(render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as))
+        text = render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as, is_whole=is_whole)
+        write_stdout(text)
 
     write_files({} if output is None else {output: document}, report)

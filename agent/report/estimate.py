@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     )
 
 GROUPS_SHOWN = 8
+# Notes, the most telling first, in a report that is not whole.
+NOTES_SHOWN = 2
 _MARKS = "█▓▒░"
 # Below this share of the whole a part is what floating point leaves of a difference.
 _NOISE_SHARE = 1e-9
@@ -57,13 +59,17 @@ def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bo
     return render(sections, width=width, bold=bold)
 
 
-def estimate_sections(estimate: PerformanceEstimate, width: int) -> list[Section]:
-    """Time, memory and throughput, in this order."""
-    return [time_section(estimate, width), memory_section(estimate, width), throughput_section(estimate)]
+def estimate_sections(estimate: PerformanceEstimate, width: int, *, is_whole: bool = True) -> list[Section]:
+    """Time, memory and throughput, in this order; not `is_whole`: what the first lines of a plan leave to be said."""
+    return [
+        time_section(estimate, width, is_whole=is_whole),
+        memory_section(estimate, width, is_whole=is_whole),
+        throughput_section(estimate, is_whole=is_whole),
+    ]
 
 
-def time_section(estimate: PerformanceEstimate, width: int) -> Section:
-    """TTFT and TPOT split into their parts, and the largest steps of each critical path."""
+def time_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = True) -> Section:
+    """Each phase split into its parts; of the whole report TTFT, TPOT and the largest steps of each critical path."""
     latency = estimate.latency
     bar_width = max(12, min(30, width - 68))
     rows = [
@@ -88,12 +94,21 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
     )
     if estimate.load.saturated:
         line = f"{GROWING}, {tpot}, all decode steps {ms_text(latency.decode_ms)}"
-    return section(
-        "Where the time goes",
-        line,
-        Table(columns, tuple(rows)),
-        _legend(("compute", "memory", "communication", "bubble"), _MARKS),
-        *largest_costs(estimate),
+    table = Table(columns, tuple(rows))
+    legend = _legend(("compute", "memory", "communication", "bubble"), _MARKS)
+    of_stages = _over_stages(latency.prefill, latency.decode_step, with_costs=is_whole)
+    costs = largest_costs(estimate) if is_whole else ()
+    return section("Where the time goes", line if is_whole else None, table, legend, of_stages, *costs)
+
+
+def _over_stages(*parts: TimeParts, with_costs: bool) -> str | None:
+    """Whose the parts and the costs are, where a phase has pipeline stages: only these have bubbles."""
+    if not any(one.bubble_ms for one in parts):
+        return None
+    costs = "; the largest costs are added up over all stages that a pass goes through" if with_costs else ""
+    return (
+        "Of pipeline stages the parts are those of one stage on average, and the bubble is its wait for the others"
+        f"{costs}"
     )
 
 
@@ -218,7 +233,7 @@ def _time_row(name: str, total_ms: float, parts: TimeParts, bar_width: int) -> t
     return (name, ms_text(total_ms), *shown, picture)
 
 
-def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
+def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = True) -> Section:
     """Where the memory of each distinct group of GPUs goes, and what the KV cache takes."""
     memory = estimate.memory
     groups: dict[tuple[int, ...], list[DeviceMemory]] = {}
@@ -237,6 +252,15 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
         Column("", picture=True),
     )
     rest = len(ordered) - len(rows)
+    more = f"and {count_text(rest, 'more group')} with less in use" if rest > 0 else ""
+    legend = _legend(("weights", "KV cache", "activations", "communication buffers"), _MARKS)
+    lines = _memory_lines(estimate) if is_whole else _memory_lines(estimate)[1:2]
+    return section("Where each GPU's memory goes", Table(columns, tuple(rows)), more, legend, *lines)
+
+
+def _memory_lines(estimate: PerformanceEstimate) -> list[str]:
+    """What may be used, what the KV cache takes, what the engine sets up for it, and were it not split."""
+    memory = estimate.memory
     lines = [
         f"Usable per GPU: {_usable(memory.per_device)}" + (f" ({memory.usable_from})" if memory.usable_from else ""),
         f"KV cache: {figure(memory.kv_cache_bytes_per_token)} bytes per token, "
@@ -254,9 +278,7 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
     if memory.kv_cache_bytes_per_device_replicated is not None:
         replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)
         lines.append(f"Were the KV cache not split by TP: {replicated} per GPU (conservative bound)")
-    more = f"and {count_text(rest, 'more group')} with less in use" if rest > 0 else ""
-    legend = _legend(("weights", "KV cache", "activations", "communication buffers"), _MARKS)
-    return section("Where each GPU's memory goes", Table(columns, tuple(rows)), more, legend, *lines)
+    return lines
 
 
 def _terms(device: DeviceMemory) -> tuple[int, ...]:
@@ -288,8 +310,14 @@ def _memory_row(group: list[DeviceMemory], bar_width: int) -> tuple[str, ...]:
     )
 
 
-def throughput_section(estimate: PerformanceEstimate) -> Section:
-    """Tokens per second, and the cost of a million of them."""
+def throughput_section(estimate: PerformanceEstimate, *, is_whole: bool = True) -> Section:
+    """Tokens per second, and the cost of a million of them: of a report that is not whole the cost alone."""
+    cost = estimate.cost
+    costs = (
+        [] if cost is None else [f"Cost of a million output tokens: {cost_text(cost, len(estimate.memory.per_device))}"]
+    )
+    if not is_whole:
+        return section("Cost", *costs)
     throughput, ranges = estimate.throughput, estimate.ranges
     alone = with_range(throughput.single_request_tokens_per_s, ranges.single_request_tokens_per_s, rate_text)
     whole = with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)
@@ -298,8 +326,7 @@ def throughput_section(estimate: PerformanceEstimate) -> Section:
         f"One replica at this load: {figure(throughput.batched_tokens_per_s)} tokens/s",
         f"Whole deployment, over the simulated run: {whole}, {figure(throughput.output_tokens_per_s_per_gpu)} per GPU",
     ]
-    if estimate.cost is not None:
-        lines.append(f"Cost of a million output tokens: {cost_text(estimate.cost, len(estimate.memory.per_device))}")
+    lines += costs
     if estimate.energy is not None:
         lines.append(energy_text(estimate.energy, len(estimate.memory.per_device)))
     return section("Throughput and cost", Bullets(tuple(lines)))
@@ -331,9 +358,17 @@ def energy_text(energy: EnergyEstimate, gpus: int) -> str:
     )
 
 
-def confidence(estimate: PerformanceEstimate) -> Section:
-    """Where the constants come from, what the ranges were measured on, and what the estimate notes."""
+def confidence(estimate: PerformanceEstimate, *, is_whole: bool = True) -> Section:
+    """Where the constants come from, what the ranges were measured on, and what the estimate notes.
+
+    Of a report that is not whole: the profile, why there are no ranges, whose constants, and the most telling notes.
+    """
     calibration = estimate.calibration
+    if not is_whole:
+        has_ranges = any(value is not None for _, value in estimate.ranges)
+        note = [] if has_ranges or not calibration.note else [calibration.note]
+        shown = f"Profile {calibration.profile}", *note, *_constants_lines(estimate), *estimate.notes[:NOTES_SHOWN]
+        return section("How sure this is", Bullets(shown))
     lines = [f"Profile {calibration.profile}", *([calibration.note] if calibration.note else [])]
     if estimate.energy is not None:
         lines.append(f"Energy: {estimate.energy.source}; boards alone, without hosts, network and cooling")

@@ -57,11 +57,18 @@ if TYPE_CHECKING:
     from ...tools.plan.performance import PerformanceEstimate
     from ..results import Alternative, ModelUse, PlanReport, PlanResult, StatedStrategyVerdict
 
-ALTERNATIVES_SHOWN = 5
+# Runner-ups, of a report that is not whole and of one that is.
+ALTERNATIVES_SHOWN = (3, 5)
 
 
-def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
-    """The report of a planning run; `saved_as` is the file that holds the document, if one was written."""
+def render_plan(
+    result: PlanResult, *, width: int, bold: bool = False, saved_as: Path | None = None, is_whole: bool = True
+) -> str:
+    """The report of a planning run; `saved_as` is the file that holds the document, if one was written.
+
+    Not `is_whole`: what decides and what was assumed, without largest costs, terms of memory, energy, the words that
+    were read, sources, and what ranges were measured on.
+    """
     report = result.report
     sections: list[Section] = []
     if report is not None and report.stated is not None:
@@ -69,18 +76,18 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     if result.plan is None:
         sections += infeasible_sections(result)
     else:
-        sections += _plan_sections(result, result.plan, width)
+        sections += _plan_sections(result, result.plan, width, is_whole=is_whole)
     if report is not None and result.plan is not None:
-        sections += _choice_sections(report)
+        sections += _choice_sections(report, is_whole=is_whole)
     if report is not None:
-        words = result.intent.words if result.intent is not None else {}
+        words = result.intent.words if is_whole and result.intent is not None else {}
         sections.append(assumption_section(report, words))
     if result.estimate is not None:
-        sections.append(confidence(result.estimate))
+        sections.append(confidence(result.estimate, is_whole=is_whole))
     if report is not None and report.model_use is not None:
         sections.append(model_section(report.model_use))
     if result.plan is not None:
-        sections.append(_next_section(result.plan, saved_as))
+        sections.append(_next_section(result.plan, saved_as, is_whole=is_whole))
     return render(sections, width=width, bold=bold)
 
 
@@ -110,7 +117,7 @@ def model_section(use: ModelUse) -> Section:
     return section("Language model", *lines)
 
 
-def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
+def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool) -> list[Section]:
     state = "Valid plan" if result.valid else "Plan with violations"
     lines = [*trace_lines(None if result.report is None else result.report.trace)]
     lines.append(f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}")
@@ -144,7 +151,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     report = result.report
     limits = [_limits_section(report, plan.workload, result.estimate)] if report is not None else []
     day = [] if result.over_day is None else [day_section(result.over_day)]
-    estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
+    estimated = [] if result.estimate is None else estimate_sections(result.estimate, width, is_whole=is_whole)
     return [section("", *lines), *limits, *day, layout_section(plan), *estimated]
 
 
@@ -216,9 +223,9 @@ def stated_sections(stated: StatedStrategyVerdict, why_not_kept: str | None = No
     return [section(f"Your strategy: {stated.summary}", *blocks)]
 
 
-def _choice_sections(report: PlanReport) -> list[Section]:
+def _choice_sections(report: PlanReport, *, is_whole: bool) -> list[Section]:
     """Why this plan, and by which number the runner-ups lost."""
-    why = section("Why this one", report.explanation, Bullets(report.citations, mark="→"))
+    why = section("Why this one", report.explanation, Bullets(report.citations if is_whole else (), mark="→"))
     columns = (
         Column("strategy", wraps=True),
         Column("GPUs", figures=True),
@@ -228,7 +235,7 @@ def _choice_sections(report: PlanReport) -> list[Section]:
         Column("memory/GPU", figures=True),
         Column("why not", wraps=True),
     )
-    rows = tuple(_alternative_row(item) for item in report.alternatives[:ALTERNATIVES_SHOWN])
+    rows = tuple(_alternative_row(item) for item in report.alternatives[: ALTERNATIVES_SHOWN[is_whole]])
     allowing = section("What allowing more would bring", Bullets(report.would_need))
     return [why, section("Runner-ups", Table(columns, rows)), allowing]
 
@@ -246,9 +253,13 @@ def _alternative_row(item: Alternative) -> tuple[str, ...]:
     )
 
 
-def _next_section(plan: Plan, saved_as: Path | None) -> Section:
+def _next_section(plan: Plan, saved_as: Path | None, *, is_whole: bool) -> Section:
+    more = (
+        None if is_whole else "--full adds the largest costs, terms of memory, energy, what was read, and all sources."
+    )
     if saved_as is None:
-        return section("Next", "Add -o plan.json to keep the plan; then validate, estimate, expand or export it.")
+        keep = "Add -o plan.json to keep the plan; then validate, estimate, expand or export it."
+        return section("Next", keep, more)
     name = shlex.quote(str(saved_as))
     engine = engine_or_usual(None if plan.serving is None else plan.serving.engine)
     commands = (
@@ -257,4 +268,4 @@ def _next_section(plan: Plan, saved_as: Path | None) -> Section:
         f"shardwright expand {name} --fold",
         f"shardwright export {name} --to {engine}",
     )
-    return section(f"Next (the plan is in {saved_as})", Bullets(commands, mark="$"))
+    return section(f"Next (the plan is in {saved_as})", Bullets(commands, mark="$"), more)

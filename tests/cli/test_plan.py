@@ -47,6 +47,15 @@ def test_a_plan_is_written_whole_and_validate_accepts_it(tmp_path: Path, capsys:
     assert run(["validate", str(path)]) == 0
 
 
+def test_the_report_is_whole_with_full_and_else_says_what_that_adds(capsys: pytest.CaptureFixture[str]) -> None:
+    short, whole = (capsys.readouterr().out for options in ([], ["--full"]) if run(["plan", REQUEST, *options]) == 0)
+    assert len(short.splitlines()) < len(whole.splitlines()) * 2 / 3
+    assert short.split("\n\n")[0] == whole.split("\n\n")[0]
+    assert "--full adds" in short and "--full" not in whole
+    for part in ("from the words", "Energy of an output token", "largest costs of decode", "\n  → "):
+        assert (part in whole, part in short) == (True, False)
+
+
 def test_the_json_result_has_the_keys_of_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
     result = planned([REQUEST], capsys)
     assert set(result) == {"plan", "valid", "estimate", "report"}

@@ -37,6 +37,31 @@ def test_the_report_holds_every_section_in_reading_order() -> None:
     )
 
 
+def test_the_short_report_keeps_what_decides_and_says_how_to_see_the_rest() -> None:
+    whole, short = (render_plan(samples.result(), width=140, is_whole=one) for one in (True, False))
+    assert order(
+        short, "Your strategy: TP 3", "Valid plan: tiny", "Limits: all hold", "Layout", "Where the time goes",
+        "Where each GPU's memory goes", "Why this one", "Runner-ups", "latency was asked for", "How sure this is",
+        "Next", "--full adds the largest costs",
+    )  # fmt: skip
+    assert set(short.splitlines()[:14]) <= set(whole.splitlines())
+    left_out = ["largest steps", "One request alone", "Usable per GPU"]
+    assert [(one in whole, one in short) for one in left_out] == [(True, False)] * len(left_out)
+
+
+def test_what_parts_and_costs_are_of_is_said_where_there_are_stages() -> None:
+    result = samples.result()
+    estimate = samples.estimate(samples.device("n0.g0", 17.64))
+    assert "the bubble is its wait" not in render_plan(result, width=140)
+    prefill = estimate.latency.prefill.model_copy(update={"bubble_ms": 40.0})
+    latency = estimate.latency.model_copy(update={"prefill": prefill})
+    piped = result.model_copy(update={"estimate": estimate.model_copy(update={"latency": latency})})
+    whole, short = (" ".join(render_plan(piped, width=140, is_whole=one).split()) for one in (True, False))
+    parts = "the parts are those of one stage on average, and the bubble is its wait for the others"
+    assert parts in whole and parts in short
+    assert "the largest costs are added up over all stages" in whole and "largest costs are added up" not in short
+
+
 @pytest.mark.parametrize(
     "figure",
     [
