@@ -17,7 +17,7 @@ from ..tools.search.ranking import merit
 from ..tools.search.search import base_setting, search
 from ..tools.search.simulated import candidate_at
 from .intent.intent import Intent
-from .placement import placed
+from .placement import filled, placed
 from .reasons import Proposal, figures, named
 from .results import StatedStrategyVerdict
 from .stated_strategy import judge, pinning, read_strategy
@@ -38,12 +38,13 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
     if feasible is None:
         why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
         return replace(without_stated(free, why), asked=next(iter(keeping), None))
-    chosen, told = placed(request, keeping, feasible)
+    chosen, of_placement = placed(request, keeping, feasible)
+    chosen, of_nodes = filled(request, keeping, chosen)
     if chosen is free.chosen:
         return free
     note = _note_on_kept(free.chosen, chosen, free.request.workload.objective)
-    others = [one for one in free.assumptions if one.field != "disaggregated"]
-    assumptions = (*others, *([] if told is None else [told]))
+    others = [one for one in free.assumptions if one.field not in ("disaggregated", "gpus")]
+    assumptions = (*others, *(told for told in (of_placement, of_nodes) if told is not None))
     return replace(free, request=free.request.settled(chosen), chosen=chosen, note=note, assumptions=assumptions)
 
 

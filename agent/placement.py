@@ -1,6 +1,8 @@
-"""Whether prefill and decode lie apart where nobody said: only for a gain that a benchmark could show.
+"""What is taken of layouts that no benchmark tells apart: replicas that do both phases, and nodes that are used whole.
 
-Apart takes servers of two kinds, a router between them and a network for KV caches. `search` ranks by figures alone.
+Prefill and decode apart take servers of two kinds, a router between them and a network for KV caches. Nodes are rented
+whole: of several, GPUs that a layout leaves free are paid for all the same, and its nodes are not alike. `search` ranks
+by figures alone.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tools.plan.describe import SAY_APART, SAY_TOGETHER
+from ..tools.plan.document import Objective
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import worth
@@ -23,8 +26,8 @@ def placed(
 ) -> tuple[Candidate, Assumption | None]:
     """`best` of `candidates`, or the best whose replicas do both if it is as good to measure; and what is said of that.
 
-    As good: it holds what `best` holds, on no more GPUs, and its objective is within what repeats of one benchmark
-    differ by. The error of a ratio of two layouts is far wider, and says nothing of which to take.
+    As good: it holds what `best` holds, for no more GPUs billed, and its objective is within what repeats of one
+    benchmark differ by. The error of a ratio of two layouts is far wider, and says nothing of which to take.
     """
     if request.disaggregated is not None or not is_disaggregated(best.strategy):
         return best, None
@@ -34,7 +37,7 @@ def placed(
         return best, Assumption(field="disaggregated", value=True, reason=reason)
     if not together.feasible:
         return best, _apart(together, "; ".join(together.why_not))
-    lead = worth(together, request.workload.objective) / worth(best, request.workload.objective) - 1
+    lead = _lead(best, together, request.workload.objective)
     if lead > REPEAT_SHARE or not holds_as_much(together, best):
         return best, _apart(together, f"{figures(together)}, {lead:.1%} behind by the figures")
     reason = (
@@ -50,10 +53,41 @@ def _apart(together: Candidate, stands: str) -> Assumption:
     return Assumption(field="disaggregated", value=True, reason=reason)
 
 
+def filled(
+    request: SearchRequest, candidates: Sequence[Candidate], best: Candidate
+) -> tuple[Candidate, Assumption | None]:
+    """`best`, or where it leaves GPUs of several nodes free, the best that fills no more nodes if it is as good.
+
+    Of one node a part can be rented, or put to another use.
+    """
+    billed, objective = best.billed_gpus or best.gpus, request.workload.objective
+    if best.gpus == billed or billed <= request.hardware.gpus_per_node:
+        return best, None
+
+    def is_as_good(one: Candidate) -> bool:
+        is_apart = is_disaggregated(one.strategy) and not is_disaggregated(best.strategy)
+        is_near = _lead(best, one, objective) <= REPEAT_SHARE
+        is_alike = one.precision == best.precision and not is_apart
+        return one.gpus == one.billed_gpus and is_alike and holds_as_much(one, best) and is_near
+
+    whole = next((one for one in candidates if is_as_good(one)), None)
+    if whole is None:
+        return best, None
+    lead = max(0.0, _lead(best, whole, objective))
+    ahead = f"is {lead:.1%} ahead, less than repeats of one benchmark differ by" if lead else "is no better"
+    reason = f"{billed} GPUs are billed, since nodes are rented whole; {named(best)} on {best.gpus} of them {ahead}"
+    return whole, Assumption(field="gpus", value=whole.gpus, reason=reason)
+
+
+def _lead(best: Candidate, other: Candidate, objective: Objective) -> float:
+    """The share by which `best` is ahead of another for the objective."""
+    return worth(other, objective) / worth(best, objective) - 1
+
+
 def holds_as_much(candidate: Candidate, best: Candidate) -> bool:
-    """Whether it holds the limits and the reserve of the rate, is warned of no more, and is on no more GPUs."""
+    """Whether it holds the limits and the reserve of the rate, is warned of no more, and no more GPUs are billed."""
     of_each = [
-        (not one.feasible, one.lacks_reserve, bool(one.warnings), one.billed_gpus or one.gpus, one.gpus)
+        (not one.feasible, one.lacks_reserve, bool(one.warnings), one.billed_gpus or one.gpus)
         for one in (candidate, best)
     ]
     return all(one <= other for one, other in zip(*of_each, strict=True))

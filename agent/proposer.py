@@ -33,7 +33,7 @@ from .intent.complete import inside_nodes
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import keeps, pinned, sized_with, with_stated, without_stated
-from .placement import placed
+from .placement import filled, placed
 from .reasons import KEEPING_UP, KINDS_NAMED, Proposal, figures, named, on_fewer
 from .results import Infeasible, Needs
 
@@ -129,11 +129,11 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
 
 
 def _placed(found: Examined) -> Examined:
-    best, assumption = placed(found.request, found.result.candidates, found.best)
-    if assumption is None:
-        return found
-    assumptions = (*found.assumptions, assumption)
-    return replace(found, request=found.request.settled(best), best=best, assumptions=assumptions)
+    best, told = found.best, list(found.assumptions)
+    for choose in (placed, filled):
+        best, assumption = choose(found.request, found.result.candidates, best)
+        told += [] if assumption is None else [assumption]
+    return replace(found, request=found.request.settled(best), best=best, assumptions=tuple(told))
 
 
 def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:

@@ -274,7 +274,7 @@ def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     if objective == "cost" and _is_two_kinds(candidate, chosen):
         return f"but {_TWO_KINDS}"
     if candidate.gpus != chosen.gpus:
-        return f"but {candidate.gpus} GPUs instead of {chosen.gpus}"
+        return f"{'on' if candidate.gpus < chosen.gpus else 'but'} {candidate.gpus} GPUs instead of {chosen.gpus}"
     times = candidate.end_to_end_ms or 0.0, chosen.end_to_end_ms or 0.0
     if times[0] > times[1] * (1 + TIE_SHARE):
         return f"but slower: {number(times[0])} ms from end to end against {number(times[1])}"

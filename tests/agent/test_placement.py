@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from shardwright import plan, search
-from shardwright.agent.placement import placed
-from shardwright.agent.proposer import search_request
+from shardwright.agent.pipeline import intent_of
+from shardwright.agent.placement import filled, placed
+from shardwright.agent.proposer import hardware_block, search_request
 from shardwright.agent.report.plan import render_plan
 from shardwright.agent.results import PlanResult
 from shardwright.tools.catalog.config import read_architecture
@@ -61,6 +62,8 @@ def candidate(*, is_apart: bool, tokens_per_s: float, **more: Any) -> Candidate:
         ({"tokens_per_s": 99.0, "warnings": ("TP007",)}, None, False),
         ({"tokens_per_s": 99.0, "lacks_reserve": True}, None, False),
         ({"tokens_per_s": 99.0, "gpus": 4}, None, False),
+        # GPUs that are billed in any case are no price.
+        ({"tokens_per_s": 99.0, "gpus": 3, "billed_gpus": 2}, None, True),
         ({"tokens_per_s": 99.0, "billed_gpus": 8}, None, False),
         # Who asked for them apart has said what is wanted.
         ({"tokens_per_s": 99.0}, True, False),
@@ -78,6 +81,53 @@ def test_replicas_for_both_are_taken_where_they_hold_as_much_and_are_as_good_to_
     assert chosen is (other if is_together else best)
     assert (told is None) == (asked is not None)
     assert told is None or told.value is not is_together
+
+
+LEAVING = {"gpus": 22, "billed_gpus": 24}
+FILLING = {"gpus": 24, "billed_gpus": 24}
+
+
+@pytest.mark.parametrize(
+    ("best", "other", "is_taken"),
+    [
+        (LEAVING, FILLING | {"tokens_per_s": 99.0}, True),
+        (LEAVING, FILLING | {"tokens_per_s": 101.0}, True),
+        (LEAVING, FILLING | {"tokens_per_s": 100.0 / (1 + REPEAT_SHARE) - 0.01}, False),
+        (LEAVING, FILLING | {"feasible": False, "why_not": ("PE010: TTFT 2 ms exceeds 1 ms",)}, False),
+        (LEAVING, FILLING | {"warnings": ("TP007",)}, False),
+        (LEAVING, FILLING | {"lacks_reserve": True}, False),
+        (LEAVING, FILLING | {"is_apart": True}, False),
+        (LEAVING, {"gpus": 23, "billed_gpus": 24}, False),
+        (LEAVING, {"gpus": 32, "billed_gpus": 32}, False),
+        # Of one node a part can be rented, or put to another use.
+        ({"gpus": 4, "billed_gpus": 8}, {"gpus": 8, "billed_gpus": 8}, False),
+        (FILLING, FILLING | {"tokens_per_s": 99.0}, False),
+    ],
+)
+def test_several_nodes_are_used_whole_where_that_holds_as_much_and_is_as_good_to_measure(
+    best: dict[str, Any], other: dict[str, Any], *, is_taken: bool
+) -> None:
+    intent = intent_of("Llama-3.1-70B on 3 nodes of 8 H100, highest throughput")
+    assert intent.hardware is not None
+    architecture = read_architecture(intent.model.config, where="config")
+    request = search_request(intent, architecture, hardware_block(intent.hardware, 3))
+    usual: dict[str, Any] = {"is_apart": False, "tokens_per_s": 100.0}
+    first, second = candidate(**usual | best), candidate(**usual | other)
+    chosen, told = filled(request, (first, second), first)
+    assert chosen is (second if is_taken else first)
+    assert (told is not None) == is_taken
+    if told is not None:
+        assert (told.field, told.value) == ("gpus", 24) and "nodes are rented whole" in told.reason
+
+
+def test_the_plan_uses_the_whole_of_the_nodes_that_are_billed_for_the_same_cost() -> None:
+    load = "1k in, 200 out, 38 requests/s, lowest cost, no disaggregation"
+    result = plan(f"Llama-3.2-1B on 3 nodes of 2 L4, {load}")
+    assert result.plan is not None and result.estimate is not None and result.estimate.cost is not None
+    ranked = search(f"Llama-3.2-1B on 3 nodes of 2 L4, {load}").best
+    assert ranked is not None and ranked.gpus < (ranked.billed_gpus or 0), "the ranking takes the fewest"
+    assert result.plan.strategy.gpu_count == ranked.billed_gpus
+    assert result.report is not None and any(one.field == "gpus" for one in result.report.assumptions)
 
 
 def is_apart(result: PlanResult) -> bool:
