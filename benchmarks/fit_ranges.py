@@ -23,7 +23,15 @@ from shardwright.benchmarks.fits.coverage import coverage
 from shardwright.benchmarks.fits.engine_levels import Levels, fit_levels, folds_of
 from shardwright.tools.calibration.error_ranges import ErrorRange
 from shardwright.tools.errors import InputError
-from shardwright.tools.fidelity.conformal import Miss, miss_of, pair_of, ranges_of, ratios_of
+from shardwright.tools.fidelity.conformal import (
+    Miss,
+    hardware_misses,
+    miss_of,
+    pair_of,
+    ranges_of,
+    ratio_misses,
+    ratios_of,
+)
 from shardwright.tools.fidelity.deployment import check_weights_fit, layout_of
 from shardwright.tools.fidelity.engine_cases import wanted_of
 from shardwright.tools.fidelity.predict import figure_of
@@ -134,17 +142,22 @@ def main() -> None:
     show_coverage(misses)
     ranges = ranges_of(misses)
     show_ranges(ranges)
-    ratios = ratios_of(
-        [
-            (row, situation, predicted)
-            for (row, situation), predicted in zip(known, predictions, strict=True)
-            if predicted and row.tier != "C"
-        ]
-    )
-    print("The same of the ratio of two layouts under one load")
-    show_ranges(ratios)
+    predicted = [
+        (row, situation, figure)
+        for (row, situation), figure in zip(known, predictions, strict=True)
+        if figure and row.tier != "C"
+    ]
+    ratios = {}
+    for name, what, found in (
+        ("ratios", "two layouts", list(ratio_misses(predicted))),
+        ("hardware_ratios", "two accelerators", list(hardware_misses(predicted))),
+    ):
+        print(f"The same of the ratio of {what} under one load")
+        show_coverage(found)
+        ratios[name] = ratios_of(found)
+        show_ranges(ratios[name])
     if chosen.write:
-        made = {"ranges": ranges, "ratios": ratios}
+        made = {"ranges": ranges, **ratios}
         written = {name: [one.model_dump(exclude_none=True) for one in each] for name, each in made.items()}
         found = {"made": date.today().isoformat(), **written}
         DATA.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -9,10 +9,12 @@ import pytest
 from shardwright import compare, plan
 from shardwright.agent.chat.turns.compare import told_of
 from shardwright.agent.report.compare import render_comparison
-from shardwright.tools.calibration.error_ranges import Cell, all_ranges, all_ratios, range_of
+from shardwright.tools.calibration.error_ranges import Cell, all_hardware_ratios, all_ranges, all_ratios, range_of
 from shardwright.tools.comparison.changes import SAME_SHARE
-from shardwright.tools.comparison.result import ComparedFigure, Comparison
+from shardwright.tools.comparison.lead import deciding, lead_of
+from shardwright.tools.comparison.result import Change, ComparedFigure, Comparison
 from shardwright.tools.comparison.words import concluded
+from shardwright.tools.fidelity.conformal import FEWEST_PAIRS, FEWEST_ROWS
 from shardwright.tools.plan.document import Objective, Plan
 from shardwright.tools.plan.performance import Calibration, RatioBand
 
@@ -39,11 +41,42 @@ def with_figure(objective: Objective, ratio: float, bands: tuple[Calibration | N
     return concluded(found.model_copy(update={**sides, "figures": figures}))
 
 
-def band(pct: float | None, ratio_pct: float | None = None) -> Calibration:
-    ratio = None if ratio_pct is None else RatioBand(pct=ratio_pct, source="some pairs")
-    return Calibration(
-        profile="one", error_band_pct=pct, throughput_band_pct=pct, ratio_band=ratio, throughput_ratio_band=ratio
+def band(pct: float | None, ratio_pct: float | None = None, hardware_pct: float | None = None) -> Calibration:
+    ratio, hardware = (
+        None if one is None else RatioBand(pct=one, source="some pairs") for one in (ratio_pct, hardware_pct)
     )
+    return Calibration(
+        profile="one", error_band_pct=pct, throughput_band_pct=pct, ratio_band=ratio, throughput_ratio_band=ratio,
+        hardware_ratio_band=hardware, throughput_hardware_ratio_band=hardware,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("objective", NAMES)
+@pytest.mark.parametrize(
+    ("differing", "hardware_pct", "of", "error_pct"),
+    [
+        ((), 20.0, "ratio", 30.0),
+        (("accelerator",), 20.0, "hardware", 20.0),
+        (("accelerator", "nodes", "GPUs per node"), 20.0, "hardware", 20.0),
+        (("nodes",), 20.0, "ratio", 30.0),
+        # Where no such ratio was measured, and where more differs, each estimate may be wrong by itself.
+        (("accelerator",), None, "estimate", 81.0),
+        (("accelerator", "precision weights"), 20.0, "estimate", 81.0),
+        (("accelerator", "engine"), 20.0, "estimate", 81.0),
+        (("accelerator", "workload input_tokens"), 20.0, "estimate", 81.0),
+        (("model",), 20.0, "estimate", 81.0),
+    ],
+)
+def test_deployments_are_held_against_the_error_of_what_they_differ_in(
+    objective: Objective, differing: tuple[str, ...], hardware_pct: float | None, of: str, error_pct: float
+) -> None:
+    known = band(81.0, 30.0, hardware_pct)
+    found = with_figure(objective, 1.25, (known, known))
+    question = tuple(Change(what=what, a="one", b="another") for what in differing)
+    figure = deciding(found)
+    assert figure is not None
+    lead = lead_of(found.model_copy(update={"question": question}), figure)
+    assert lead is not None and (lead.of, lead.error_pct) == (of, error_pct)
 
 
 @pytest.mark.parametrize("objective", NAMES)
@@ -119,6 +152,12 @@ def test_two_layouts_are_held_against_the_measured_error_of_their_ratio(objectiv
     assert found is not None and ratio is not None
     assert (found.of, found.error_pct) == ("ratio", pytest.approx(100 * (ratio.high - 1)))
     assert f"{ratio.rows:,} pairs" in str(found.source)
+
+
+def test_a_ratio_of_two_accelerators_is_of_enough_models_on_both() -> None:
+    for ratio in all_hardware_ratios():
+        assert ratio.low < 1 < ratio.high == pytest.approx(1 / ratio.low, rel=0.01), "either may be the upper one"
+        assert ratio.rows >= FEWEST_ROWS // 2 and ratio.pairs >= FEWEST_PAIRS
 
 
 def test_two_number_formats_are_held_against_the_error_of_an_estimate() -> None:

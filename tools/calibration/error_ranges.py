@@ -70,7 +70,8 @@ class RangeFile(BaseModel):
     """All ranges, as one data file; `ratios` are those of the ratio of two layouts under the same load.
 
     What the layouts share, model, accelerator and engine, they are wrong by together, so that these are narrower. Their
-    `rows` are pairs of layouts.
+    `rows` are pairs of rows. `hardware_ratios` are those of the ratio of two kinds of accelerator, which share model,
+    engine and load; their `pairs` are models, each on two kinds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -78,6 +79,7 @@ class RangeFile(BaseModel):
     made: str
     ranges: tuple[ErrorRange, ...]
     ratios: tuple[ErrorRange, ...] = ()
+    hardware_ratios: tuple[ErrorRange, ...] = ()
 
 
 def all_ranges() -> tuple[ErrorRange, ...]:
@@ -88,6 +90,11 @@ def all_ranges() -> tuple[ErrorRange, ...]:
 def all_ratios() -> tuple[ErrorRange, ...]:
     """Every range of a ratio of two layouts."""
     return _file().ratios
+
+
+def all_hardware_ratios() -> tuple[ErrorRange, ...]:
+    """Every range of a ratio of two kinds of accelerator."""
+    return _file().hardware_ratios
 
 
 @lru_cache(maxsize=1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from ..plan.performance import Calibration, RatioBand
 from .result import ComparedFigure, Comparison, Lead
 
 _BY_OBJECTIVE = {
@@ -10,7 +13,8 @@ _BY_OBJECTIVE = {
     # A rate per GPU is a cost only where no price is known of both.
     "cost": ("cost_per_million_output_tokens", "output_tokens_per_s_per_gpu"),
 }
-# What errors of estimates are measured for; two that differ in none of it share most of theirs.
+# What errors of estimates are measured for; two that differ in none of it, or in the accelerator alone, share most of
+# theirs.
 _SHARED = frozenset(("model", "accelerator", "precision", "engine", "workload"))
 
 
@@ -35,11 +39,11 @@ def lead_of(found: Comparison, figure: ComparedFigure) -> Lead | None:
         return lead.model_copy(update={"error_pct": 0.0})
     of_time = figure.unit == "ms"
     known = [one for one in (found.a.calibration, found.b.calibration) if one is not None]
-    ratios = [one.ratio_band if of_time else one.throughput_ratio_band for one in known]
-    measured = [one for one in ratios if one is not None]
-    if _share_their_error(found) and len(measured) == 2:
+    of = _ratio_of(found)
+    measured = [band for one in known if of and (band := _ratio_band(one, of, of_time=of_time)) is not None]
+    if len(measured) == 2:
         widest = max(measured, key=lambda one: one.pct)
-        return lead.model_copy(update={"error_pct": widest.pct, "of": "ratio", "source": widest.source})
+        return lead.model_copy(update={"error_pct": widest.pct, "of": of, "source": widest.source})
     own = [one.error_band_pct if of_time else one.throughput_band_pct for one in known]
     bands = [one for one in own if one is not None]
     # What is known of one alone can tell that they are not apart, and not that they are.
@@ -48,6 +52,13 @@ def lead_of(found: Comparison, figure: ComparedFigure) -> Lead | None:
     return lead.model_copy(update={"error_pct": max(bands), "of": "estimate"})
 
 
-def _share_their_error(found: Comparison) -> bool:
-    """Whether the two differ in nothing that the estimates' constants are of: layouts alone."""
-    return not any(change.what.split(" ")[0] in _SHARED for change in found.question)
+def _ratio_of(found: Comparison) -> Literal["ratio", "hardware"] | None:
+    """What the two differ in of what the estimates' constants are of: nothing (layouts), the accelerator, or more."""
+    differing = {change.what.split(" ")[0] for change in found.question} & _SHARED
+    return None if differing - {"accelerator"} else "hardware" if differing else "ratio"
+
+
+def _ratio_band(known: Calibration, of: Literal["ratio", "hardware"], *, of_time: bool) -> RatioBand | None:
+    if of == "hardware":
+        return known.hardware_ratio_band if of_time else known.throughput_hardware_ratio_band
+    return known.ratio_band if of_time else known.throughput_ratio_band

@@ -135,14 +135,15 @@ class Lead(Sparse):
     """Which of two is ahead by the figure that decides, by how much, and how far the ratio of such figures is off.
 
     `gap_pct` is what the smaller figure lacks of the larger, in percent of the smaller. `error_pct` held 90% of what
-    was measured, of ratios of two layouts (`of` "ratio") or of estimates by themselves; absent where nothing was.
+    was measured, of ratios of two layouts (`of` "ratio") or of two accelerators ("hardware"), or of estimates by
+    themselves; absent where nothing was.
     """
 
     figure: str
     ahead: Literal["a", "b"]
     gap_pct: float = Field(ge=0)
     error_pct: float | None = Field(default=None, ge=0)
-    of: Literal["ratio", "estimate"] | None = None
+    of: Literal["ratio", "hardware", "estimate"] | None = None
     source: str | None = None
 
     @property

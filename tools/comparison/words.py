@@ -225,6 +225,13 @@ def _winner(found: Comparison) -> str:
     return f"{better} is better{why}"
 
 
+_OF = {
+    "ratio": "of such a ratio of two layouts",
+    "hardware": "of such a ratio of two accelerators",
+    "estimate": "of such estimates",
+}
+
+
 def _led(lead: Lead, found: Comparison) -> str:
     """How far one is ahead, and whether that is more than such figures are off by."""
     figure = found.figure(lead.figure)
@@ -232,8 +239,8 @@ def _led(lead: Lead, found: Comparison) -> str:
     ahead, gap = lead.ahead.upper(), _pct(lead.gap_pct)
     if lead.error_pct is None:
         return f"{ahead} is better by the figures, {gap} ahead{title}; how far they may be off was not measured"
-    of = "of such a ratio of two layouts" if lead.of == "ratio" else "of such estimates"
-    error = f"the error {of} is ±{_pct(lead.error_pct)} (90% of {lead.source or 'what was measured'})"
+    measured = lead.source or "what was measured"
+    error = f"the error {_OF[lead.of or 'estimate']} is ±{_pct(lead.error_pct)} (90% of {measured})"
     if not lead.is_told:
         return f"no difference can be told: {ahead} is {gap} ahead by the figures{title}, and {error}"
     told = f"{ahead} is better, {gap} ahead{title}"

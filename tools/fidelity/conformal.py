@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import permutations
 
@@ -71,24 +71,45 @@ def ranges_of(misses: Sequence[Miss]) -> tuple[ErrorRange, ...]:
     return tuple(sorted(kept, key=lambda one: [value or "" for value in astuple(one.cell)]))
 
 
-def ratio_misses(measured: Sequence[tuple[MeasuredRow, Situation, float]]) -> Iterator[Miss]:
+Measured = Sequence[tuple[MeasuredRow, Situation, float]]
+
+
+def ratio_misses(measured: Measured) -> Iterator[Miss]:
     """The misses of the ratio of every two layouts that a source measured of one model on one kind of GPU.
 
     Each row is given with its prediction. Either of the two may be the upper one, so each pair counts both ways round.
     """
-    sets: defaultdict[tuple[str, ...], list[tuple[MeasuredRow, Miss]]] = defaultdict(list)
+    for (row, miss), (other, other_miss) in _two_of(measured, lambda one: one.question):
+        if row.layout != other.layout:
+            yield replace(miss, log_ratio=miss.log_ratio - other_miss.log_ratio)
+
+
+def hardware_misses(measured: Measured) -> Iterator[Miss]:
+    """The misses of the ratio of every two kinds of GPU that a source measured one model on, in whatever layouts.
+
+    As `ratio_misses`; what is never seen is one model on two kinds: that is the pair of such a miss.
+    """
+    for (row, miss), (other, other_miss) in _two_of(measured, lambda one: one.deployed):
+        if row.gpu != other.gpu:
+            pair = " ".join(sorted((miss.pair, other_miss.pair)))
+            yield replace(miss, pair=pair, log_ratio=miss.log_ratio - other_miss.log_ratio)
+
+
+_Missed = tuple[MeasuredRow, Miss]
+
+
+def _two_of(measured: Measured, shared: Callable[[MeasuredRow], tuple[str, ...]]) -> Iterator[tuple[_Missed, _Missed]]:
+    """Every two rows of one statistic that share what has to be shared, both ways round."""
+    sets: defaultdict[tuple[str, ...], list[_Missed]] = defaultdict(list)
     for row, situation, predicted in measured:
-        sets[*row.question, row.statistic].append((row, miss_of(situation, row.value, predicted)))
+        sets[*shared(row), row.statistic].append((row, miss_of(situation, row.value, predicted)))
     for members in sets.values():
-        for (row, miss), (other, other_miss) in permutations(members, 2):
-            if row.layout != other.layout:
-                yield replace(miss, log_ratio=miss.log_ratio - other_miss.log_ratio)
+        yield from permutations(members, 2)
 
 
-def ratios_of(measured: Sequence[tuple[MeasuredRow, Situation, float]]) -> tuple[ErrorRange, ...]:
-    """The range of the ratio of two layouts in every cell that has enough of them; `rows` are pairs of layouts."""
-    found = ranges_of(list(ratio_misses(measured)))
-    return tuple(one.model_copy(update={"rows": one.rows // 2}) for one in found)
+def ratios_of(misses: Iterable[Miss]) -> tuple[ErrorRange, ...]:
+    """The range of a ratio in every cell that has enough of its misses; `rows` are pairs of rows."""
+    return tuple(one.model_copy(update={"rows": one.rows // 2}) for one in ranges_of(list(misses)))
 
 
 def by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:

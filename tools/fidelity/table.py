@@ -91,18 +91,16 @@ class MeasuredRow:
         return None
 
     @property
-    def question(self) -> tuple[str, ...]:
-        """What the layouts of a comparison share: who measured what, of which model on which GPU under which load."""
-        shared = (
-            self.source,
-            self.framework,
-            self.framework_version,
-            self.model,
-            self.gpu,
-            self.weights,
-            self.kv_cache,
-        )
+    def deployed(self) -> tuple[str, ...]:
+        """What deployments of a comparison share on whatever hardware: who measured what, of which model and load."""
+        formats = self.weights, self.kv_cache
+        shared = self.source, self.framework, self.framework_version, self.model, *formats
         return (*shared, str(self.input_tokens), str(self.output_tokens), self.load, self.metric)
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """What the layouts of a comparison share: all of that, and the GPU."""
+        return (*self.deployed, self.gpu)
 
     @property
     def layout(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ A range is of measurements that took no part in the fit; where too few are like 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..calibration.engine_profile import (
     EngineProfile,
@@ -19,6 +19,7 @@ from ..calibration.error_ranges import (
     ErrorRange,
     Load,
     Metric,
+    all_hardware_ratios,
     all_ranges,
     all_ratios,
     range_of,
@@ -102,6 +103,8 @@ def _shipped(setting: Setting, known: Known) -> Calibration:
         throughput_band_pct=_band(known, "throughput"),
         ratio_band=_ratio_band(setting, known, "tpot"),
         throughput_ratio_band=_ratio_band(setting, known, "throughput"),
+        hardware_ratio_band=_hardware_ratio_band(setting, known, "tpot"),
+        throughput_hardware_ratio_band=_hardware_ratio_band(setting, known, "throughput"),
         note="; ".join((*_carried(kernels), *engine.notes, words)),
     )
 
@@ -155,12 +158,27 @@ def _band(known: Known, metric: Metric) -> float | None:
 
 def _ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
     """How far the ratio of a figure to that of another layout is off, where what ships is what was measured."""
-    found = range_of(_cell(setting, metric, _load(setting)), all_ratios()) if metric in known else None
-    if found is None or own_engine(setting) is not None:
+    of, cell = "layouts of {pairs} pairs of model and accelerator", _cell(setting, metric, _load(setting))
+    return _band_of(cell, all_ratios(), of) if _ships(setting, known, metric) else None
+
+
+def _hardware_ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
+    """As `_ratio_band`, to that of the same model and load on another accelerator."""
+    of = "measurements of one model on two kinds of accelerator, of {pairs} such models and kinds"
+    cell = _cell(setting, metric, _load(setting))
+    return _band_of(cell, all_hardware_ratios(), of) if _ships(setting, known, metric) else None
+
+
+def _ships(setting: Setting, known: Known, metric: Metric) -> bool:
+    return metric in known and own_engine(setting) is None
+
+
+def _band_of(cell: Cell, ratios: Sequence[ErrorRange], of: str) -> RatioBand | None:
+    """The farther end of the range of a ratio; `of` says of what there were pairs."""
+    found = range_of(cell, ratios)
+    if found is None:
         return None
-    source = (
-        f"{found.rows:,} pairs of layouts of {found.pairs} pairs of model and accelerator that took no part in the fit"
-    )
+    source = f"{found.rows:,} pairs of {of.format(pairs=found.pairs)} that took no part in the fit"
     return RatioBand(pct=round(100.0 * (found.high - 1.0), 1), source=source)
 
 

@@ -162,7 +162,7 @@ class CriticalPath(Frozen):
 
 
 class RatioBand(Frozen):
-    """How far 90% of the measured ratios of two layouts were off in one figure, in percent, and what was measured."""
+    """How far 90% of the measured ratios of two deployments were off in one figure, in percent; what was measured."""
 
     pct: NonNegative
     source: str
@@ -172,8 +172,8 @@ class Calibration(Frozen):
     """Where the constants come from, and how far the farther end of TPOT's range is off (`None`: it has none).
 
     `ratio_band`: how far the ratio of its TPOT to that of another layout of the same model on the same accelerator and
-    engine is off; what both share they are wrong by together. `throughput_band_pct` and `throughput_ratio_band` are
-    the same of tokens/s.
+    engine is off; what both share they are wrong by together. `hardware_ratio_band`: the same on another accelerator.
+    `throughput_band_pct`, `throughput_ratio_band` and `throughput_hardware_ratio_band` are the same of tokens/s.
     """
 
     profile: str
@@ -181,6 +181,8 @@ class Calibration(Frozen):
     throughput_band_pct: NonNegative | None = None
     ratio_band: RatioBand | None = None
     throughput_ratio_band: RatioBand | None = None
+    hardware_ratio_band: RatioBand | None = None
+    throughput_hardware_ratio_band: RatioBand | None = None
     note: str | None = None
 
 
