@@ -111,6 +111,21 @@ def test_a_reload_finds_the_conversation_again_and_a_lost_one_begins_anew(page: 
     assert len(page.noise) == 1 and "404" in page.noise.pop()
 
 
+def test_what_is_said_before_the_page_knows_all_names_stays_in_the_conversation(page: Page) -> None:
+    names: list[Any] = []
+    turns: list[Any] = []
+    page.tab.route("**/api/v1/models*", lambda route: names.append(route))
+    page.tab.route("**/api/v1/sessions/*/turns*", lambda route: turns.append(route))
+    page.tab.reload(wait_until="domcontentloaded")
+    page.say(SMALL_REQUEST)
+    page.tab.wait_for_function("sessionStorage.getItem('shardwright-session')")
+    names.pop().continue_()
+    page.tab.wait_for_selector("body[data-ready]")
+    turns.pop().continue_()
+    page.verdict("TP2")
+    assert SMALL_REQUEST in page.tab.inner_text("#talk")
+
+
 def test_an_impossible_field_is_one_line_and_the_plan_stays(page: Page) -> None:
     sheet = page.planned().open("request")
     sheet.get_by_label("Accelerator").fill("h1000")

@@ -17,7 +17,7 @@ import { settings } from "./settings.js";
 import { enter, forget, learn, onView, sessionBefore, state } from "./state.js";
 import { strategies } from "./strategies.js";
 import { openSheet, redraw, retitle, sheetNames, tabs } from "./tabs.js";
-import { atPlace, atWork, back, give, giveAtPlan, say } from "./turns.js";
+import { atPlace, atWork, back, give, giveAtPlan, hasBegun, say } from "./turns.js";
 import { onLanguage, t, tOr, translate } from "./words.js";
 import { stopAll } from "./work.js";
 
@@ -212,8 +212,12 @@ const learnNames = async () => {
   }
 };
 
+// The conversation before, unless another was begun while it, or the names, were on their way.
+const before = sessionBefore();
+const comeBackAlone = (whole) => hasBegun() || comeBack(whole);
+
 translate();
 drawHead(null);
 await learnNames();
-if (sessionBefore()) await sessions.read(sessionBefore()).then(comeBack, () => enter(null));
+if (before && !hasBegun()) await sessions.read(before).then(comeBackAlone, () => hasBegun() || enter(null));
 document.body.dataset.ready = "true";

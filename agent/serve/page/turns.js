@@ -15,6 +15,9 @@ const [TRIES, BETWEEN_MS] = [20, 150];
 let last = Promise.resolve();
 let [begun, ended] = [0, 0];
 
+// Whether anything was said or set since the page was loaded.
+export const hasBegun = () => begun > 0;
+
 // Run what changes what is shown when all that was begun before it is done; nothing can be sent meanwhile.
 const inTurn = (run) => {
   begun += 1;
