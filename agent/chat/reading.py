@@ -37,8 +37,10 @@ _WHY_NOT = re.compile(
 )
 _ABOUT_FIGURES = re.compile(
     r"(?<![a-z])(?:how\s(?:fast|slow|much\s(?:memory|vram|kv)|many\s(?:tokens|requests))|(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?"
-    r"(?:ttft|tpot|latency|throughput|memory|cost|figures|estimate|bottleneck)|critical\spath|bottleneck)(?![a-z])"
-    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
+    r"(?:ttft|tpot|latency|throughput|memory|cost|price|figures|estimate|bottleneck)|critical\spath|bottleneck"
+    r"|(?:how\smuch|what)\s(?:does|do|will|would|is)\s(?:it|this|that|(?:the|this|that)\s(?:plan|layout|deployment)|a\s(?:million\s)?tokens?)\scosts?"
+    r"|how\s(?:expensive|cheap)\s(?:is|would|will)\s(?:it|this|that|(?:the|this)\s(?:plan|layout)))(?![a-z])"
+    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少|(?:要|得|花)?多少钱|(?:成本|费用|价格)(?:是)?多少)",
     re.I,
 )
 _SLOW = re.compile(r"slow|fast|high|large|big|low|so\s|ttft|tpot|latency|memory|慢|高|大", re.I)
