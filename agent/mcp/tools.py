@@ -44,7 +44,7 @@ class OperationTool:
             input_schema=input_schema(operation),
             output_schema=output_schema(operation),
             annotations=ToolAnnotations(
-                read_only_hint=True, idempotent_hint=True, open_world_hint=operation.takes_agent
+                read_only_hint=True, idempotent_hint=True, open_world_hint=operation.ask is not None
             ),
         )
 

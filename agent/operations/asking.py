@@ -10,11 +10,11 @@ from ...tools.errors import InputError
 from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.plan.document import Objective, Relaxation, Statistic
 from ...tools.plan.rate_curve_text import MAX_CHARACTERS
+from ...tools.traffic.trace import MOST_TEXT_CHARACTERS, Trace, TraceWindow, sampling, trace_of_text
 from ..intent.intent import Intent
 from ..pipeline import stated_intent
 from ..stated_arguments import Arguments, said_of_arguments
 from .operation import Question
-from .traced import Traced
 
 # Letters of a name or a line, and of all texts of one brief.
 _NAME = 300
@@ -73,6 +73,29 @@ class Setting(Question):
         """The fields beside model, hardware and workload that are stated."""
         named = Arguments.__annotations__
         return Arguments(**{name: value for name in named if (value := getattr(self, name, None)) is not None})
+
+
+class Traced(Question):
+    """What may be asked for a trace in place of a stated load: its text, never a path, and which sample is drawn."""
+
+    trace: Annotated[str, Field(max_length=MOST_TEXT_CHARACTERS)] | None = Field(
+        None, description="The text of a trace of requests: Mooncake, Azure, BurstGPT, results, logs with token counts."
+    )
+    trace_sample: int | None = Field(None, description="Requests of the trace that are drawn from, 1 to 1000.")
+    trace_seed: int | None = Field(None, description="Which of them: a number that the sample is drawn with.")
+    trace_window: TraceWindow | None = Field(
+        None, description="busiest (where left out): plan for its busiest hour; whole: for the mean of all."
+    )
+
+    def read_trace(self) -> Trace | None:
+        """The trace, where there is one.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if self.trace is None:
+            return None
+        return trace_of_text(self.trace, **sampling(self.trace_sample, self.trace_seed, self.trace_window))
 
 
 class Request(Setting, Traced):

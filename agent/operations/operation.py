@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.errors import InputError
 from ...tools.files import without_files
-from ...tools.plan.reader import MAX_DOCUMENT_BYTES
+from ...tools.plan.reader import MAX_DOCUMENT_BYTES, is_json_text
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -46,10 +46,9 @@ Document = Annotated[
 class Operation(Generic[Asked, Answered]):
     """One thing that can be asked. `run` raises what the library raises; `text` is the report that the command prints.
 
-    `answers` are the kinds of answers that there are.
-
-    `is_long`: it may take seconds, says what it does (`tools/checkpoint.doing`) and stops at checkpoints. With
-    `takes_agent` a language model, where one is configured, may be asked.
+    `answers` are the kinds of answers that there are. `is_long`: it may take seconds, says what it does
+    (`tools/checkpoint.doing`) and stops at checkpoints. `ask`: `run` where a language model is configured, which it may
+    ask.
     """
 
     name: str
@@ -57,10 +56,10 @@ class Operation(Generic[Asked, Answered]):
     description: str
     asked: type[Asked]
     answers: tuple[type[BaseModel], ...]
-    run: Callable[[Asked, Agent | None], Answered]
+    run: Callable[[Asked], Answered]
     text: Callable[[Answered], str]
     is_long: bool = False
-    takes_agent: bool = False
+    ask: Callable[[Asked, Agent], Answered] | None = None
 
     @property
     def plan_fields(self) -> tuple[str, ...]:
@@ -75,7 +74,7 @@ class Operation(Generic[Asked, Answered]):
             ShardwrightError: as the library's function of that name.
         """
         with without_files():
-            return self.run(question, agent if self.takes_agent else None)
+            return self.run(question) if agent is None or self.ask is None else self.ask(question, agent)
 
     def question(self, fields: object) -> Asked:
         """`fields` as the question of this operation.
@@ -104,8 +103,6 @@ def plan_text(document: dict[str, Any] | str) -> dict[str, Any] | str:
     Raises:
         InputError: the text is no JSON.
     """
-    from ...tools.plan.reader import is_json_text
-
     if isinstance(document, str) and not is_json_text(document):
         raise InputError("plan: the object of a plan document or its JSON text is expected")
     return document

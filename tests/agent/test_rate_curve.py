@@ -10,7 +10,7 @@ import pytest
 
 from shardwright.agent.cli.app import run
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.operations.planning import PLAN
+from shardwright.agent.operations.deployments import PLAN
 from shardwright.agent.pipeline import plan
 from shardwright.agent.report.plan import render_plan
 from shardwright.agent.stated_arguments import said_of_arguments
