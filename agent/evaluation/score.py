@@ -12,8 +12,8 @@ from .gain import gain_of
 from .marks import Mark, Solution
 from .posed import PosedCase, pose
 from .results import CaseResult, about_case, lost_everywhere
-from .rungs.diagnosis import found_rules
-from .rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
+from .rungs.of_answers import ANSWER_RUNGS, found_rules
+from .rungs.of_plans import PLAN_RUNGS
 from .solve import solve
 from .solver import Solver
 

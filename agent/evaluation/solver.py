@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from ...tools.calibration.custom import CustomCalibration
@@ -38,6 +38,16 @@ class Solver(Protocol):
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Who proposes for this case; `None`: the built-in proposer."""
         ...
+
+
+@dataclass(frozen=True)
+class Persona:
+    """What solvers have in common that play someone without a model; each has its `name` and its `client`."""
+
+    options: AgentOptions = field(default=UNHURRIED)
+    calibration: CustomCalibration | None = None
+    name: str = ""
+    is_deterministic: bool = True
 
 
 @runtime_checkable

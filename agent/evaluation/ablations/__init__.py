@@ -1,1 +1,1 @@
-"""Ablations: what a part of the agent is worth, measured by runs with and without it, one file each."""
+"""Ablations: what a part of the agent is worth, measured by runs with and without it."""

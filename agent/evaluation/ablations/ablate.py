@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from typing import get_args
 
+from ....knowledge.selection import select
+from ....knowledge.situation import Situation
 from ....tools.errors import InputError, UnknownNameError
+from ...loop.agent_options import KNOWLEDGE_TOKENS
+from ...loop.feedback import Level
 from ..comparison import RungChange, compare_runs
 from ..dataset import Dataset
 from ..gain import GainScore, gain_scores
@@ -17,12 +22,44 @@ from ..marks import is_own_plan
 from ..report.summary import Rungs, rungs_of
 from ..results import CaseResult, ResultModel
 from ..solver import Fixed, Solver
-from . import feedback, fixers, knowledge, reference, samples
-from .variant import Ablation
+from .samples import SAMPLES
+from .variant import Ablation, Variant, with_options
 
-ABLATIONS: dict[str, Ablation] = {
-    one.ABLATION.name: one.ABLATION for one in (feedback, knowledge, fixers, reference, samples)
-}
+
+def _core_only(solver: Solver, first: tuple[CaseResult, ...]) -> Solver:
+    """A budget in which the core of the knowledge base fits, which is always given, and nothing else."""
+    core_tokens = select(Situation(), KNOWLEDGE_TOKENS).core_tokens
+    return with_options("core only", knowledge_tokens=core_tokens).vary(solver, first)
+
+
+_EVERY = (
+    Ablation(
+        "feedback",
+        "what is it worth to be told more than that a proposal was wrong?",
+        tuple(with_options(level, feedback=level) for level in get_args(Level)),
+    ),
+    Ablation(
+        "knowledge",
+        "what is the knowledge base worth to a proposer?",
+        (
+            with_options("none", knowledge_tokens=0),
+            Variant("core only", _core_only),
+            with_options("selected", knowledge_tokens=KNOWLEDGE_TOKENS),
+        ),
+    ),
+    Ablation(
+        "fixers",
+        "what are repairs worth?",
+        (with_options("repairs on", repairs=True), with_options("repairs off", repairs=False)),
+    ),
+    Ablation(
+        "reference",
+        "what is the built-in plan worth as a reference?",
+        (with_options("with the reference", reference=True), with_options("without it", reference=False)),
+    ),
+    SAMPLES,
+)
+ABLATIONS = {one.name: one for one in _EVERY}
 # Runs a solver over a dataset: in how many processes is the caller's affair.
 Run = Callable[[Dataset, Solver], tuple[CaseResult, ...]]
 

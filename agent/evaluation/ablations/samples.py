@@ -80,7 +80,7 @@ def _fresh(solver: Solver, first: tuple[CaseResult, ...]) -> Solver:
     return FreshSamples(solver, tuple((one.id, one.epoch, tokens_of(one.spent)) for one in first))
 
 
-ABLATION = Ablation(
+SAMPLES = Ablation(
     "samples",
     "is it better to correct, or to ask anew for as many tokens?",
     (with_options("repair"), Variant("fresh samples", _fresh)),

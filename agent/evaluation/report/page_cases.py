@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ....tools.plan.describe import number
 from ..marks import Mark
 from ..results import FINAL, CaseResult, Detail, Gain, Kept, Proposed
-from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
+from ..rungs.ladder import QUESTIONS, RUNG_NAMES
 from .markup import Html, element, joined
 
-_QUESTIONS = {rung.name: rung.question for rung in (*PLAN_RUNGS, *ANSWER_RUNGS)}
 # Of a mark: its class, its sign, what it means, and its place in an order.
 _PASS = ("pass", "✓", "passed", "2")
 _LATE = ("late", "↻", "passed at the end, not at once", "1")
@@ -23,7 +22,7 @@ _NONE = ("none", "·", "does not apply", "3")
 def case_table(kept: Sequence[Kept], flipped: Collection[str], pictured: Collection[int]) -> Html:
     """All cases in order; `flipped` are ids, `pictured` the places of those whose picture is shown."""
     heads = [element("th", name) for name in ("case", "family", "answer", "strategy")]
-    heads += [element("th", name, class_="mark", title=_QUESTIONS[name]) for name in RUNG_NAMES]
+    heads += [element("th", name, class_="mark", title=QUESTIONS[name]) for name in RUNG_NAMES]
     bodies = [_case(place, one, one.result.id in flipped, place in pictured) for place, one in enumerate(kept)]
     table = element("table", element("thead", element("tr", *heads)), *bodies, id="cases", class_="cases")
     legend = ", ".join(f"{sign} {meaning}" for _, sign, meaning, _ in (_PASS, _LATE, _FAIL, _NONE))

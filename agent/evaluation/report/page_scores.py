@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from ..comparison import Comparison
 from ..gain import GainScore
 from ..results import STAGE_TITLES, Kept, Rate, stage_order
-from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
+from ..rungs.ladder import QUESTIONS, RUNG_NAMES
 from .markup import Html, element, joined
 from .summary import Rungs, Summary
 from .text import percent
 
-_QUESTIONS = {rung.name: rung.question for rung in (*PLAN_RUNGS, *ANSWER_RUNGS)}
 _MOST_LISTED = 200
 
 
@@ -101,7 +100,7 @@ def _rungs(title: str, rungs: Rungs) -> Html:
     rows = [
         element(
             "tr",
-            element("td", name, title=_QUESTIONS[name]),
+            element("td", name, title=QUESTIONS[name]),
             *(_rate(rungs[name].get(stage)) for stage in stages),
             element("td", str(max(one.n for one in rungs[name].values())), class_="figure"),
         )

@@ -1,4 +1,4 @@
-"""Rung: the facts of a request were read as meant, or what is unclear was asked about; nothing is silently wrong."""
+"""The mark of a reading: facts were read as meant, or what is unclear was asked about; nothing is silently wrong."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from ....tools.errors import InputError
 from ....tools.language.said import Said
 from ...reading.agreement import same_constraint, total
 from ...stated_constraints import stated_constraints
-from ..marks import Mark, Solution
-from ..posed import PosedCase
-from .rung import AnswerRung
+from ..marks import Mark
 
 # What a wrong reading begins with: it was asked about, the report says what was not acted on, or nothing tells of it.
 ASKED, SAID_BACK, WRONG = "asked: ", "said back: ", "silently wrong: "
@@ -70,13 +68,3 @@ def _missing(lines: Sequence[str], said: Said) -> Iterator[str]:
         for wanted in stated_constraints([line]) or ():
             if not any(same_constraint(one, wanted) for one in said.constraints):
                 yield f"no constraint {line}"
-
-
-def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
-    case = asked.case
-    if case.expect != "reading":
-        return None
-    return reading_mark(case.said, case.constraints, solution.refusal or solution.said or "nothing was read")
-
-
-RUNG = AnswerRung("reading", "were the facts of the request read as meant, or asked about?", _mark)

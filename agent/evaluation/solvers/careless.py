@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-from ....tools.calibration.custom import CustomCalibration
-from ...loop.agent_options import AgentOptions
 from ...loop.question import Question
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
 from ..posed import PosedCase
-from ..solver import UNHURRIED
+from ..solver import Persona
 from .feedback import last_feedback
 from .mistakes import SLIPS, right_answer
 from .speaker import Speaker, submits
@@ -23,17 +21,14 @@ def chance_of(name: str, found: PosedCase, epoch: int) -> Random:
 
 
 @dataclass(frozen=True)
-class Careless:
+class Careless(Persona):
     """Slips first, then corrects itself as far as feedback says where.
 
     Told of a repair it takes that; told rules or findings it looks again and is right; told only that it was wrong it
     tries something else, which may be another slip.
     """
 
-    options: AgentOptions = field(default=UNHURRIED)
-    calibration: CustomCalibration | None = None
     name: str = "careless"
-    is_deterministic: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who slips in this case."""
@@ -53,13 +48,10 @@ def _careless(request: ModelRequest, question: Question, chance: Random) -> Repl
 
 
 @dataclass(frozen=True)
-class Stubborn:
+class Stubborn(Persona):
     """Makes one slip, and makes it again."""
 
-    options: AgentOptions = field(default=UNHURRIED)
-    calibration: CustomCalibration | None = None
     name: str = "stubborn"
-    is_deterministic: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who says one thing in this case."""

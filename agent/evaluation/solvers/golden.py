@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
-from ...model.messages import ModelRequest, Reply
 from ..marks import Solution
 from ..posed import PosedCase, right_documents
 from ..solve import solve_question
-from ..solver import UNHURRIED
+from ..solver import UNHURRIED, Persona
 from .speaker import Speaker, submits
 
 # As a tool takes it.
@@ -19,16 +17,14 @@ _LONGEST_RATIONALE = 4000
 
 
 @dataclass(frozen=True)
-class Golden:
+class Golden(Persona):
     """Submits the case's own golden; where it has none that is a plan, the built-in proposer answers.
 
     What a case says is proposed first is judged, and not mended: the golden stands in its place.
     """
 
     options: AgentOptions = field(default=replace(UNHURRIED, repairs=False))
-    calibration: CustomCalibration | None = None
     name: str = "golden"
-    is_deterministic: bool = True
     why_fixed: str = "it is right whatever it is told; take a persona, a script or a live model"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
@@ -39,10 +35,7 @@ class Golden:
         decided = ", ".join(found.case.decided_by)
         why = f"Decided by {decided}. {right.golden.source}" if decided else right.golden.source
 
-        def answer(request: ModelRequest) -> Reply:
-            return submits(request, why[:_LONGEST_RATIONALE], document=right.document)
-
-        return Speaker(self.name, answer)
+        return Speaker(self.name, lambda request: submits(request, why[:_LONGEST_RATIONALE], document=right.document))
 
     def solve(self, found: PosedCase, epoch: int) -> Solution:
         """The golden, whatever was proposed before."""

@@ -1,17 +1,27 @@
-"""Solvers by name, as a command line names them. What a solver needs is imported when it is asked for."""
+"""Solvers by name, as a command line names them. What speaks HTTP is imported when it is asked for."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError, UnknownNameError
 from ...loop.agent_options import AgentOptions
-from ..solver import HELD, UNHURRIED, Solver
+from ..solver import UNHURRIED, Solver
+from .builtin import BuiltIn
+from .careless import Careless, Stubborn
+from .golden import Golden
+from .obedient import Obedient
+from .opener import Opener
+from .scripted import Scripted
+from .student import Student
+from .supposer import Supposer
+from .unconnected import Unconnected
 
 if TYPE_CHECKING:
     from ...model.settings import EndpointFlags
@@ -55,66 +65,30 @@ def solver_named(spec: SolverSpec) -> Solver:
     return make(spec, Path(place))
 
 
-def _builtin(spec: SolverSpec, place: Path) -> Solver:
-    from .builtin import BuiltIn
+def _own(own: AgentOptions, spec: SolverSpec) -> AgentOptions:
+    """The options of a solver that is no live model, or those that were given, at its own pace and reference."""
+    if spec.options is None:
+        return own
+    limits = spec.options.limits.model_copy(update={"seconds": own.limits.seconds})
+    return replace(spec.options, limits=limits, reference=own.reference)
 
-    return BuiltIn(spec.calibration, _options(spec))
+
+def _builtin(spec: SolverSpec, place: Path) -> Solver:
+    return BuiltIn(spec.calibration, _own(UNHURRIED, spec))
 
 
 def _golden(spec: SolverSpec, place: Path) -> Solver:
-    from .golden import Golden
-
     if spec.options is not None:
         raise InputError("a golden is submitted as it is: it takes no options of the agent")
     return Golden()
 
 
-def _careless(spec: SolverSpec, place: Path) -> Solver:
-    from .careless import Careless
-
-    return Careless(_options(spec))
-
-
-def _stubborn(spec: SolverSpec, place: Path) -> Solver:
-    from .careless import Stubborn
-
-    return Stubborn(_options(spec))
-
-
-def _student(spec: SolverSpec, place: Path) -> Solver:
-    from .student import Student
-
-    return Student(_options(spec))
-
-
-def _obedient(spec: SolverSpec, place: Path) -> Solver:
-    from .obedient import Obedient
-
-    return Obedient(options=_options(spec, reference=True))
-
-
-def _opener(spec: SolverSpec, place: Path) -> Solver:
-    from .opener import Opener
-
-    return Opener(_options(spec, reference=True))
-
-
-def _supposer(spec: SolverSpec, place: Path) -> Solver:
-    from .supposer import Supposer
-
-    return Supposer(_options(spec, reference=True))
-
-
-def _unconnected(spec: SolverSpec, place: Path) -> Solver:
-    from .unconnected import Unconnected
-
-    return Unconnected(_options(spec))
+def _persona(kind: Callable[..., Solver], spec: SolverSpec, place: Path) -> Solver:
+    return kind(_own(kind().options, spec))
 
 
 def _scripted(spec: SolverSpec, place: Path) -> Solver:
-    from .scripted import Scripted
-
-    return Scripted.of_file(place, _options(spec))
+    return Scripted.of_file(place, _own(UNHURRIED, spec))
 
 
 def _cassette(spec: SolverSpec, place: Path) -> Solver:
@@ -136,24 +110,11 @@ def _live(spec: SolverSpec, place: Path) -> Solver:
     return Recorder.into(spec.record, live, spec.dataset_hash)
 
 
-def _options(spec: SolverSpec, *, reference: bool = False) -> AgentOptions:
-    """The options that were given, if any were, with what makes them those of a solver that is no live model."""
-    if spec.options is None:
-        return HELD if reference else UNHURRIED
-    limits = spec.options.limits.model_copy(update={"seconds": UNHURRIED.limits.seconds})
-    return replace(spec.options, limits=limits, reference=reference)
-
-
+_PERSONAS = (Careless, Stubborn, Student, Obedient, Opener, Supposer, Unconnected)
 _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
     "builtin": _builtin,
     "golden": _golden,
-    "careless": _careless,
-    "stubborn": _stubborn,
-    "student": _student,
-    "obedient": _obedient,
-    "opener": _opener,
-    "supposer": _supposer,
-    "unconnected": _unconnected,
+    **{kind.name: partial(_persona, kind) for kind in _PERSONAS},
     "scripted": _scripted,
     "cassette": _cassette,
     "live": _live,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from ....tools.calibration.custom import CustomCalibration
 from ...loop.against import REFERENCE
 from ...loop.agent_options import AgentOptions
 from ...loop.question import Question
@@ -20,7 +19,7 @@ from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
 from ...model.scripted import says
 from ..posed import PosedCase
-from ..solver import HELD
+from ..solver import HELD, Persona
 from .careless import chance_of
 from .feedback import Feedback, last_feedback
 from .mistakes import lost_collective, right_answer
@@ -53,19 +52,16 @@ SLIPS: Mapping[str, tuple[Callable[[Question], dict[str, Any]], bool]] = {
 
 
 @dataclass(frozen=True)
-class Obedient:
-    """Makes the slip of that name, or another one in each case, and follows the feedback."""
+class Obedient(Persona):
+    """Makes a slip, another one in each case, and follows the feedback."""
 
-    slip: str | None = None
     options: AgentOptions = field(default=HELD)
-    calibration: CustomCalibration | None = None
     name: str = "obedient"
-    is_deterministic: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who slips in this case."""
         assert found.question is not None
-        slip = self.slip or chance_of(self.name, found, epoch).choice(list(SLIPS))
+        slip = chance_of(self.name, found, epoch).choice(list(SLIPS))
         return speaker_of(found.question, slip, self.name)
 
 

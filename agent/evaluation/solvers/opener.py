@@ -6,26 +6,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....tools.calibration.custom import CustomCalibration
 from ...loop.against import REFERENCE
 from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
 from ...model.scripted import calls
 from ..posed import PosedCase
-from ..solver import HELD
+from ..solver import HELD, Persona
 from .feedback import objects_in
 from .speaker import Speaker, submits
 
 
 @dataclass(frozen=True)
-class Opener:
+class Opener(Persona):
     """Searches once, and submits the best by the figures that it is told, else the reference."""
 
     options: AgentOptions = field(default=HELD)
-    calibration: CustomCalibration | None = None
     name: str = "opener"
-    is_deterministic: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who begins to look in this case."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from ....tools.calibration.custom import CustomCalibration
-from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
 from ..posed import PosedCase
-from ..solver import UNHURRIED
+from ..solver import Persona
 from .careless import chance_of
 from .feedback import Feedback, last_feedback
 from .speaker import Speaker, submits
@@ -46,13 +44,10 @@ Degrees = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Student:
+class Student(Persona):
     """Draws strategies, and learns from what it is told."""
 
-    options: AgentOptions = field(default=UNHURRIED)
-    calibration: CustomCalibration | None = None
     name: str = "student"
-    is_deterministic: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who begins to learn in this case."""

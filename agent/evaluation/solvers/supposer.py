@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....tools.calibration.custom import CustomCalibration
 from ...loop.against import REFERENCE
 from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
@@ -20,7 +19,7 @@ from ...model.messages import ModelRequest, Reply
 from ...model.scripted import says
 from ...reading.answer import READING_ANSWER
 from ..posed import PosedCase
-from ..solver import HELD
+from ..solver import HELD, Persona
 from .speaker import Speaker, submits
 
 _CHAT = "a turn of a chat, with what was said before it"
@@ -51,13 +50,11 @@ _MEANINGS = tuple((re.compile(words), facts) for words, facts in _MEANT)
 
 
 @dataclass(frozen=True)
-class Supposer:
+class Supposer(Persona):
     """Reads a request with suppositions and inventions; a plan it leaves to the built-in proposer."""
 
     options: AgentOptions = field(default=HELD)
-    calibration: CustomCalibration | None = None
     name: str = "supposer"
-    is_deterministic: bool = True
     reads: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:

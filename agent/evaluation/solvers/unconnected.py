@@ -5,20 +5,17 @@ An evaluation that does not notice it would not notice a real mistake of that ki
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ....tools.bounds import BANDWIDTH_GB_S
-from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ...intent.intent import Intent
-from ...loop.agent_options import AgentOptions
 from ...loop.question import ask
 from ...model.client import ModelClient
-from ...model.messages import ModelRequest, Reply
 from ...results import PlanResult
 from ..posed import PosedCase
-from ..solver import UNHURRIED
+from ..solver import Persona
 from .speaker import Speaker, submits
 
 # Links so fast that no transfer takes time; what is left is the start of each message.
@@ -26,13 +23,10 @@ _FREE_GB_S = BANDWIDTH_GB_S.most
 
 
 @dataclass(frozen=True)
-class Unconnected:
+class Unconnected(Persona):
     """Proposes the best strategy on hardware whose links cost nothing; the question stays as it was asked."""
 
-    options: AgentOptions = field(default=UNHURRIED)
-    calibration: CustomCalibration | None = None
     name: str = "unconnected"
-    is_deterministic: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who says that strategy, whatever he is told."""
@@ -41,10 +35,7 @@ class Unconnected:
         if strategy is None:
             return None
 
-        def answer(request: ModelRequest) -> Reply:
-            return submits(request, strategy=strategy)
-
-        return Speaker(self.name, answer)
+        return Speaker(self.name, lambda request: submits(request, strategy=strategy))
 
 
 def _best_without_communication(intent: Intent) -> dict[str, Any] | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from shardwright.agent.evaluation.ablations.ablate import ABLATIONS, AblationReport, ablate
-from shardwright.agent.evaluation.ablations.knowledge import ABLATION as KNOWLEDGE
 from shardwright.agent.evaluation.ablations.samples import FreshSamples, tokens_of
 from shardwright.agent.evaluation.dataset import Dataset
 from shardwright.agent.evaluation.results import CaseResult
@@ -100,10 +99,10 @@ def test_samples_for_a_case_with_a_proposal_do_not_take_it_up() -> None:
 
 
 def test_knowledge_is_given_as_far_as_the_variant_says() -> None:
-    budgets = [variant.vary(Student(), ()).options.knowledge_tokens for variant in KNOWLEDGE.variants]
+    budgets = [variant.vary(Student(), ()).options.knowledge_tokens for variant in ABLATIONS["knowledge"].variants]
     assert budgets[0] == 0 < budgets[1] < budgets[2]
     solver = Scripted(Script.model_validate({"replies": {"*": [TP2]}}))
-    results = [scored(variant.vary(solver, ())) for variant in KNOWLEDGE.variants[:2]]
+    results = [scored(variant.vary(solver, ())) for variant in ABLATIONS["knowledge"].variants[:2]]
     assert results[0].spent.input_tokens < results[1].spent.input_tokens
 
 
