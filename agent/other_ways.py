@@ -11,11 +11,11 @@ from ..tools.catalog.hardware import all_accelerators
 from ..tools.checkpoint import if_time
 from ..tools.errors import InputError
 from ..tools.language.said import OpenPrecisions
+from ..tools.performance.layout import facts_of
 from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.describe import precision_name
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.search import search
-from ..tools.search.sizing import facts_of
 from .intent.formats import QUALITY, formats_on
 from .reasons import figures, named
 

@@ -30,6 +30,7 @@ import numpy as np
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.errors import InputError, MissingFieldError
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.document import (
@@ -51,7 +52,6 @@ from shardwright.tools.search.phase_replicas import PhaseScreen
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, search_anew
 from shardwright.tools.search.simulated import candidate_at
-from shardwright.tools.search.sizing import facts_of
 from shardwright.tools.search.strategy_rows import TIE_SHARE
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "cases"

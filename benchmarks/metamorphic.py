@@ -18,10 +18,10 @@ from itertools import islice
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.plan.document import Objective
 from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.search import search
-from shardwright.tools.search.sizing import facts_of
 
 _SAME = 0.005
 _TIGHTER = 0.8

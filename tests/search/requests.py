@@ -7,9 +7,9 @@ from typing import Any
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import find_model
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, WorkloadBlock
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.sizing import facts_of
 
 
 def search_request(model: str, hardware: tuple[int, int, str], **workload: Any) -> SearchRequest:

@@ -25,7 +25,15 @@ from itertools import accumulate
 from math import log2
 
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
-from ..plan.placement import attention_width, ffn_width, gpu_count, is_disaggregated, phase_width, stage_width
+from ..plan.placement import (
+    attention_width,
+    ffn_width,
+    gpu_count,
+    is_disaggregated,
+    layout_key,
+    phase_width,
+    stage_width,
+)
 from ..search.ranking import complexity, pair_complexity
 from .settled import Cut
 
@@ -204,12 +212,6 @@ def preference(author: Strategy, other: Strategy, *, has_ffn: bool = True) -> tu
 def has_one_layout(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
     """Whether both phases can run on weights that are loaded once."""
     return layout_key(prefill) == layout_key(decode)
-
-
-def layout_key(phase: PhaseStrategy) -> tuple[object, ...]:
-    """Equal for two phases that can run on weights that are loaded once: alike but for ranks along the sequence."""
-    along = phase.sp * (phase.kv_sp or 1) * phase.tp
-    return (phase.pp, phase.stage_layers, along, phase.ep, phase.tp_ffn, phase.attention_dp or 1, phase.tp_expert or 1)
 
 
 def replicas_of(strategy: Strategy, phase: Phase) -> int:

@@ -26,12 +26,12 @@ from ..performance.memory import shortfall_bytes
 from ..performance.weights import model_bytes
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.layout import ReplicaLayout
-from ..plan.placement import StageDegrees, gpu_count, phase_width, stage_width
+from ..plan.placement import StageDegrees, gpu_count, layout_key, phase_width, stage_width
 from ..search.candidate import SearchRequest
 from ..search.devices import replica_numbers
 from ..search.search import base_setting
 from ..search.space import SpaceRequest, split_strategy, stage_degrees, stage_widths
-from .distance import layout_key, pair_preference, phase_distance, stages_distance
+from .distance import pair_preference, phase_distance, stages_distance
 
 _NODE = 8
 # Layouts of a node whose memory is looked at, and pairs that are, before the walk ends; more than a node has.

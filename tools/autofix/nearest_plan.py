@@ -14,9 +14,9 @@ from itertools import islice
 from math import lcm
 from typing import Any
 
-from ..catalog.hardware import hardware_facts
 from ..checkpoint import checked
 from ..errors import InputError
+from ..performance.layout import facts_of
 from ..performance.limits import excess_share, excess_shares, figures_of_run, stated_limits
 from ..performance.planned_run import planned_run
 from ..plan.document import HardwareBlock, Strategy
@@ -109,16 +109,13 @@ def search_request(intent: PlanIntent) -> SearchRequest:
     return SearchRequest(
         architecture=architecture,
         hardware=hardware,
-        facts=hardware_facts(
-            hardware.accelerator, hardware.nodes, hardware.gpus_per_node,
-            intra_node_bw_gb_s=hardware.intra_node_bw_gb_s, inter_node_bw_gb_s=hardware.inter_node_bw_gb_s,
-        ),
+        facts=facts_of(hardware),
         workload=intent.workload,
         precision=intent.precision,
         policy=intent.policy,
         serving=intent.serving,
         disaggregated=intent.strategy is not None and is_disaggregated(intent.strategy),
-    )  # fmt: skip
+    )
 
 
 def _bounded(intent: PlanIntent) -> HardwareBlock | None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..catalog.precision import weight_dtypes
@@ -189,18 +190,22 @@ def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Bloc
     raise InputError(f"{where} cannot be read")
 
 
-def read_setting(view: PlanView) -> Setting:
-    """Model, hardware, workload, precision and policy of a plan. Raises InputError: what cannot be read, by name."""
-    if view.architecture is None:
-        raise InputError(view.architecture_error or "model.config cannot be read")
-    block = read_block(HardwareBlock, view.hardware, "hardware")
-    hardware = hardware_facts(
-        block.accelerator,
+def facts_of(block: HardwareBlock, part: Accelerator | None = None) -> HardwareFacts:
+    """The facts of a hardware block; `part`: its accelerator, where that was looked up before."""
+    return hardware_facts(
+        part or block.accelerator,
         block.nodes,
         block.gpus_per_node,
         intra_node_bw_gb_s=block.intra_node_bw_gb_s,
         inter_node_bw_gb_s=block.inter_node_bw_gb_s,
     )
+
+
+def read_setting(view: PlanView) -> Setting:
+    """Model, hardware, workload, precision and policy of a plan. Raises InputError: what cannot be read, by name."""
+    if view.architecture is None:
+        raise InputError(view.architecture_error or "model.config cannot be read")
+    hardware = facts_of(read_block(HardwareBlock, view.hardware, "hardware"))
     known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
     return make_setting(
         view.architecture,

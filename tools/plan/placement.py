@@ -88,6 +88,12 @@ def phase_width(phase: PhaseStrategy) -> int:
     return phase.pp * stage_width(phase)
 
 
+def layout_key(phase: PhaseStrategy) -> tuple[object, ...]:
+    """Equal for two phases that can run on weights that are loaded once: alike but for ranks along the sequence."""
+    along = phase.sp * (phase.kv_sp or 1) * phase.tp
+    return (phase.pp, phase.stage_layers, along, phase.ep, phase.tp_ffn, phase.attention_dp or 1, phase.tp_expert or 1)
+
+
 def is_disaggregated(strategy: Strategy) -> bool:
     """Whether prefill and decode run on replicas of their own (`replicas` is stated for both phases)."""
     return strategy.prefill.replicas is not None and strategy.decode.replicas is not None

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..catalog.accelerators import Accelerator
-from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..checkpoint import leaves_out, looking_at
 from ..errors import MissingFieldError
+from ..performance.layout import facts_of
 from ..performance.setting import Setting
 from ..performance.weights import model_bytes
 from ..plan.constraints import affordable_gpus
-from ..plan.document import HardwareBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .floors import is_out_of_reach, may_hold
 from .ranking import merit
@@ -53,17 +51,6 @@ def resized(request: SearchRequest, nodes: int, gpus_per_node: int) -> SearchReq
     """The same request on another number of the same accelerators."""
     hardware = request.hardware.model_copy(update={"nodes": nodes, "gpus_per_node": gpus_per_node})
     return replace(request, hardware=hardware, facts=facts_of(hardware, request.facts.accelerator))
-
-
-def facts_of(hardware: HardwareBlock, accelerator: Accelerator) -> HardwareFacts:
-    """Hardware facts of a hardware block whose accelerator has been looked up."""
-    return hardware_facts(
-        accelerator,
-        hardware.nodes,
-        hardware.gpus_per_node,
-        intra_node_bw_gb_s=hardware.intra_node_bw_gb_s,
-        inter_node_bw_gb_s=hardware.inter_node_bw_gb_s,
-    )
 
 
 def least_weights_bytes(request: SearchRequest) -> float:

@@ -27,7 +27,7 @@ from ..engines.engine import release_of
 from ..engines.names import JUDGED, EngineName
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
-from ..plan.placement import StageDegrees, even_cut, gpu_count, groups_of_ffn, own_cut
+from ..plan.placement import StageDegrees, even_cut, gpu_count, groups_of_ffn, layout_key, own_cut
 from ..rules.constraints import Broken, Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
 from ..rules.judge import DegreeJudge, refusing_pair, refusing_pipeline
 from ..rules.legality import SPLIT_BY, Conditions, Pipeline
@@ -284,10 +284,10 @@ def colocated_kinds(request: SpaceRequest) -> Iterator[ReplicaKind]:
         rooms = cache(partial(_rooms, request, stage, phases=PHASES))
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
         for decode in stage_degrees(request, stage, "decode") if rooms(1) else ():
-            decodes.setdefault(_layout_of(decode), []).append(decode)
+            decodes.setdefault(layout_key(decode), []).append(decode)
         for prefill in stage_degrees(request, stage, "prefill") if rooms(1) else ():
             own = rooms(prefill.attention_dp or 1)
-            for decode in decodes.get(_layout_of(prefill), ()) if own else ():
+            for decode in decodes.get(layout_key(prefill), ()) if own else ():
                 if request.runs_pair(prefill, decode):
                     yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, own)
 
@@ -296,12 +296,6 @@ def colocated_replicas(request: SpaceRequest) -> Iterator[Replica]:
     """Replicas that serve both phases, in the even cut."""
     layers = request.architecture.num_layers
     return (Replica(kind, even_cut(layers, stages)) for kind in colocated_kinds(request) for stages in kind.rooms)
-
-
-def _layout_of(phase: PhaseStrategy) -> tuple[object, ...]:
-    """What one loaded model fixes: all but which ranks of attention prefill, or decode, takes along the sequence."""
-    width = phase.sp * (phase.kv_sp or 1) * phase.tp
-    return phase.ep, phase.tp_ffn, phase.attention_dp, phase.tp_expert, width
 
 
 def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, prefills: int, decodes: int) -> Strategy:

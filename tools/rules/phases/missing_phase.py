@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
+from ..sharding import names
 
 
 def _without(message_id: str, replicas: list[NodeView], missing: str, why: str) -> Finding:
-    names = ", ".join(label(replica) for replica in replicas[:4]) + (", …" if len(replicas) > 4 else "")
     return Finding(
         message_id,
-        f"replica {names} has no {missing} phase{why}",
+        f"replica {names(replicas, 4)} has no {missing} phase{why}",
         where=replicas,
         expected=missing,
         remedy=f"add the {missing} branch",
