@@ -73,7 +73,7 @@ def parse_each(text: str, name: str) -> Iterator[tuple[int, Any]]:
     """
     at, line, counted = 0, 1, 0
     text = text.removeprefix("\ufeff")
-    while (begin := _after_space(text, at)) < len(text):
+    while (begin := after_space(text, at)) < len(text):
         line += text.count("\n", counted, begin)
         counted = begin
         (value, at), faults = _decoded(text, name, begin, _Hooks(None, words=True))
@@ -132,8 +132,8 @@ def load(text: str, name: str, *, most_members: int | None = None) -> tuple[Any,
     can be read, or has an object of more than `most_members`.
     """
     text = text.removeprefix("\ufeff")
-    (value, end), faults = _decoded(text, name, _after_space(text, 0), _Hooks(most_members))
-    end = _after_space(text, end)
+    (value, end), faults = _decoded(text, name, after_space(text, 0), _Hooks(most_members))
+    end = after_space(text, end)
     if end < len(text):
         raise _not_json(name, json.JSONDecodeError("Extra data", text, end))
     return value, faults
@@ -161,7 +161,8 @@ def _not_json(name: str, error: json.JSONDecodeError) -> JsonError:
     return JsonError(name, f"not JSON: {what} (column {error.colno})", error.lineno, error.colno, is_json=False)
 
 
-def _after_space(text: str, at: int) -> int:
+def after_space(text: str, at: int) -> int:
+    """Where the next thing behind white space begins."""
     found = _SPACE.match(text, at)
     return at if found is None else found.end()
 

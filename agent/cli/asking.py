@@ -28,6 +28,7 @@ from .flags import (
     inline_config,
     own_calibration,
     take_stdin,
+    with_options,
 )
 from .load_flags import LOAD, lengths_of, prefixes_of
 from .online_flag import online_option
@@ -132,12 +133,12 @@ _FIGURES = (
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     """REQUEST and the options that say what to plan, as parameters of `command`; `asked` reads them."""
     request = click.argument("request", nargs=-1, type=TEXT)
-    return _with(command, request, *_SETTING, *_TRACE, *_CHOICES, *_FIGURES)
+    return with_options(command, (request, *_SETTING, *_TRACE, *_CHOICES, *_FIGURES))
 
 
 def says_setting(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what is deployed, not how it is split, as parameters of `command`."""
-    return _with(command, *_SETTING, *_TRACE, *_FIGURES)
+    return with_options(command, (*_SETTING, *_TRACE, *_FIGURES))
 
 
 def takes_load(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,7 +146,7 @@ def takes_load(command: Callable[..., Any]) -> Callable[..., Any]:
 
     `said_of_options` and `trace_of` read them.
     """
-    return _with(command, *_LOAD, *_TRACE)
+    return with_options(command, (*_LOAD, *_TRACE))
 
 
 def trace_of(path: Path, options: dict[str, Any]) -> Trace:
@@ -158,12 +159,6 @@ def trace_of(path: Path, options: dict[str, Any]) -> Trace:
 
     stated = (options.get(f"trace_{name}") for name in ("sample", "seed", "window"))
     return read_trace(path, **sampling(*stated))
-
-
-def _with(command: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def asked(

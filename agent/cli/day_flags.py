@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ...tools.bounds import HEADROOM, RESERVE
-from .flags import TEXT, CountType, LimitType
+from .flags import TEXT, CountType, LimitType, with_options
 
 _DAY = (
     click.option(
@@ -35,6 +35,4 @@ _DAY = (
 
 def asks_of_day(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a day, as parameters of `command`."""
-    for option in reversed(_DAY):
-        command = option(command)
-    return command
+    return with_options(command, _DAY)

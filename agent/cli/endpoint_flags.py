@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .flags import LIMIT, TEXT
+from .flags import LIMIT, TEXT, with_options
 
 if TYPE_CHECKING:
     from ..model.settings import EndpointFlags
@@ -26,9 +26,7 @@ _OPTIONS = (
 
 def endpoint_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command; `endpoint_flags` reads them."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 def endpoint_flags(options: dict[str, Any]) -> EndpointFlags:

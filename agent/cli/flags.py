@@ -7,7 +7,7 @@ Legal names come from the document's own types, imported only when a value is re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -93,6 +93,13 @@ INPUT, DASHED_INPUT = InputType(), InputType(keeps_dash=True)
 strict_option = click.option(
     "--strict", is_flag=True, help="Exit 1, valid plan or not, where something that was said was not acted on."
 )
+
+
+def with_options(command: Callable[..., Any], options: Iterable[Callable[..., Any]]) -> Callable[..., Any]:
+    """`command` with `options`, which its help lists in this order."""
+    for option in reversed([*options]):
+        command = option(command)
+    return command
 
 
 def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...tools.errors import InputError
 from .endpoint_flags import endpoint_flags, endpoint_options
-from .flags import FILE, LIMIT, SECONDS
+from .flags import FILE, LIMIT, SECONDS, with_options
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -57,13 +58,7 @@ def proposer_options_of(span: str) -> Callable[[Callable[..., Any]], Callable[..
             help="Write the run with a model to this file, step by step.",
         ),
     )
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    return partial(with_options, options=options)
 
 
 proposer_options = proposer_options_of("in all")

@@ -11,7 +11,7 @@ import click
 
 from ...tools.errors import InputError
 from .documents import DOCUMENT, read_plan
-from .flags import FILE, output_format
+from .flags import FILE, output_format, with_options
 from .streams import STANDARD, check_places, is_standard, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -75,9 +75,8 @@ FORMS: Mapping[str, Form] = {
 
 
 def _with_forms(command: Callable[..., Any]) -> Callable[..., Any]:
-    for name, form in reversed([*FORMS.items()]):
-        command = click.option(f"--{name}", is_flag=True, help=form.help)(command)
-    return command
+    options = (click.option(f"--{name}", is_flag=True, help=form.help) for name, form in FORMS.items())
+    return with_options(command, options)
 
 
 @click.command("show", short_help="A plan document as a picture, a page or a timeline.")

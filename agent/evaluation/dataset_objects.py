@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from ...tools.errors import InputError
-from ...tools.strict_json import parse
+from ...tools.plan.pointer_lines import members
+from ...tools.strict_json import after_space, parse
 from ...tools.strict_values import JsonError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_SPACE = re.compile(r"[ \t\r\n]*+")
 
 
 def objects_of(text: str, name: str) -> Iterator[tuple[str, Any]]:
@@ -34,7 +33,7 @@ def objects_of(text: str, name: str) -> Iterator[tuple[str, Any]]:
         for place, (line, one) in enumerate(zip(_item_lines(text), whole, strict=True)):
             yield f"{name}:{line}: cases/{place}", one
     else:
-        yield f"{name}:{_line_at(text, _after_space(text, 0))}", whole
+        yield f"{name}:{_line_at(text, after_space(text, 0))}", whole
 
 
 def _lines(text: str, name: str, not_whole: JsonError) -> Iterator[tuple[str, Any]]:
@@ -61,37 +60,10 @@ def _item_lines(text: str) -> Iterator[int]:
 
 
 def _item_starts(text: str) -> Iterator[int]:
-    decoder = json.JSONDecoder()
-    at = _after_space(text, 0)
+    at = after_space(text, 0)
     if text[at] == "{":
-        at = _cases_start(text, at, decoder)
-    at = _after_space(text, at + 1)
-    while text[at] != "]":
-        yield at
-        at = _next_start(text, at, decoder)
-
-
-def _cases_start(text: str, at: int, decoder: json.JSONDecoder) -> int:
-    """Where the value of `cases` begins in the object that begins at `at`."""
-    at = _after_space(text, at + 1)
-    while True:
-        name, at = decoder.raw_decode(text, at)
-        # Behind the name stands a colon.
-        at = _after_space(text, _after_space(text, at) + 1)
-        if name == "cases":
-            return at
-        at = _next_start(text, at, decoder)
-
-
-def _next_start(text: str, at: int, decoder: json.JSONDecoder) -> int:
-    """Where what follows the value at `at` begins: the next item, or the end of the list or object."""
-    at = _after_space(text, decoder.raw_decode(text, at)[1])
-    return _after_space(text, at + 1) if text[at] == "," else at
-
-
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+        at = next(begin for name, begin in members(text, at) if name == "cases")
+    return (begin for _, begin in members(text, at))
 
 
 def _line_at(text: str, at: int) -> int:

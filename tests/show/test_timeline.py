@@ -13,7 +13,7 @@ from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.document import Phase
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import base_plan
-from shardwright.tools.show.timeline import Timeline, chrome_trace, devices_of, phase_timeline
+from shardwright.tools.show.timeline import Timeline, chrome_trace, phase_timeline
 
 PLANS = ("dense-1", "dense-pp4", "dense-sp2-tp2", "moe-shared-tp2-ep4", "disaggregated-moe", "hybrid-tp2-ep2-pp2")
 PHASES: tuple[Phase, ...] = ("prefill", "decode")
@@ -55,7 +55,7 @@ def test_every_operator_is_on_a_lane_of_each_of_its_devices(name: str, phase: Ph
         (device, place)
         for place, node in enumerate(found.dag.nodes)
         if found.spans_ms[place][1] > found.spans_ms[place][0]
-        for device in devices_of(node)
+        for device in node.runs_on
     }
     assert shown == wanted
 

@@ -15,7 +15,7 @@ from typing import Any
 from .result import ConfigFile, Launch
 from .server import Server
 from .target import Written, port_of, variable_of
-from .text import checkpoint_name, is_plain, nodes_named, only_nvidia, refuse_mpirun, tail_lines, yaml_text
+from .text import checkpoint_name, is_plain, nodes_named, only_nvidia, refuse_mpirun, tail_lines, ways_of, yaml_text
 
 _VARIABLE = re.compile(r"\$([A-Z]+\d*)")
 _FOLDER = "/launch"
@@ -50,11 +50,7 @@ def compose_file(written: Written) -> str:
             services[f"{launch.node}-replica{launch.server}"] = service
     contents = {_name(file): {"content": _filled(file.text, values)} for files in written.files for file in files}
     objects = [{"services": services, **({"configs": contents} if contents else {})}]
-    ways = [
-        (server, f"{variable_of(own[0].node)}:{port_of(server)}")
-        for server, own in zip(written.servers, written.launches, strict=True)
-    ]
-    return yaml_text(written, _remarks(nodes, list(values)[1:]), objects, tail_lines(written, ways))
+    return yaml_text(written, _remarks(nodes, list(values)[1:]), objects, tail_lines(written, ways_of(written)))
 
 
 def _remarks(nodes: Sequence[str], addresses: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ import yaml
 
 from .pods import HF_TOKEN, POD_REMARKS, Group, groups_of, literal
 from .target import CannotExportError, Written
-from .text import checkpoint_name, engine_flags, is_plain, only_nvidia, yaml_text
+from .text import checkpoint_name, engine_flags, is_plain, kept_environment, only_nvidia, yaml_text
 
 _VERSION, _NAME, _PORT = "1.6.1", "servers", 8000
 _MOST_COMPONENTS = 25
@@ -74,11 +74,7 @@ def _component(written: Written, group: Group) -> dict[str, Any]:
     if nodes > 1:
         _check_nodes(written, group)
     # Each pod has its own address, and Dynamo tells NIXL of it.
-    kept = {
-        name: value
-        for name, value in group.launches[0].environment.items()
-        if name != "CUDA_VISIBLE_DEVICES" and not name.startswith("VLLM_NIXL_")
-    }
+    kept = kept_environment(group.launches[0])
     container = {
         "name": "main",
         "image": _image(_RUNTIMES[written.engine.name][0]),

@@ -14,7 +14,7 @@ from typing import Any
 
 from .pods import Group, groups_of
 from .target import CannotExportError, Written
-from .text import checkpoint_name, engine_flags, yaml_text
+from .text import checkpoint_name, engine_flags, kept_environment, yaml_text
 
 # The version that ray[llm] 2.60 requires.
 _VLLM = "0.29.0"
@@ -81,12 +81,8 @@ def _application(written: Written, groups: Sequence[Group]) -> tuple[str, dict[s
 
 def _config(written: Written, group: Group) -> dict[str, Any]:
     launch = group.launches[0]
-    variables = {
-        name: value
-        for name, value in launch.environment.items()
-        # Ray hands GPUs out itself, and its own connector tells NIXL of hosts and ports.
-        if name != "CUDA_VISIBLE_DEVICES" and not name.startswith("VLLM_NIXL_")
-    }
+    # Ray hands GPUs out itself, and its own connector tells NIXL of hosts and ports.
+    variables = kept_environment(launch)
     return {
         "model_loading_config": {"model_id": written.model, "model_source": checkpoint_name(written)},
         "deployment_config": {"num_replicas": group.count},

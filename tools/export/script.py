@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .result import Launch
-from .target import Written, port_of, variable_of
-from .text import INDENT, checkpoint_lines, command_text, comment, file_lines, nodes_named, role_line, tail_lines
+from .target import Written, variable_of
+from .text import (
+    INDENT,
+    checkpoint_lines,
+    command_text,
+    comment,
+    file_lines,
+    nodes_named,
+    role_line,
+    shell_script,
+)
 
 
 def script(written: Written) -> str:
@@ -26,9 +35,7 @@ def script(written: Written) -> str:
             lines += [f"{node})", *_node([launch for launch in launches if launch.node == node], indent=INDENT)]
             lines.append(f"{INDENT};;")
         lines += [f'*) echo "no node $1: one of {", ".join(nodes)}" >&2; exit 2 ;;', "esac"]
-    firsts = zip(written.servers, (one[0] for one in written.launches), strict=True)
-    ways = [(server, f"{variable_of(first.node)}:{port_of(server)}") for server, first in firsts]
-    return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
+    return shell_script(written, lines)
 
 
 def _addresses(nodes: Sequence[str], launches: Sequence[Launch]) -> list[str]:

@@ -12,8 +12,17 @@ from itertools import chain
 
 from .result import Launch
 from .server import Server
-from .target import CannotExportError, Written, port_of, variable_of
-from .text import INDENT, checkpoint_lines, command_text, comment, file_lines, nodes_named, role_line, tail_lines
+from .target import CannotExportError, Written, variable_of
+from .text import (
+    INDENT,
+    checkpoint_lines,
+    command_text,
+    comment,
+    file_lines,
+    nodes_named,
+    role_line,
+    shell_script,
+)
 
 _START = (
     "# Options for every step, such as --container-image=IMAGE of Pyxis, may stand in SRUN_OPTIONS.",
@@ -59,8 +68,7 @@ def batch_script(written: Written) -> str:
     for launch in launches:
         lines += _step(by_server[launch.server], launch, nodes, is_joined)
     lines += _END
-    ways = [(server, f"{variable_of(server.nodes[0])}:{port_of(server)}") for server in written.servers]
-    return "\n".join([*lines, "", *map(comment, tail_lines(written, ways))]) + "\n"
+    return shell_script(written, lines)
 
 
 def _remarks(written: Written, nodes: Sequence[str]) -> Iterator[str]:

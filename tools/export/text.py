@@ -16,7 +16,7 @@ import yaml
 from ..engines.engine import Engine
 from .result import ConfigFile, Launch
 from .server import Server
-from .target import MODEL, CannotExportError, Way, Written
+from .target import MODEL, CannotExportError, Way, Written, port_of, variable_of
 
 INDENT = "  "
 _ADDRESS = re.compile(r"\$N(\d+)")
@@ -27,6 +27,16 @@ _PLAIN = re.compile(r"[\w./:@+-]+", re.ASCII)
 def comment(text: str) -> str:
     """`text` as one line of a comment."""
     return f"# {' '.join(text.split())}".rstrip()
+
+
+def shell_script(written: Written, lines: Iterable[str]) -> str:
+    """`lines`, and below them, as comments, what follows once the servers answer."""
+    return "\n".join([*lines, "", *map(comment, tail_lines(written, ways_of(written)))]) + "\n"
+
+
+def ways_of(written: Written) -> list[Way]:
+    """Where each server answers: at the address of its first node."""
+    return [(server, f"{variable_of(server.nodes[0])}:{port_of(server)}") for server in written.servers]
 
 
 def tail_lines(written: Written, ways: Sequence[Way]) -> Iterator[str]:
@@ -89,6 +99,15 @@ def _by_flag(arguments: Sequence[str]) -> Iterator[str]:
 
 def _word(word: str) -> str:
     return f'"{word}"' if "$" in word else shlex.quote(word)
+
+
+def kept_environment(launch: Launch) -> dict[str, str]:
+    """The variables of `launch`, less those that a framework around the engine sets: GPUs, and addresses for NIXL."""
+    return {
+        name: value
+        for name, value in launch.environment.items()
+        if name != "CUDA_VISIBLE_DEVICES" and not name.startswith("VLLM_NIXL_")
+    }
 
 
 def engine_flags(engine: Engine, arguments: Sequence[str]) -> tuple[str, ...]:

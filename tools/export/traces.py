@@ -185,7 +185,7 @@ class Traces:
         for node in dag.nodes:
             before = sources[node.id]
             end_ms[node.id] = max((end_ms[one] for one in before), default=0.0) + node.ms
-            ranks = [self.rank_of[device] for device in node.devices or (node.device or "",)]
+            ranks = [self.rank_of[device] for device in node.runs_on]
             needs = {
                 rank: tuple(sorted({need for one in before for need in written.get((one, rank), ())})) for rank in ranks
             }

@@ -42,6 +42,11 @@ class ExecutionNode(Sparse):
     constants: ConstantsOrigin | None = None
 
     @property
+    def runs_on(self) -> tuple[str, ...]:
+        """Every device that it keeps busy."""
+        return self.devices or ((self.device,) if self.device is not None else ())
+
+    @property
     def is_collective(self) -> bool:
         """Whether it runs on links."""
         return self.op in COLLECTIVES

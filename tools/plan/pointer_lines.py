@@ -1,11 +1,12 @@
-"""The lines of a JSON text at which the places of its values stand."""
+"""Where the values of a JSON text stand in it."""
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+from ..strict_json import after_space
+
 _DECODER = json.JSONDecoder()
 
 
@@ -14,34 +15,28 @@ def line_of(text: str, pointer: str) -> int:
 
     `text` is valid JSON.
     """
-    at = _past(text, 0)
+    at = after_space(text, 0)
     for part in pointer.split("/")[1:]:
-        found = _member(text, at, part.replace("~1", "/").replace("~0", "~"))
+        wanted = part.replace("~1", "/").replace("~0", "~")
+        found = next((begin for name, begin in members(text, at) if name == wanted), None)
         if found is None:
             break
         at = found
     return text.count("\n", 0, at) + 1
 
 
-def _member(text: str, at: int, name: str) -> int | None:
-    """Where the member of this name, or at this place of a list, begins in the value that begins at `at`."""
+def members(text: str, at: int) -> Iterator[tuple[str, int]]:
+    """Of the object or list that begins at `at`: the name, or the place, of each value in it, and where that begins."""
     opening = text[at]
     if opening not in "{[":
-        return None
-    at, place = _past(text, at + 1), 0
+        return
+    at, place = after_space(text, at + 1), 0
     while text[at] not in "}]":
-        key: object = str(place)
+        name = str(place)
         if opening == "{":
-            key, at = _DECODER.raw_decode(text, at)
-            at = _past(text, _past(text, at) + 1)
-        if key == name:
-            return at
-        at = _past(text, _DECODER.raw_decode(text, at)[1])
-        at, place = (_past(text, at + 1) if text[at] == "," else at), place + 1
-    return None
-
-
-def _past(text: str, at: int) -> int:
-    """Where the next thing behind white space begins."""
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+            name, at = _DECODER.raw_decode(text, at)
+            # Behind the name stands a colon.
+            at = after_space(text, after_space(text, at) + 1)
+        yield name, at
+        at = after_space(text, _DECODER.raw_decode(text, at)[1])
+        at, place = (after_space(text, at + 1) if text[at] == "," else at), place + 1

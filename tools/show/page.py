@@ -28,7 +28,7 @@ from ..validate import validate_read
 from .cluster import racks
 from .page_boxes import page_boxes
 from .page_model import Figures, FindingData, LaneData, PageData, RuleData, TimelineData
-from .timeline import Lane, Timeline, device_key, devices_of, phase_timeline, title_of
+from .timeline import Lane, Timeline, device_key, phase_timeline, title_of
 
 # Findings that a page lists: beyond them nobody reads.
 _MOST_FINDINGS = 500
@@ -125,7 +125,7 @@ def _events(timeline: Timeline, lane: Lane, devices: set[str], names: dict[str, 
     critical = {
         (title_of(node), timeline.spans_ms[place])
         for place in timeline.critical
-        if devices.intersection(devices_of(node := timeline.dag.nodes[place]))
+        if devices.intersection((node := timeline.dag.nodes[place]).runs_on)
     }
     for place in lane.places:
         node, span = timeline.dag.nodes[place], timeline.spans_ms[place]

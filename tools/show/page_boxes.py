@@ -15,7 +15,7 @@ from ..plan.elements import MAX_LEVELS, NodeView
 from ..plan.view import PlanView
 from ..rules.base import Violation
 from .page_model import BoxData, LinkData, NodeData
-from .timeline import Timeline, devices_of
+from .timeline import Timeline
 
 # All that there is.
 _ALL = Limits(MAX_LEVELS, 1 << 30, 1 << 30, opens_once=False)
@@ -123,8 +123,8 @@ def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dic
             if seen is None or seen.position not in costs:
                 continue
             start_ms, end_ms = timeline.spans_ms[place]
-            times = (node.repeat or 1) * (1 if node.is_collective else len(devices_of(node)))
-            sent = node.comm_bytes * (node.repeat or 1) * len(devices_of(node))
+            times = (node.repeat or 1) * (1 if node.is_collective else len(node.runs_on))
+            sent = node.comm_bytes * (node.repeat or 1) * len(node.runs_on)
             critical_ms = end_ms - start_ms if place in timeline.critical else 0.0
             costs[seen.position].add(Cost(critical_ms, node.flops * times, node.bytes * times, sent))
     for node in drawn.tree.order:
