@@ -14,7 +14,7 @@ from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sec
 from ..knowledge.section import Section
 from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError
-from ..tools.plan.performance import Frozen, Sparse
+from ..tools.frozen import Frozen, Sparse
 from ..tools.strict_values import check_text
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..tools.catalog.accelerators import Accelerator
+from ..tools.frozen import Frozen, Sparse
 from ..tools.performance.execution_model import ExecutionDAG
-from ..tools.plan.performance import Frozen, Sparse
 from ..tools.rules.base import FixKind, Severity, Violation
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
+from ..tools.frozen import Sparse
 from ..tools.importing.caveats import (
     Checkpoint,
     Kind,
@@ -36,7 +37,7 @@ from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
 from ..tools.plan.elements import as_mapping
 from ..tools.plan.kv_offload import KVOffload
-from ..tools.plan.performance import PerformanceEstimate, Sparse
+from ..tools.plan.performance import PerformanceEstimate
 from ..tools.rules.base import Violation
 from .import_layout import beyond_machines, filled, held_length, settled
 from .import_said import is_known, statements

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tools.calibration.custom import CustomCalibration
+from ..tools.frozen import Sparse
 from ..tools.performance.layout import LoadedLayout, layout_from_view
 from ..tools.performance.planned_run import planned_run
 from ..tools.plan.document import Plan
-from ..tools.plan.performance import PerformanceEstimate, Sparse
+from ..tools.plan.performance import PerformanceEstimate
 from ..tools.plan.reader import read_document
 from ..tools.rules.base import Violation
 from .report.text import ms_text

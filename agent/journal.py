@@ -16,9 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..tools.errors import InputError
+from ..tools.frozen import Frozen
 
 Row = TypeVar("Row", bound=BaseModel)
 
@@ -42,18 +43,14 @@ class Form(Generic[Row]):
         return f'{{"format":"{self.name}"'.encode()
 
 
-class _Header(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Header(Frozen):
     format: str
     version: Literal["1"] = "1"
     package: str
     run: str
 
 
-class _Entry(BaseModel, Generic[Row]):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Entry(Frozen, Generic[Row]):
     case: str
     row: Row
 

@@ -19,12 +19,12 @@ from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
 from ..tools.files import read_bounded, utf8_text
+from ..tools.frozen import Sparse
 from ..tools.language.brief_parse import parse_json, parse_yaml
 from ..tools.language.said import FrozenModel
 from ..tools.language.written import WrittenTokens
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import LatencyLimit, ModelBlock, Plan, PrecisionBlock
-from ..tools.plan.performance import Sparse
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Intent

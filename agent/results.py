@@ -7,8 +7,9 @@ from typing import Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from ..tools.displayed import Displayed, named
+from ..tools.frozen import Frozen, Sparse
 from ..tools.plan.document import Plan, Strategy
-from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
+from ..tools.plan.performance import PerformanceEstimate
 from ..tools.rules.base import Violation
 from ..tools.search.candidate import Candidate
 from ..tools.search.day import OverDay

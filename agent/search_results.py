@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from ..tools.displayed import Displayed, frame
+from ..tools.frozen import Sparse
 from ..tools.plan.document import (
     HardwareBlock,
     PolicyBlock,
@@ -15,7 +16,6 @@ from ..tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from ..tools.plan.performance import Sparse
 from ..tools.search.candidate import Candidate
 from ..tools.search.sensitivity import Sensitivity
 from .intent.intent import Assumption

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tools.plan.performance import Frozen
+from ..tools.frozen import Frozen
 
 
 class Spent(Frozen):

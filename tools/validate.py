@@ -12,12 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from .arguments import checks_arguments
 from .checkpoint import checked, checkpoint, doing
 from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
+from .frozen import Frozen
 from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, collector_paused, read_document
 from .plan.view import PlanView, as_mapping
@@ -34,14 +35,12 @@ MAX_FINDINGS_OF_A_RULE = 10_000
 _OF_WORDS = frozenset({"ST001", "CO006", "CO007"})
 
 
-class ValidationReport(Displayed, BaseModel):
+class ValidationReport(Displayed, Frozen):
     """What `validate` found: one versioned object for commands, programs, language models and SARIF.
 
     `relaxations` are the named relaxations that were in force; `brought` those of them that the plan's engine brings
     by itself, each with the reason.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["shardwright/validation"] = "shardwright/validation"
     version: Literal["1"] = "1"

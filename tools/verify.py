@@ -16,11 +16,11 @@ from typing import Any, Literal, cast
 
 import jsonpatch
 import jsonpointer
-from pydantic import BaseModel, ConfigDict
 
 from .arguments import checks_arguments
 from .errors import InputError
 from .files import read_bounded, shown_path
+from .frozen import Frozen
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
 from .strict_json import parse
@@ -35,23 +35,19 @@ _SHOWN = re.compile(r"/(?:reasoning|construction|performance)(?:/|$)")
 MAX_CERTIFICATE_BYTES = 3 * MAX_DOCUMENT_BYTES
 
 
-class Check(BaseModel):
+class Check(Frozen):
     """One thing that the certificate claims, and whether it holds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     what: str
     holds: bool
     detail: str = ""
 
 
-class Verification(BaseModel):
+class Verification(Frozen):
     """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan it ends in keeps every rule.
 
     `not_checked` is what no replay can show.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["shardwright/verification"] = "shardwright/verification"
     version: Literal["1"] = "1"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...tools.comparison.result import Comparison
+from ...tools.frozen import Sparse
 from ...tools.language.said import Said
-from ...tools.plan.performance import Sparse
 from ..intent.intent import Intent
 from ..results import PlanResult
 from .edits import Spoken

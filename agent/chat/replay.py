@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from ...tools.calibration.custom import parse_calibration
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.language.said import Said
 from ..loop.planner import ModelPlanner
 from ..loop.replay import RecordedModel
@@ -28,10 +29,8 @@ from .transcript import ChatTranscript, answer_data, without_fence
 _NOT_PLAYED = "export"
 
 
-class ChatReplay(BaseModel):
+class ChatReplay(Frozen):
     """What playing a chat again found. `differences` is empty where each turn came to the same."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     same: bool
     differences: tuple[str, ...]

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.language.said import Said
 from ..intent.intent import Intent
 from ..results import PlanResult
@@ -27,10 +28,8 @@ MOST_VERSIONS = 1000
 _MOST_RESULTS = 6
 
 
-class Version(BaseModel):
+class Version(Frozen):
     """A request as it was said and completed, and the name of what it came to. `title` is for lists."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     said: Said
     intent: Intent

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.plan.canonical import content_hash
 from ..loop.agent_options import AgentOptions, Reads
 from ..loop.budget import Limits, Prices
@@ -28,10 +29,8 @@ _FENCE = re.compile(r"data-[0-9a-f]{16}")
 FORMAT: Literal["shardwright/chat"] = "shardwright/chat"
 
 
-class ChatSetup(BaseModel):
+class ChatSetup(Frozen):
     """All that a chat needs beside its model and its turns."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     mode: str
@@ -56,10 +55,8 @@ class ChatSetup(BaseModel):
 _OPTIONS = AgentOptions.__dataclass_fields__.keys() & ChatSetup.model_fields.keys()
 
 
-class ChatTranscript(BaseModel):
+class ChatTranscript(Frozen):
     """A recorded chat. Kinds of steps: turn, request, reply, fault, and answer, or interrupted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["shardwright/chat"] = FORMAT
     version: Literal["1"] = VERSION

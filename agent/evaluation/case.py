@@ -6,8 +6,9 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from ...tools.frozen import Frozen
 from ...tools.rules.base import Edit
 
 # Who says that an answer is right: the planner of this package, an engineer by hand, or a publication.
@@ -24,13 +25,7 @@ _Text = Annotated[str, Field(max_length=100_000)]
 _RuleId = Annotated[str, Field(pattern=r"^[A-Z]{2}\d{3}$")]
 
 
-class CaseModel(BaseModel):
-    """Base of what is read from a dataset: immutable, no unknown field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Golden(CaseModel):
+class Golden(Frozen):
     """A right answer: a strategy, as an object or in words ("TP8", "DP2 of TP8 x PP2"), or a base plan by its name.
 
     What a strategy leaves out is filled in as an engineer would. `source` is the citation, or the reasoning.
@@ -48,7 +43,7 @@ class Golden(CaseModel):
         return self
 
 
-class Broken(CaseModel):
+class Broken(Frozen):
     """A proposal that is wrong: a text as a model would write it, or a sound document with edits.
 
     `edits` are made to the base plan that `base` names, else to the plan of the first golden.
@@ -65,7 +60,7 @@ class Broken(CaseModel):
         return self
 
 
-class Case(CaseModel):
+class Case(Frozen):
     """One case. The first of `goldens` is the answer, the others are admissible variants of it.
 
     `family` groups cases that stand or fall together; `proposal` is what is proposed first, where repair is asked for.

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from .results import FINAL, CaseResult, ResultModel
+from ...tools.frozen import Frozen
+from .results import FINAL, CaseResult
 from .rungs.ladder import PLAN_RUNGS, RUNG_NAMES
 from .statistics import CONFIDENCE, case_means, interval
 
@@ -21,7 +22,7 @@ _MOST_REGRET = 1000.0
 _STAGES = ("at_once", "after_fix", FINAL)
 
 
-class RungChange(ResultModel):
+class RungChange(Frozen):
     """How a rung came out in two runs, at a stage: by how much its share changed, with the interval of the change.
 
     `lost` are the cases that it passes less often than before, `gained` those that it passes more often.
@@ -39,7 +40,7 @@ class RungChange(ResultModel):
     is_regression: bool = False
 
 
-class Comparison(ResultModel):
+class Comparison(Frozen):
     """Two runs side by side. `not_compared` are cases that only one of them has, or that were changed between them.
 
     `baseline` is the solver of the older run, `compared` the number of cases that both have as they are.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...tools.frozen import Frozen
 from ...tools.rules.registry import all_rules
 from .case import Case
-from .results import CaseResult, ResultModel
+from .results import CaseResult
 
 
-class Coverage(ResultModel):
+class Coverage(Frozen):
     """Rules by whether a case exercises them. `not_found` are expected of cases and were reported in none of those."""
 
     rules: int

@@ -11,6 +11,7 @@ from pydantic import model_serializer
 
 from ...tools.arguments import checks_arguments
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ..awaited import awaited
 from .baseline import Baseline, read_baseline
 from .comparison import Comparison, compare_runs, same_cases
@@ -18,13 +19,13 @@ from .coverage import coverage_of
 from .dataset import Dataset, read_dataset
 from .mutation import mutation_score
 from .report.summary import Summary, summed_up
-from .results import CaseResult, Header, Kept, ResultModel
+from .results import CaseResult, Header, Kept
 from .run import RunOptions, run_dataset
 from .solver import Solver
 from .solvers.named import SolverSpec, solver_named
 
 
-class Evaluation(ResultModel):
+class Evaluation(Frozen):
     """A finished evaluation: its summary, and every case of it. Dumped it is the JSON report of the command."""
 
     summary: Summary

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from statistics import fmean, median
 
+from ...tools.frozen import Frozen
 from .marks import Solution
 from .posed import PosedCase
-from .results import CaseResult, Gain, ResultModel
+from .results import CaseResult, Gain
 
 EVERY = "all"
 
 
-class GainScore(ResultModel):
+class GainScore(Frozen):
     """The gains of the cases of one objective, or of all: `n` plans of whom was asked.
 
     `better`, `same` and `behind` count them; what is behind can only come of a solver that is not held to the built-in

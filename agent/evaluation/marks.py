@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from ...tools.frozen import Frozen
 from ...tools.language.said import Said
 from ...tools.plan.document import Strategy
 from ..loop.judge import Judgement
@@ -18,10 +17,8 @@ from ..spent import Spent
 Kind = Literal["plan", "infeasible", "refused", "reading", "failed"]
 
 
-class Mark(BaseModel):
+class Mark(Frozen):
     """What one rung says: passed or not, a figure where the rung has one, and why, in one line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     passed: bool
     value: float | None = None

@@ -9,13 +9,13 @@ from itertools import zip_longest
 from typing import Any
 
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.plan.canonical import content_hash
 from ..workers import Task, local_cores, on_local_cores
 from .case import Case
 from .judged import as_written
 from .mutants import MUTATORS, Mutator
 from .posed import PosedCase, pose, right_documents
-from .results import ResultModel
 from .rungs.ladder import PLAN_RUNGS
 
 # Nodes and edges of a golden that is damaged: every mutant is validated and compared.
@@ -24,7 +24,7 @@ MOST_ELEMENTS = 600
 MOST_GOLDENS = 8
 
 
-class Mutant(ResultModel):
+class Mutant(Frozen):
     """A damaged golden: the case that it is of, how it was damaged, and the rungs that it lost and should have lost."""
 
     case: str
@@ -44,7 +44,7 @@ class Mutant(ResultModel):
         return f"{self.case}, {self.mutator}: lost {lost}, should {expected}"
 
 
-class MutationScore(ResultModel):
+class MutationScore(Frozen):
     """How many harmful mutants the rules caught, and of how many all mutants exactly the right rungs were lost.
 
     `survivors` are harmful mutants that broke no rule, `inexact` those that lost other rungs than they should.

@@ -10,8 +10,9 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ...tools.frozen import Frozen
 from ..spent import Spent
 from .case import Case
 from .marks import Mark
@@ -24,13 +25,7 @@ STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at 
 DECISIVE = ("outcome", "own", "intent", "diagnosis", "rules", "regret", "reading")
 
 
-class ResultModel(BaseModel):
-    """Base of the results: immutable, no unknown field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Proposed(ResultModel):
+class Proposed(Frozen):
     """A proposal for people: what it was, what was found of it, what was repaired."""
 
     verdict: str
@@ -41,7 +36,7 @@ class Proposed(ResultModel):
     patch: tuple[dict[str, Any], ...] = ()
 
 
-class Detail(ResultModel):
+class Detail(Frozen):
     """What a page shows of a case beside its marks. `picture` is an SVG of the final DAG."""
 
     request: str = ""
@@ -52,7 +47,7 @@ class Detail(ResultModel):
     picture: str = ""
 
 
-class Gain(ResultModel):
+class Gain(Frozen):
     """The plan of an answer beside the built-in proposer's, by the objective's own figure.
 
     `pct` is above zero where the plan is better; `same`: the search does not tell the two apart.
@@ -66,7 +61,7 @@ class Gain(ResultModel):
     verdict: Literal["better", "same", "behind"]
 
 
-class CaseResult(ResultModel):
+class CaseResult(Frozen):
     """What one solver did in one case, one time.
 
     `case` is the digest of the case. `stages` are the marks of each plan rung at each stage, `marks` those of the
@@ -159,7 +154,7 @@ def lost_everywhere(case: Case, epoch: int, fault: str) -> CaseResult:
     )
 
 
-class Kept(ResultModel):
+class Kept(Frozen):
     """One finished case as a journal keeps it.
 
     `model_fault` says why a model could not be reached, in words that are not the same each time.
@@ -172,7 +167,7 @@ class Kept(ResultModel):
     model_fault: str | None = None
 
 
-class Rate(ResultModel):
+class Rate(Frozen):
     """A share of cases with its confidence interval (95%), clustered by family. `n` counts cases, not epochs."""
 
     rate: float
@@ -182,7 +177,7 @@ class Rate(ResultModel):
     families: int
 
 
-class Header(ResultModel):
+class Header(Frozen):
     """What was run: enough to say whether two runs can be compared."""
 
     format: Literal["shardwright/eval"] = "shardwright/eval"

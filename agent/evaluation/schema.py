@@ -6,10 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from .case import Case, CaseModel
+from ...tools.frozen import Frozen
+from .case import Case
 
 
-class DatasetFile(CaseModel):
+class DatasetFile(Frozen):
     """A file of cases: what they are, and the cases. `$schema` names this schema, for editors."""
 
     schema_: str = Field(default="", alias="$schema")

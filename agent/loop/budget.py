@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ...tools.frozen import Frozen
 from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import Usage
 from ..spent import Spent
 from .outcome import Status
 
 
-class Prices(BaseModel):
+class Prices(Frozen):
     """US dollars for a million tokens; cached input costs as input where no price of its own is known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     usd_per_million_input: float = Field(ge=0)
     usd_per_million_output: float = Field(ge=0)
@@ -33,10 +32,8 @@ class Prices(BaseModel):
         return (full + cached * (cached_price or 0.0) + usage.output_tokens * self.usd_per_million_output) / 1e6
 
 
-class Limits(BaseModel):
+class Limits(Frozen):
     """The most that a run may spend. A limit on cost needs prices."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     corrections: int = Field(default=4, ge=0, le=100)
     tool_calls: int = Field(default=32, ge=0, le=1000)

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...tools.checkpoint import until
+from ...tools.frozen import Frozen
 from ..model.deadline import Deadline
 
 
@@ -26,13 +27,11 @@ class Log(Protocol):
         ...
 
 
-class Stop(BaseModel):
+class Stop(Frozen):
     """Where the time was over: after so many requests, and calls of the last answer; `None`: after all of them.
 
     `is_within`: in the next call, which was begun then and stopped.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     requests: int = Field(ge=0)
     calls: int | None = Field(default=None, ge=0)

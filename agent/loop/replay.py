@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ...tools.calibration.custom import parse_calibration
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.validate import validate
@@ -35,10 +36,8 @@ from .shorten import short_text
 from .transcript import Recorder, Result, Setup, Step, Transcript
 
 
-class Replay(BaseModel):
+class Replay(Frozen):
     """What a replay found. `differences` is empty where it came to the same end by the same way."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     same: bool
     differences: tuple[str, ...]

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.files import file_place, is_special, read_bounded, shown_path, write_file
+from ...tools.frozen import Frozen
 from ...tools.language.said import Said
 from ...tools.strict_json import parse
 from ...tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
@@ -32,24 +33,20 @@ VERSION: Literal["1"] = "1"
 MAX_TRANSCRIPT_BYTES = 64 << 20
 
 
-class Step(BaseModel):
+class Step(Frozen):
     """One step: what kind, and its data. Kinds: opening, messages, request, reply, fault, judgement; mode, where the
     run goes on in another one, and stopped, where its time is over.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     data: dict[str, Any]
 
 
-class RecordedReading(BaseModel):
+class RecordedReading(Frozen):
     """A request, or a brief, that the model read before the run: what it was asked and answered, what came of it.
 
     `said` is what was understood, `refusal` why it was refused, `why_not` why the model was not asked.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: Source
     fence: str
@@ -60,10 +57,8 @@ class RecordedReading(BaseModel):
     refusal: str | None = None
 
 
-class Setup(BaseModel):
+class Setup(Frozen):
     """All that a run needs beside its model: with it and the recorded answers the run can be done again."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     request: str
     intent: Intent
@@ -86,10 +81,8 @@ class Setup(BaseModel):
     readings: tuple[RecordedReading, ...] = ()
 
 
-class Result(BaseModel):
+class Result(Frozen):
     """How the run ended: the status, whose plan was returned, and the content hash of that plan."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     status: Status
     origin: str
@@ -97,10 +90,8 @@ class Result(BaseModel):
     spent: Spent
 
 
-class Transcript(BaseModel):
+class Transcript(Frozen):
     """A recorded run; `result` is absent where it was cut off."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["shardwright/transcript"] = FORMAT
     version: Literal["1"] = VERSION

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from ...tools.frozen import Frozen
 from . import probes
 from .deadline import Deadline
 from .endpoint import EndpointClient
@@ -21,13 +20,11 @@ _DOWN = {"unreachable", "timeout", "key_refused", "server_error", "rate_limited"
 PROBE_ATTEMPTS = 2
 
 
-class DoctorReport(BaseModel):
+class DoctorReport(Frozen):
     """What was found. `suits` is the mode that the endpoint keeps best; `None` where it gives no answers at all.
 
     `dialect` is how schemas are written for it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     endpoint: str
     model: str

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ...tools.frozen import Frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 # Why an answer ended: as meant, at the limit of tokens, to have tools called, or because the model would not.
 Finish = Literal["stop", "length", "tool_calls", "refusal"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ToolCall(_Frozen):
+class ToolCall(Frozen):
     """A call of a tool as the model wrote it; `arguments` is its text, which may be anything."""
 
     id: str
@@ -23,7 +21,7 @@ class ToolCall(_Frozen):
     arguments: str
 
 
-class Message(_Frozen):
+class Message(Frozen):
     """One message. `tool_calls` are an assistant's, `tool_call_id` names the call that is answered."""
 
     role: Role
@@ -32,7 +30,7 @@ class Message(_Frozen):
     tool_call_id: str | None = None
 
 
-class ToolSpec(_Frozen):
+class ToolSpec(Frozen):
     """A tool as it is offered: `parameters` is the JSON Schema of its arguments, `is_strict` that it is strict."""
 
     name: str
@@ -41,14 +39,14 @@ class ToolSpec(_Frozen):
     is_strict: bool = True
 
 
-class AnswerSchema(_Frozen):
+class AnswerSchema(Frozen):
     """The strict JSON Schema that an answer without tools is to have."""
 
     name: str
     json_schema: dict[str, Any]
 
 
-class ModelRequest(_Frozen):
+class ModelRequest(Frozen):
     """One question to a model: the whole conversation, the tools it may call, and how its answer is to look."""
 
     messages: tuple[Message, ...]
@@ -57,7 +55,7 @@ class ModelRequest(_Frozen):
     max_output_tokens: int = 4096
 
 
-class Usage(_Frozen):
+class Usage(Frozen):
     """Tokens of one answer; `is_estimated` where the server did not count them and we did."""
 
     input_tokens: int = Field(ge=0)
@@ -75,7 +73,7 @@ class Usage(_Frozen):
         )
 
 
-class Reply(_Frozen):
+class Reply(Frozen):
     """A checked answer: it has a finish reason, and text, calls or a refusal. `attempts` counts HTTP requests.
 
     `usage` is that of all of them: answers before it that could not be read were paid for as well.

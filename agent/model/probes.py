@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ...prompts.render import render
+from ...tools.frozen import Frozen
 from .client import EndpointError
 from .deadline import Deadline
 from .endpoint import EndpointClient
@@ -51,10 +50,8 @@ _ORDER = AnswerSchema(
 )
 
 
-class Check(BaseModel):
+class Check(Frozen):
     """One thing that was tried. `weak`: it works, not as promised; `skipped`: it was not tried."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     state: State

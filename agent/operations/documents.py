@@ -17,10 +17,11 @@ from ...tools.draw.svg import svg
 from ...tools.errors import InputError
 from ...tools.export.export import export
 from ...tools.export.result import Export, TargetName
+from ...tools.frozen import Frozen
 from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.performance.estimate import estimate
 from ...tools.plan.document import Phase
-from ...tools.plan.performance import Frozen, PerformanceEstimate
+from ...tools.plan.performance import PerformanceEstimate
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES, ReadDocument, read_document
 from ...tools.show.page import page
 from ...tools.validate import ValidationReport, validate

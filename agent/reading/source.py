@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from ...tools.frozen import Frozen
 from ...tools.language.errors import RequestError
 from ...tools.language.request import read_request, read_words
 from ...tools.language.said import Said
 
 
-class Source(BaseModel):
+class Source(Frozen):
     """Texts by name. `request` has to name a model, `words` need not; a `brief` may have several texts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["request", "words", "brief"]
     texts: tuple[tuple[str, str], ...]

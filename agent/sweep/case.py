@@ -14,9 +14,9 @@ from pydantic import Field
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.config import read_architecture
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.language.errors import RequestError
 from ...tools.plan.describe import describe
-from ...tools.plan.performance import Frozen
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.search import search
 from ..intent.complete import complete

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ...tools.plan.performance import Frozen
+from ...tools.frozen import Frozen
 from ..journal import Form, Journal
 from ..time_limit import TIME_LIMIT_S
 from ..workers import Finished, Task, in_this_process, local_cores, on_local_cores

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
+from ...tools.frozen import Frozen
 from ..loop.desk import Desk
 from ..loop.feedback import Level
 from ..loop.judge import Judgement
@@ -27,13 +26,11 @@ Trouble = Literal["try_again", "infeasible", "bug", "stopped"]
 MOST_CHARACTERS = 6_000
 
 
-class Arguments(BaseModel):
+class Arguments(Frozen):
     """Base of the arguments of a tool: closed; a field that does not apply is null.
 
     The schema asks for every field, as strict servers want it; what is left out all the same is taken for null.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 # Bounds are held by the tools, in an answer that names them; in a schema they are paid for with every request.

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.performance.execution_model import devices_of
 from shardwright.tools.plan.document import Phase
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import base_plan
@@ -55,7 +56,7 @@ def test_every_operator_is_on_a_lane_of_each_of_its_devices(name: str, phase: Ph
         (device, place)
         for place, node in enumerate(found.dag.nodes)
         if found.spans_ms[place][1] > found.spans_ms[place][0]
-        for device in node.runs_on
+        for device in devices_of(node)
     }
     assert shown == wanted
 

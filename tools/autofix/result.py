@@ -16,9 +16,9 @@ from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, mode
 from ..bounds import INDEX
 from ..checkpoint import checked
 from ..errors import InputError
+from ..frozen import Frozen
 from ..plan.degrees import DEGREE_NAMES
 from ..plan.document import PHASES, PhaseStrategy, Plan, Strategy
-from ..plan.performance import Frozen
 from ..plan.placement import even_cut
 from ..plan.reader import read_text
 from ..plan.view import as_mapping

@@ -13,12 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ..catalog.accelerators import Accelerator
 from ..engines.names import ENGINES, engine_name
 from ..errors import InputError, expect
 from ..files import read_bounded, shown_path
+from ..frozen import Frozen
 from ..strict_json import parse
 from ..strict_values import JsonError
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class
@@ -47,13 +48,11 @@ _FORMS: Mapping[KernelKind, type[Any]] = {
 }
 
 
-class CustomCalibration(BaseModel):
+class CustomCalibration(Frozen):
     """A user's own constants: of kernels, by accelerator, and of serving engines.
 
     `name` is how estimates call it; `made_from` says what was measured.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Literal["shardwright-calibration/1"] = "shardwright-calibration/1"
     name: Annotated[str, Field(min_length=1, max_length=100)]

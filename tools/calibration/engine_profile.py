@@ -11,24 +11,19 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..catalog.accelerators import Accelerator
 from ..engines.engine import Engine
 from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..errors import InputError
+from ..frozen import Frozen
 from .error_ranges import ErrorRange
 
 NonNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Scale = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Mode = Literal["mixed", "prefill_first", "whole"]
 Reserve = Literal["prompt", "full"]
-
-
-class Frozen(BaseModel):
-    """Base of the models of a profile."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class EngineConstants(Frozen):

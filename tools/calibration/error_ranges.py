@@ -13,7 +13,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ..frozen import Frozen
 
 Metric = Literal["ttft", "tpot", "end_to_end", "throughput"]
 Load = Literal["low", "loaded"]
@@ -45,10 +47,8 @@ class Cell:
         yield cell
 
 
-class ErrorRange(BaseModel):
+class ErrorRange(Frozen):
     """Between which ratios of measured over predicted the measurements of a cell lay, and how many there were."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     metric: Metric
     load: Load
@@ -66,15 +66,13 @@ class ErrorRange(BaseModel):
         return Cell(self.metric, self.load, self.kind, self.engine, self.generation)
 
 
-class RangeFile(BaseModel):
+class RangeFile(Frozen):
     """All ranges, as one data file; `ratios` are those of the ratio of two layouts under the same load.
 
     What the layouts share, model, accelerator and engine, they are wrong by together, so that these are narrower. Their
     `rows` are pairs of rows. `hardware_ratios` are those of the ratio of two kinds of accelerator, which share model,
     engine and load; their `pairs` are models, each on two kinds.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     made: str
     ranges: tuple[ErrorRange, ...]

@@ -15,11 +15,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators, find_accelerator
 from ..errors import InputError
+from ..frozen import Frozen
 
 KernelKind = Literal[
     "gemm", "attention_prefill", "attention_decode", "mla_prefill", "mla_decode",
@@ -29,14 +30,12 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Percent = Annotated[float, Field(ge=0, le=1e6)]
 
 
-class KernelEntry(BaseModel):
+class KernelEntry(Frozen):
     """Constants of one kernel as one stack runs it, with how well they predict shapes that were held back.
 
     `variant` is the format (GEMM, experts), the KV format (attention), the kind (element-wise) or the operation
     (collectives, exchange); `ranks` and `nodes` are those of a collective. Errors are absolute percentages.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kernel: KernelKind
     variant: Name
@@ -55,10 +54,8 @@ class KernelEntry(BaseModel):
     note: Annotated[str, Field(max_length=500)] | None = None
 
 
-class CarryCheck(BaseModel):
+class CarryCheck(Frozen):
     """How well constants of `source` predicted rows measured on this accelerator: the band of a carry-over."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kernel: KernelKind
     variant: Name
@@ -69,10 +66,8 @@ class CarryCheck(BaseModel):
     p90_pct: Percent
 
 
-class ProfileFile(BaseModel):
+class ProfileFile(Frozen):
     """One data file: all entries of one accelerator (or of none: `pooled`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     accelerator: Name
     entries: tuple[KernelEntry, ...] = ()

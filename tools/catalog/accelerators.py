@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...tools import bounds
 from ..errors import MissingFieldError
+from ..frozen import Frozen
 from .dtypes import DType
 
 MAX_NAME_CHARS = 200
@@ -38,10 +39,8 @@ USDPerHour = Annotated[float, bounds.USD.real()]
 Share = Annotated[float, bounds.USABLE_SHARE.real()]
 
 
-class DensePeakTFLOPS(BaseModel):
+class DensePeakTFLOPS(Frozen):
     """Dense matmul peaks by number format, in TFLOP/s; `None` where the accelerator has no such unit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     fp32: TFLOPs | None = None
     bf16: TFLOPs | None = None
@@ -52,10 +51,8 @@ class DensePeakTFLOPS(BaseModel):
     int4: TFLOPs | None = None
 
 
-class Accelerator(BaseModel):
+class Accelerator(Frozen):
     """One kind of accelerator, from the catalogue or of a user's own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: AcceleratorName
     # How people write it, the family's name shared by its variants, and what may stand before that.

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import PlainSerializer
 
-from ..plan.performance import Benchmark, Frozen, Sparse
+from ..frozen import Frozen, Sparse
+from ..plan.performance import Benchmark
 
 EngineTarget = Literal["vllm", "sglang", "trtllm"]
 TargetName = Literal[

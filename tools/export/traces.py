@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from ..performance.execution_model import ExecutionDAG, ExecutionNode
+from ..performance.execution_model import ExecutionDAG, ExecutionNode, devices_of
 from ..performance.operation import OpName
 
 SCHEMA_VERSION = "0.0.4"
@@ -185,7 +185,7 @@ class Traces:
         for node in dag.nodes:
             before = sources[node.id]
             end_ms[node.id] = max((end_ms[one] for one in before), default=0.0) + node.ms
-            ranks = [self.rank_of[device] for device in node.runs_on]
+            ranks = [self.rank_of[device] for device in devices_of(node)]
             needs = {
                 rank: tuple(sorted({need for one in before for need in written.get((one, rank), ())})) for rank in ranks
             }

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ..calibration.custom import CustomCalibration
-
-
-class Frozen(BaseModel):
-    """Base of the report's models."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from ..frozen import Frozen
 
 
 class KernelLearned(Frozen):

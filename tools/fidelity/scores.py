@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ..frozen import Frozen
 from .table import MeasuredRow
 
 Family = Literal["tpot", "ttft-low", "ttft-load", "e2e", "throughput"]
@@ -18,11 +19,7 @@ FAMILIES: tuple[Family, ...] = ("tpot", "ttft-low", "ttft-load", "e2e", "through
 NonNegative = Annotated[float, Field(ge=0)]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Errors(_Frozen):
+class Errors(Frozen):
     """Absolute errors in percent over groups, median and p90, and the median of the groups' signed errors."""
 
     median_pct: NonNegative
@@ -30,7 +27,7 @@ class Errors(_Frozen):
     bias_pct: float
 
 
-class FamilyScore(_Frozen):
+class FamilyScore(Frozen):
     """How well one family of metrics is predicted, and how well the roofline predicts the same rows.
 
     TTFT counts as low where at most 8 requests are in flight. `of` says which rows: all, a tier, a source, a metric.
@@ -44,7 +41,7 @@ class FamilyScore(_Frozen):
     roofline: Errors | None = None
 
 
-class GroupScore(_Frozen):
+class GroupScore(Frozen):
     """One group: medians over its rows."""
 
     family: Family
@@ -60,7 +57,7 @@ class GroupScore(_Frozen):
     bias_pct: float
 
 
-class OrderScore(_Frozen):
+class OrderScore(Frozen):
     """Kendall's tau between predicted and measured order of the layouts of one model, hardware and load, over sets."""
 
     of: str
@@ -69,7 +66,7 @@ class OrderScore(_Frozen):
     roofline_tau: float | None = None
 
 
-class ScalingScore(_Frozen):
+class ScalingScore(Frozen):
     """What widening TP brings, measured and predicted: medians over groups, and of the error of the ratio."""
 
     family: Family
@@ -81,7 +78,7 @@ class ScalingScore(_Frozen):
     error_pct: NonNegative
 
 
-class MemoryScore(_Frozen):
+class MemoryScore(Frozen):
     """Peak memory of a GPU as estimated against the measured one, over rows."""
 
     rows: int
@@ -90,14 +87,14 @@ class MemoryScore(_Frozen):
     bias_pct: float
 
 
-class NotModelled(_Frozen):
+class NotModelled(Frozen):
     """A reason, and how many rows it left out."""
 
     reason: str
     rows: int
 
 
-class Scores(_Frozen):
+class Scores(Frozen):
     """All that predictions are judged by."""
 
     families: tuple[FamilyScore, ...]
@@ -109,7 +106,7 @@ class Scores(_Frozen):
     scaling: tuple[ScalingScore, ...]
 
 
-class FidelityReport(_Frozen):
+class FidelityReport(Frozen):
     """A whole run over a table."""
 
     rows: int

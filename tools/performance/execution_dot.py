@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..draw.style import xml_text
 from ..plan.devices import devices_text
-from .execution_model import ExecutionDAG, ExecutionNode
+from .execution_model import ExecutionDAG, ExecutionNode, devices_of
 from .execution_svg import Line, lines_of, look_of
 
 _STYLES: Mapping[Line, str] = {"data": "", "chosen": ' [style="dashed"]', "order": ' [style="dotted"]'}
@@ -35,7 +35,7 @@ def _nodes(dag: ExecutionDAG) -> Iterator[str]:
         if node.is_collective:
             yield f"    {_stated(node)}"
         else:
-            inside.setdefault(node.runs_on, []).append(node)
+            inside.setdefault(devices_of(node), []).append(node)
     for number, (devices, nodes) in enumerate(inside.items()):
         yield f"    subgraph {_quoted(f'cluster_{dag.phase}_{number}')} {{"
         yield f"      label={_quoted(devices_text(devices))};"

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 from ..catalog.dtypes import DType
+from ..frozen import Frozen, Sparse
 from ..plan.document import Phase
-from ..plan.performance import ConstantsOrigin, Frozen, Sparse
+from ..plan.performance import ConstantsOrigin
 from .operation import COLLECTIVES, OpName, Role
 
 FORMAT = "shardwright/execution"
@@ -42,14 +43,14 @@ class ExecutionNode(Sparse):
     constants: ConstantsOrigin | None = None
 
     @property
-    def runs_on(self) -> tuple[str, ...]:
-        """Every device that it keeps busy."""
-        return self.devices or ((self.device,) if self.device is not None else ())
-
-    @property
     def is_collective(self) -> bool:
         """Whether it runs on links."""
         return self.op in COLLECTIVES
+
+
+def devices_of(node: ExecutionNode) -> tuple[str, ...]:
+    """Every device that a node keeps busy."""
+    return node.devices or ((node.device,) if node.device is not None else ())
 
 
 class ExecutionEdge(Frozen):

@@ -21,7 +21,7 @@ from ..draw.style import STYLE, clipped, xml_text
 from ..errors import InputError
 from ..plan.devices import devices_text
 from ..plan.elements import parse_device
-from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
+from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode, devices_of
 from .operation import OpName, Role
 
 # Computation, communication; what routes, splits or puts together.
@@ -51,7 +51,7 @@ def look_of(node: ExecutionNode) -> Look:
     """The look of `node`: what it is, its layers, the shapes on each GPU that go in and out, its GPUs."""
     times = f" × {node.repeat}" if node.repeat and node.repeat > 1 else ""
     said = [f"layer {node.layer}{times}"] if node.layer is not None else []
-    said += [_shape_text("in", node.input_shape), _shape_text("out", node.output_shape), devices_text(node.runs_on)]
+    said += [_shape_text("in", node.input_shape), _shape_text("out", node.output_shape), devices_text(devices_of(node))]
     lines = [part for line in said for part in textwrap.wrap(line, _LONGEST_LINE)]
     title = f"{node.op} {node.role}" if node.role else node.op
     if node.is_collective:
@@ -159,7 +159,7 @@ def _draw_phase(picture: ET.Element, dag: ExecutionDAG, top: float) -> _Lanes:
     looks = {node.id: look_of(node) for node in dag.nodes}
     devices = _alike(dag.nodes)
     lane_of = {device: number for number, names in enumerate(devices) for device in names}
-    across = {node.id: tuple(sorted({lane_of[name] for name in node.runs_on})) for node in dag.nodes}
+    across = {node.id: tuple(sorted({lane_of[name] for name in devices_of(node)})) for node in dag.nodes}
     # A node across lanes has room enough between its first and its last.
     width = max(_least_width(looks[name]) / (on[-1] - on[0] + 1) for name, on in across.items())
     lanes = _Lanes(devices, width, [top + _LANE_HEAD + _HEADING] * len(devices))
@@ -191,8 +191,8 @@ def _alike(nodes: Iterable[ExecutionNode]) -> list[tuple[str, ...]]:
     """The GPUs by lane: those that run the very same nodes share one."""
     runs: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for node in nodes:
-        for device in node.runs_on:
-            runs[device].add(node.runs_on)
+        for device in devices_of(node):
+            runs[device].add(devices_of(node))
     lanes: defaultdict[frozenset[tuple[str, ...]], list[str]] = defaultdict(list)
     for device in sorted(runs, key=lambda name: (parse_device(name) or (0, 0), name)):
         lanes[frozenset(runs[device])].append(device)

@@ -11,7 +11,7 @@ from pydantic import Field
 from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..errors import MissingFieldError
-from .performance import Frozen, Sparse
+from ..frozen import Frozen, Sparse
 
 Words = Annotated[str, Field(max_length=500)]
 DegreeName = Literal["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"]

@@ -13,10 +13,11 @@ from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
+from ..frozen import Frozen, Sparse
 from .constraints import Constraint
 from .kv_offload import KVOffload
 from .lengths import Arrivals, RequestLengths, check_arrivals, check_means
-from .performance import Frozen, PerformanceClaim, Sparse
+from .performance import PerformanceClaim
 from .prefixes import SharedPrefixes, check_prefixes
 
 FORMAT = "shardwright/plan"

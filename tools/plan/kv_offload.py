@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from .. import bounds
-from .performance import Sparse
+from ..frozen import Sparse
 
 _GB = 1e9
 

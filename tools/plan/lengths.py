@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from .. import bounds
-from .performance import Frozen, Sparse
+from ..frozen import Frozen, Sparse
 from .quantiles import LEAST_PERCENT, MOST_PERCENT, Independent, Joint, Quantiles, fixed, of_histogram, of_percentiles
 
 Tokens = Annotated[int, bounds.TOKENS.whole()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .performance import Frozen
+from ..frozen import Frozen
 
 # A rate this much below the busiest stretch's is another one.
 _SAME_SHARE = 0.99

@@ -7,25 +7,11 @@ object with every field optional (`PerformanceClaim`).
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import BaseModel, create_model
 
 from ..bounds import CLAIM, GPUS
 from ..displayed import Displayed, frame
-
-
-class Frozen(BaseModel):
-    """Base of all result models: immutable, no unknown field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Sparse(Frozen):
-    """A frozen model that writes no field that is absent: `null` is never printed."""
-
-    @model_serializer(mode="wrap")
-    def _drop_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in handler(self).items() if value is not None}
-
+from ..frozen import Frozen, Sparse
 
 NonNegative = Annotated[float, CLAIM.real()]
 Count = Annotated[int, CLAIM.whole()]

@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .. import bounds
+from ..frozen import Sparse
 from .lengths import MOST_PAIRS, Tokens
-from .performance import Sparse
 from .quantiles import Joint
 
 Routing = Literal["round_robin", "least_loaded", "sticky", "prefix_aware"]

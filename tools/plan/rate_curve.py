@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from ..bounds import HEADROOM, REQUESTS_PER_S, RESERVE
 from ..errors import InputError
-from .performance import Frozen
+from ..frozen import Frozen
 
 DAY_H = 24
 # One a minute.

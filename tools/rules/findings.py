@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from ..frozen import Frozen
 from ..plan.view import EdgeView, NodeView, as_list, as_mapping
 
 Step = str | int
@@ -78,10 +77,8 @@ Severity = Literal["error", "warning"]
 FixKind = Literal["local", "re-plan", "report", "none"]
 
 
-class Violation(BaseModel):
+class Violation(Frozen):
     """One finding: which rule and which of its messages, where, what stands there, what would pass, how to mend it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rule: str
     message_id: str = ""

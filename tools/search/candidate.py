@@ -10,11 +10,12 @@ from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..engines.names import EngineName, engine_of
+from ..frozen import Sparse
 from ..performance.layout import usable_share
 from ..performance.limits import stated_limits
 from ..plan.constraints import affordable_gpus
 from ..plan.document import TWO_BATCH, HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
-from ..plan.performance import Ranges, Sparse
+from ..plan.performance import Ranges
 from .space import SpaceRequest
 
 # Devices up to which an open placement is searched with phases apart: with a load that is stated, and with an open one,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.performance import Sparse
+from ..frozen import Sparse
 
 
 class DayStep(Sparse):

@@ -16,8 +16,8 @@ import numpy as np
 from ..arrays import FloatArray
 from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
+from ..frozen import Sparse
 from ..plan.document import PrecisionBlock, Strategy
-from ..plan.performance import Sparse
 from .candidate import Candidate, SearchRequest
 from .colocated import ColocatedScreen
 from .replicas import Replicas

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..checkpoint import leaves_out
+from ..frozen import Frozen, Sparse
 from ..performance.limits import stated_limits
 from ..performance.setting import Setting
 from ..plan.describe import number
 from ..plan.document import WorkloadBlock
 from ..plan.latency_limits import LATENCY_LIMITS
 from ..plan.load import longest_stated
-from ..plan.performance import Frozen, Sparse
 from .batch import under_load
 from .candidate import Candidate, SearchRequest, SearchResult
 from .search import base_setting, search

@@ -17,6 +17,7 @@ from string import Template
 from ..draw.style import COLOURS, LINES, clipped
 from ..errors import InputError
 from ..performance.estimate import estimate_view
+from ..performance.execution_model import devices_of
 from ..plan.describe import describe
 from ..plan.document import PHASES, Phase
 from ..plan.performance import PerformanceEstimate
@@ -125,7 +126,7 @@ def _events(timeline: Timeline, lane: Lane, devices: set[str], names: dict[str, 
     critical = {
         (title_of(node), timeline.spans_ms[place])
         for place in timeline.critical
-        if devices.intersection((node := timeline.dag.nodes[place]).runs_on)
+        if devices.intersection(devices_of(node := timeline.dag.nodes[place]))
     }
     for place in lane.places:
         node, span = timeline.dag.nodes[place], timeline.spans_ms[place]

@@ -11,6 +11,7 @@ from ..draw.drawing import Drawing, drawing_of
 from ..draw.numbered import Numbered, numbered
 from ..draw.placing import in_parts, link_label
 from ..draw.style import clipped
+from ..performance.execution_model import devices_of
 from ..plan.elements import MAX_LEVELS, NodeView
 from ..plan.view import PlanView
 from ..rules.base import Violation
@@ -123,8 +124,8 @@ def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dic
             if seen is None or seen.position not in costs:
                 continue
             start_ms, end_ms = timeline.spans_ms[place]
-            times = (node.repeat or 1) * (1 if node.is_collective else len(node.runs_on))
-            sent = node.comm_bytes * (node.repeat or 1) * len(node.runs_on)
+            times = (node.repeat or 1) * (1 if node.is_collective else len(devices_of(node)))
+            sent = node.comm_bytes * (node.repeat or 1) * len(devices_of(node))
             critical_ms = end_ms - start_ms if place in timeline.critical else 0.0
             costs[seen.position].add(Cost(critical_ms, node.flops * times, node.bytes * times, sent))
     for node in drawn.tree.order:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from ..draw.style import clipped
 from ..errors import InputError
 from ..performance.execution import expand_plan
-from ..performance.execution_model import ExecutionDAG, ExecutionNode
+from ..performance.execution_model import ExecutionDAG, ExecutionNode, devices_of
 from ..plan.document import PHASES, Phase
 from ..plan.elements import parse_device
 from ..plan.view import PlanView
@@ -110,7 +110,7 @@ def _lanes(nodes: Sequence[ExecutionNode], spans: Sequence[tuple[float, float]])
         if end <= start:
             continue
         stream: Stream = "links" if node.is_collective else "compute"
-        for device in node.runs_on:
+        for device in devices_of(node):
             found = lanes.setdefault((device, stream), [])
             free = next((lane for lane in found if spans[lane[-1]][1] <= start), None)
             if free is None:
@@ -203,13 +203,13 @@ def _arrows(
     first: dict[tuple[int, str], int] = {}
     for edge in one.dag.edges:
         source, target = places[edge.source], places[edge.target]
-        sender, receiver = one.dag.nodes[source].runs_on[0], one.dag.nodes[target].runs_on[0]
+        sender, receiver = devices_of(one.dag.nodes[source])[0], devices_of(one.dag.nodes[target])[0]
         is_transfer = one.dag.nodes[source].op == "SendRecv" and edge.type == "data" and sender != receiver
         if is_transfer and (sender, source) in on and (receiver, target) in on:
             known = first.setdefault((source, receiver), target)
             first[source, receiver] = min(known, target, key=lambda place: one.spans_ms[place])
     for (source, receiver), target in first.items():
-        sender = one.dag.nodes[source].runs_on[0]
+        sender = devices_of(one.dag.nodes[source])[0]
         last_id += 1
         for mark, device, place in (("s", sender, source), ("f", receiver, target)):
             start_ns = round((begin_ms + one.spans_ms[place][0]) * 1e6)

@@ -13,6 +13,7 @@ from typing import get_args
 from ....knowledge.selection import select
 from ....knowledge.situation import Situation
 from ....tools.errors import InputError, UnknownNameError
+from ....tools.frozen import Frozen
 from ...loop.agent_options import KNOWLEDGE_TOKENS
 from ...loop.feedback import Level
 from ..comparison import RungChange, compare_runs
@@ -20,7 +21,7 @@ from ..dataset import Dataset
 from ..gain import GainScore, gain_scores
 from ..marks import is_own_plan
 from ..report.summary import Rungs, rungs_of
-from ..results import CaseResult, ResultModel
+from ..results import CaseResult
 from ..solver import Fixed, Solver
 from .samples import SAMPLES
 from .variant import Ablation, Variant, with_options
@@ -64,7 +65,7 @@ ABLATIONS = {one.name: one for one in _EVERY}
 Run = Callable[[Dataset, Solver], tuple[CaseResult, ...]]
 
 
-class VariantReport(ResultModel):
+class VariantReport(Frozen):
     """One variant. `asked` counts the runs in which someone was asked; what follows is of them alone.
 
     `accepted` is the share whose proposal was accepted, `own` that whose plan is the proposer's, both of `asked`;
@@ -87,7 +88,7 @@ class VariantReport(ResultModel):
     changes: tuple[RungChange, ...] = ()
 
 
-class AblationReport(ResultModel):
+class AblationReport(Frozen):
     """An ablation that was run."""
 
     name: str

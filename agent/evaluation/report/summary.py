@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Any
 
+from ....tools.frozen import Frozen
 from ...spent import Spent, spent_together
 from ..comparison import Comparison
 from ..coverage import Coverage
 from ..gain import GainScore, gain_scores
 from ..mutation import MutationScore
-from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of, stage_order
+from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, digest_of, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
 from ..rungs.reading import ASKED, SAID_BACK
 from ..statistics import over_epochs, rate
@@ -19,7 +20,7 @@ from ..statistics import over_epochs, rate
 Rungs = dict[str, dict[str, Rate]]
 
 
-class Regret(ResultModel):
+class Regret(Frozen):
     """How much worse than the goldens the final plans are, in percent: below zero is better.
 
     `beyond_limits` counts plans that miss a limit which the golden holds: they have no figure.
@@ -32,7 +33,7 @@ class Regret(ResultModel):
     beyond_limits: int = 0
 
 
-class Repeats(ResultModel):
+class Repeats(Frozen):
     """The share of cases solved in at least one, and in all, of `k` epochs."""
 
     k: int
@@ -40,7 +41,7 @@ class Repeats(ResultModel):
     all_of_them: float
 
 
-class ReadingScore(ResultModel):
+class ReadingScore(Frozen):
     """How the requests of one set were read: the share of facts that are right, requests that are right whole, that
     were asked about (or refused) though they can be read, that were read wrong beside a line of what was not acted on,
     and that were read wrong without a word.
@@ -55,7 +56,7 @@ class ReadingScore(ResultModel):
     n: int
 
 
-class Summary(ResultModel):
+class Summary(Frozen):
     """Everything that a report says of a run. `solved` counts cases that were solved in every epoch,
     `own` those in which someone was asked and a plan of his own stands in every epoch, `unreachable` those in which he
     could not be asked, `without_golden` those with a plan to find and none to compare it with. `of_requests` and

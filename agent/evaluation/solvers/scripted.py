@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError, model_validator
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.files import read_bounded, shown_path
+from ....tools.frozen import Frozen
 from ....tools.strict_json import parse
 from ....tools.strict_values import JsonError
 from ...loop.agent_options import AgentOptions
@@ -36,18 +37,14 @@ _FORM = 'a script is {"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_d
 _ToolName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Scripted(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ScriptedCall(_Scripted):
+class ScriptedCall(Frozen):
     """One call of a tool."""
 
     tool: _ToolName
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class ScriptedCalls(_Scripted):
+class ScriptedCalls(Frozen):
     """Several calls in one answer."""
 
     tools: tuple[ScriptedCall, ...] = Field(min_length=1, max_length=MOST_CALLS)
@@ -69,7 +66,7 @@ _Reply = Annotated[
 ]
 
 
-class Script(_Scripted):
+class Script(Frozen):
     """A file of replies."""
 
     about: str = Field(default="", max_length=10_000)

@@ -11,10 +11,11 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ....tools.errors import InputError, ShardwrightError
 from ....tools.files import read_bounded, shown_path, write_file
+from ....tools.frozen import Frozen
 from ....tools.strict_json import parse
 from ....tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ...loop.agent_options import AgentOptions
@@ -40,11 +41,7 @@ class CassetteError(ShardwrightError):
     exit_status = 1
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RecordedExchange(_Kept):
+class RecordedExchange(Frozen):
     """One request and what came of it: an answer, whole or as far as it came, or a failure.
 
     `body` is the text of the answer's bytes in `encoding`. `gave_up`: no further try was made though it had failed.
@@ -59,7 +56,7 @@ class RecordedExchange(_Kept):
     gave_up: bool = False
 
 
-class Cassette(_Kept):
+class Cassette(Frozen):
     """All exchanges of one case in one epoch. `is_cut_off`: the time ended the run, which nobody can repeat."""
 
     format: Literal["shardwright/cassette"] = "shardwright/cassette"
@@ -72,7 +69,7 @@ class Cassette(_Kept):
     exchanges: tuple[RecordedExchange, ...] = ()
 
 
-class RecordedOptions(_Kept):
+class RecordedOptions(Frozen):
     """How the agent worked."""
 
     limits: Limits
@@ -96,7 +93,7 @@ class RecordedOptions(_Kept):
         )
 
 
-class RecordingHeader(_Kept):
+class RecordingHeader(Frozen):
     """What all cassettes of a folder have in common."""
 
     format: Literal["shardwright/recording"] = "shardwright/recording"
@@ -116,7 +113,7 @@ def cassette_path(folder: Path, case_id: str, epoch: int) -> Path:
     return folder / f"{name}.{epoch}.json"
 
 
-_K = TypeVar("_K", bound=_Kept)
+_K = TypeVar("_K", bound=Frozen)
 
 
 def read_kept(kind: type[_K], path: Path) -> _K:

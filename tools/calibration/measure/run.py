@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ...checkpoint import doing
 from ...errors import InputError
+from ...frozen import Frozen
 from .attention import measure_attention
 from .collectives import measure_collectives
 from .gemm import measure_gemm
@@ -29,19 +28,15 @@ _MEASURES: Mapping[Kernel, Callable[[Machine, Effort], Iterator[KernelRow | Skip
 KERNELS: tuple[Kernel, ...] = tuple(_MEASURES)
 
 
-class TableCount(BaseModel):
+class TableCount(Frozen):
     """Rows of one table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
     rows: int
 
 
-class MeasureReport(BaseModel):
+class MeasureReport(Frozen):
     """What was measured on which device; `left_out` says what was not, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     device: str
     gpu: str
