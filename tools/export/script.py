@@ -6,16 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from .result import Launch
 from .target import Written, variable_of
-from .text import (
-    INDENT,
-    checkpoint_lines,
-    command_text,
-    comment,
-    file_lines,
-    nodes_named,
-    role_line,
-    shell_script,
-)
+from .text import INDENT, checkpoint_lines, command_text, comment, file_lines, nodes_named, role_line, shell_script
 
 
 def script(written: Written) -> str:

@@ -13,16 +13,7 @@ from itertools import chain
 from .result import Launch
 from .server import Server
 from .target import CannotExportError, Written, variable_of
-from .text import (
-    INDENT,
-    checkpoint_lines,
-    command_text,
-    comment,
-    file_lines,
-    nodes_named,
-    role_line,
-    shell_script,
-)
+from .text import INDENT, checkpoint_lines, command_text, comment, file_lines, nodes_named, role_line, shell_script
 
 _START = (
     "# Options for every step, such as --container-image=IMAGE of Pyxis, may stand in SRUN_OPTIONS.",
