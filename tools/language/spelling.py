@@ -58,11 +58,11 @@ _REAL = frozenset((
     "contests", "decide", "decided", "decides", "deciding", "decoded", "decoder", "decodes", "highs", "latent",
     "interactivity", "latently", "lengthy", "lowers", "maxim", "maximal", "maximized", "maximised", "maximums", "minim",
     "minimal", "magistral", "minimized", "minimised", "ministral", "mistral", "mixtral", "objectives", "optimal",
-
-    "optimism", "optimised", "optimizer", "optimiser", "optimizes", "parallels", "precise", "precisely", "priorities", "prior", "prefilled", "prefix",
-    "prefixes", "prompted", "prompter", "promptly", "props", "reasons", "relies", "replies", "replied", "requested",
-    "requester", "requires", "responded", "responds", "responsive", "scones", "secondary", "seconded", "sends",
-    "slowest", "tokenise", "tokenize", "throughout", "weighed", "weighs", "weighted", "weighty",
+    "optimism", "optimised", "optimizer", "optimiser", "optimizes", "parallels", "precise", "precisely", "priorities",
+    "prior", "prefilled", "prefix", "prefixes", "prompted", "prompter", "promptly", "props", "reasons", "relies",
+    "replies", "replied", "requested", "requester", "requires", "responded", "responds", "responsive", "scones",
+    "secondary", "seconded", "sends", "slowest", "tokenise", "tokenize", "throughout", "weighed", "weighs",
+    "weighted", "weighty",
 ))  # fmt: skip
 _WORD = Gated(rf"(?<![\w./\-])[A-Za-z]{{{_LEAST_LETTERS},{_MOST_LETTERS}}}(?![\w/]|[.\-]\w)", flags=0)
 
