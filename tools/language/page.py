@@ -39,7 +39,7 @@ _NEGATION = Gated(
     r"(?:使用|用|采用|开启|启用|做|任何|进行|允许)?)[\s\"'`\-]*$",
 )
 _NEGATION_AFTER = Gated(
-    r"^[\s\"'`]*(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
+    r"^[\s\"'`]*(?:(?:weights?|cache)\s?)?(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
     r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
     r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
 )

@@ -227,6 +227,11 @@ class _Reader:
             if any(item.start <= match.end() + 2 and match.start() - 2 <= item.end for item in found):
                 page.take(*match.span())
                 continue
+            bits = int(match["bits"])
+            is_of_weights = _OTHER_ROLES.match(page.text, match.end()) is None
+            if not denied and is_of_weights and any(not one.denied and _bits_of(one) == bits for one in found):
+                page.take(*match.span())  # "8 bit, i.e. the FP8 file": the format that has so many bits is named
+                continue
             dtype = _BIT_FORMATS[match["bits"]]
             if not denied:
                 self._claims.reading(f"{match.group().strip()!r} read as {dtype}")
@@ -284,6 +289,13 @@ def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
     of, rest = run[:length], run[length:]
     dtypes: list[DType] = [dtype for item in of for dtype in item.dtypes]
     return [_Format(tuple(dict.fromkeys(dtypes)), of[0].start, of[-1].end), *_chosen(page, rest)]
+
+
+_OTHER_ROLES = Gated(r"\s?(?:for\s(?:the\s)?)?(?:kv|cache|activations?)|\s?的?(?:kv|缓存)")
+
+
+def _bits_of(item: _Format) -> float:
+    return element_bytes(item.dtypes[0]) * 8
 
 
 def _names_bits_beside(page: Page, match: re.Match[str]) -> bool:
