@@ -59,12 +59,10 @@ def test_over_a_wire_a_trace_is_its_text_and_never_a_path(tmp_path: Path) -> Non
     ask = next(one for one in OPERATIONS if one.name == "search")
     small: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x1:h100-sxm"}
     with without_files():
-        answer: Any = ask.run(
-            ask.question({**small, "trace": path.read_text(), "trace_sample": 50, "trace_seed": 3}), None
-        )
+        answer: Any = ask.run(ask.question({**small, "trace": path.read_text(), "trace_sample": 50, "trace_seed": 3}))
         assert "300 requests" in answer.trace and "50 of them sampled with seed 3" in answer.trace
         with pytest.raises(InputError, match="trace: no trace that can be read: line 1: neither JSON"):
-            ask.run(ask.question({**small, "trace": str(path)}), None)
+            ask.run(ask.question({**small, "trace": str(path)}))
         with pytest.raises(InputError, match="no file is opened here"):
             search(**small, trace=path)
 
