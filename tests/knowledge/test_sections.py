@@ -12,7 +12,7 @@ from shardwright.tools.rules.registry import all_rules
 SECTIONS = knowledge().sections
 RULINGS = {f"R{number}" for number in range(1, 18)}
 # An example document or a generated table is one section; every other is an answer that is read at a glance.
-MAX_SECTION_TOKENS, MAX_WHOLE_TOKENS = 600, 2_500
+MAX_SECTION_TOKENS, MAX_WHOLE_TOKENS = 600, 2_700
 MAX_LINE = 160
 
 

@@ -146,7 +146,8 @@ _CONNECTORS = frozenset(["on", "with", "at", "for", "in", "x", "and", "to", "by"
 # Software that is named after a family.
 _NOT_A_MODEL = re.compile(r"\.cpp|[-_ ]?index\b|[-_ ]?factory\b|\.rs\b|[-_ ]?stack\b", re.IGNORECASE | re.ASCII)
 
-_GAP = re.compile(r"[ \t]{0,2}[-_/:]?[ \t]{0,2}的?[ \t]?")
+_GAP = re.compile(r"(?:[ \t]{0,2}[-_:]?[ \t]{0,2}|/)的?[ \t]?")
+_CARD = re.compile(r"h\d{2,3}(?![\dA-Za-z.])", re.IGNORECASE)
 # Releases and families that were distilled into others.
 _DISTILLED = frozenset({"r1", "deepseek"})
 # What may stand between a name and its size or release: "Llama 3.1 (70B)", "Llama 3.1 with 70B", "DeepSeek's R1".
@@ -233,6 +234,8 @@ def _last(text: str, found: list[NameToken], first: int) -> int:
         gap = text[found[last].end : token.start]
         is_joined = gap in ("", "-", "_", "/") or (gap == "." and named_format(token.text) is not None)
         is_counted = not is_joined and token.text.isdigit() and _COUNTED.match(text, token.end)
+        if _CARD.match(text, token.start):  # "Qwen3-32B H200": the H of Granite 4.0 H begins a card's name here
+            break
         if (
             (is_joined or _GAP.fullmatch(gap))
             and _continues(token, found[last], seen, is_joined=is_joined)

@@ -96,6 +96,8 @@ _MOST_COMPARED = 300  # characters
 _WEIGHS = Gated(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好")
 _OR = Gated(r"(?<![a-z])(?:or|versus|vs)(?![a-z])(?!\s(?:less|more|fewer|so|better|lower|higher)(?![a-z]))|还是")
 # A degree in whose clause something fails is no demand: "because of a kernel bug at TP8".
+_STOP = re.compile(r"[.;\n]")
+_NEAR_FAILURE = 60  # characters
 _FAILS = Gated(
     r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?)(?![a-z])|崩|挂死|报错|有问题"
 )
@@ -241,7 +243,10 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
         page.take(*match.span())
         if any(start <= match.start() < end for start, end in claims.conditional):
             continue  # "TP1 would do if it fits": listed among conditions
-        is_failing = _FAILS.search(page.clause_text(*match.span())) is not None
+        before = page.original[max(0, match.start() - _NEAR_FAILURE) : match.start()]
+        behind = page.original[match.end() : match.end() + _NEAR_FAILURE]
+        around = f"{_STOP.split(before)[-1]} {_STOP.split(behind)[0]}"
+        is_failing = _FAILS.search(around) is not None
         if is_failing or _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
             why = "fails as it is said" if is_failing else "was tried before"
             claims.leave_unread(f"{words!r} {why}, so it is no demand")
