@@ -17,6 +17,7 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
+from ..tools.performance.layout import facts_of
 from ..tools.plan.constraints import BudgetConstraint, chosen_kinds
 from ..tools.plan.describe import OR_TOGETHER, precision_name
 from ..tools.plan.document import HardwareBlock
@@ -26,7 +27,7 @@ from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import merit
 from ..tools.search.search import search
-from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized, with_fewer
+from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes, resized, with_fewer
 from .engine_ways import fewer_with_engine, fewer_with_groups, gains, other_with_engine
 from .infeasible import why_infeasible
 from .intent.complete import inside_nodes

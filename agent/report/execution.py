@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ...tools.performance.execution_svg import devices_of
+from ...tools.performance.execution_model import devices_of
 from ...tools.plan.devices import devices_text
 from .text import NONE, Block, Column, Section, Table, bytes_text, count_text, figure, render, section
 

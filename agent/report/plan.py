@@ -57,8 +57,9 @@ if TYPE_CHECKING:
     from ...tools.plan.performance import PerformanceEstimate
     from ..results import Alternative, ModelUse, PlanReport, PlanResult, StatedStrategyVerdict
 
-# Runner-ups, of a report that is not whole and of one that is.
-ALTERNATIVES_SHOWN = (3, 5)
+# Runner-ups, of a report that is whole and of one that is not.
+ALTERNATIVES_SHOWN = 5
+_ALTERNATIVES_IN_SHORT = 3
 
 
 def render_plan(
@@ -235,7 +236,8 @@ def _choice_sections(report: PlanReport, *, is_whole: bool) -> list[Section]:
         Column("memory/GPU", figures=True),
         Column("why not", wraps=True),
     )
-    rows = tuple(_alternative_row(item) for item in report.alternatives[: ALTERNATIVES_SHOWN[is_whole]])
+    shown = ALTERNATIVES_SHOWN if is_whole else _ALTERNATIVES_IN_SHORT
+    rows = tuple(_alternative_row(item) for item in report.alternatives[:shown])
     allowing = section("What allowing more would bring", Bullets(report.would_need))
     return [why, section("Runner-ups", Table(columns, rows)), allowing]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from ..gated import Gated
-from .quantities import find_quantities
+from .quantities import find_quantities, read_share
 
 _N = (
     r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,3})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
@@ -55,15 +55,15 @@ _AT_ONCE_OF_EACH = Gated(
 )
 # "52,000 chats a day, and a chat makes six calls to the model"; "50k tickets a day, each needs 2 LLM calls".
 _CALLS_OF_EACH = Gated(
-    rf"(?P<n>{_N})(?P<kind>\s(?:[a-z\-]{{2,14}}\s){{0,2}}?)(?P<item>[a-z][a-z\-]{{2,20}}?)s(?P<between>(?![a-z])[^\n]{{0,120}}?)"
-    rf"(?P<stop>[,;.]|\sand)\s?(?:(?:and|where|as|with)\s)?"
+    rf"(?P<n>{_N})(?:\s(?:[a-z\-]{{2,14}}\s){{0,2}}?)(?P<item>[a-z][a-z\-]{{2,20}}?)s(?P<between>(?![a-z])[^\n]{{0,120}}?)"
+    rf"(?:[,;.]|\sand)\s?(?:(?:and|where|as|with)\s)?"
     rf"(?:(?:an?|each|every|one|per)(?:\ssingle|\ssuch)?\s(?P=item)|(?:each|every\sone)(?:\sof\s(?:them|these|those|which))?)"
     rf"\s{_MAKES}\s{_ABOUT}(?P<m>{_N})\s{_CALLS}",
 )
 # "5,200 pull requests on a working day; 3.5 review passes per pull request".
 _CALLS_PER_ITEM = Gated(
     rf"(?P<n>{_N})\s(?P<item>[a-z][a-z\-]{{2,20}}(?:\s[a-z][a-z\-]{{2,16}})?)s(?P<between>(?![a-z])[^;]{{0,120}}?)"
-    rf"(?P<stop>[,;.\n]|\sand)\s{{0,3}}(?:[*\-]\s)?(?:(?:and|at|with)\s)?{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,10}}\s)?{_CALLS}\s(?:per|for\s(?:each|every)|a)\s(?P=item)(?![a-z])",
+    rf"(?:[,;.\n]|\sand)\s{{0,3}}(?:[*\-]\s)?(?:(?:and|at|with)\s)?{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,10}}\s)?{_CALLS}\s(?:per|for\s(?:each|every)|a)\s(?P=item)(?![a-z])",
 )
 # "3.6 万份作业,每份要调 3 次模型".
 _CALLS_OF_EACH_CHINESE = Gated(
@@ -76,31 +76,21 @@ _OF_EACH_CHINESE = Gated(
     rf"[^\d,;。]{{0,4}}(?P<m>{_NZ})\s?(?P<unit>[份条个单篇封件通次])",
 )
 _SHARE = r"(?:\d{1,3}(?:\.\d)?\s?%|a\sthird|half|a\squarter|two\sthirds|three\squarters|a\stenth|a\sfifth)"
-_PARTS = {
-    "a third": 1 / 3,
-    "half": 0.5,
-    "a quarter": 0.25,
-    "two thirds": 2 / 3,
-    "three quarters": 0.75,
-    "a tenth": 0.1,
-    "a fifth": 0.2,
-}
-
 # "5,200 managers, of whom 65% are at work; each of these asks seven questions in the peak hour".
 _OF_PEOPLE = Gated(
-    rf"(?:(?P<ahead>{_SHARE})\sof\s(?:the|our|all|these|those|its){{0,1}}\s?)?(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{2,16}}\s){{0,3}}?(?:[a-z\-]{{3,20}}s|people|staff))(?![a-z])"
+    rf"(?:(?P<ahead>{_SHARE})\sof\s(?:the|our|all|these|those|its)?\s?)?(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{2,16}}\s){{0,3}}?(?:[a-z\-]{{3,20}}s|people|staff))(?![a-z])"
     rf"(?:,?\s(?:of\s(?:whom|which|them|these)|and)\s{_ABOUT}(?P<share>{_SHARE})\s(?:of\sthem\s)?(?:are|is|have|use|work|log|sit)[^,.;:\d]{{0,40}}|\s(?:are|have|use|work|log|sit)\s[^,.;:\d]{{2,40}})?"
     r"[,;.:]\s(?:and\s)?(?:each|every\sone|everyone)(?:\sof\s(?:these|them|those|whom|which))?(?:'s\s[a-z\-]{2,16}|\sone's\s[a-z\-]{2,16})?\s[a-z]{2,12}\s"
-    rf"(?:{_ABOUT}(?P<m>{_N})\s(?P<thing>[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
+    rf"(?:{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
     rf"(?:(?P<h>{_N})[\s\-](?:hours?|h)\s(?:shift|duty|day)|(?P<time>hour|minute))(?![a-z])|"
-    rf"(?:an?|one)\s(?P<one>call|request|question|message|query|prompt|completion)\s{_ABOUT}every\s{_ABOUT}(?P<gap>{_N})\s?(?P<gap_unit>s|sec|seconds?|minutes?|min)(?![a-z]))",
+    rf"(?:an?|one)\s(?:call|request|question|message|query|prompt|completion)\s{_ABOUT}every\s{_ABOUT}(?P<gap>{_N})\s?(?P<gap_unit>s|sec|seconds?|minutes?|min)(?![a-z]))",
 )
 # "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
 _RATE = (
     r"(?P<n>{n})(?P<unit>\s?(?:rps|qps|req/s|requests?\s(?:per|a)\s(?:second|minute|hour|day)|requests?/(?:s|sec|min)))"
 )
 _FILTERED = Gated(
-    rf"{_RATE.format(n=_N)}(?![a-z])(?P<between>[^\n]{{0,90}}?)(?P<stop>[,;.]\s?|\s(?=but|of\swhich))(?:(?:but|and|of\swhich)\s)?(?:only\s)?"
+    rf"{_RATE.format(n=_N)}(?![a-z])(?P<between>[^\n]{{0,90}}?)(?:[,;.]\s?|\s(?=but|of\swhich))(?:(?:but|and|of\swhich)\s)?(?:only\s)?"
     rf"(?:(?:llm|model)\s(?:calls|requests)\sare\s{_ABOUT}(?:(?P<a>\d{{1,3}})\sin\s(?P<b>\d{{1,4}})|(?P<p>{_SHARE}))(?:\sof\s(?:that|those|them|it|these))?|"
     rf"{_ABOUT}(?:(?P<c>\d{{1,3}}|one)\sin\s(?P<d>\d{{1,4}}|ten|five|four|three|twenty)|(?P<q>{_SHARE}))\s(?:of\s(?:that|those|them|it|these|which)\s)?(?:ever\s)?(?:reach(?:es)?|goes?\sto|hits?|needs?|ends?\sup\s(?:at|in|with)|gets?\sto)\s(?:the|a|our)\s(?:llm|model))(?![a-z])",
 )
@@ -132,11 +122,6 @@ def _value(words: str) -> float:
     """The number that words of an amount stand for, k being 1000."""
     found = find_quantities(words.strip())
     return found[0].decimal_value if found else 0.0
-
-
-def _part(words: str) -> float:
-    words = words.lower()
-    return _PARTS.get(words) or float(words.rstrip("% ")) / 100
 
 
 def _with_calls(match: re.Match[str]) -> str | None:
@@ -178,7 +163,7 @@ def _of_each_in_chinese(match: re.Match[str]) -> str:
 def _of_all(match: re.Match[str]) -> str | None:
     people = _value(match["n"])
     for share in (match["ahead"], match["share"]):
-        people *= _part(share) if share else 1.0
+        people *= (read_share(share) or 0.0) if share else 1.0
     if match["gap"]:
         seconds = _value(match["gap"]) * (60 if match["gap_unit"].startswith("min") else 1)
         return f"{people / seconds * 60:.12g} requests per minute" if seconds else None
@@ -190,7 +175,7 @@ def _of_all(match: re.Match[str]) -> str | None:
 
 def _let_through(match: re.Match[str]) -> str | None:
     of, among = match["a"] or match["c"], match["b"] or match["d"]
-    share = _part(match["p"] or match["q"]) if of is None else _value(of) / _value(among)
+    share = (read_share(match["p"] or match["q"]) or 0.0) if of is None else _value(of) / _value(among)
     return f"{_value(match['n']) * share:.12g}{match['unit']}"
 
 

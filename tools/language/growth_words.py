@@ -8,8 +8,8 @@ import re
 from ..gated import Gated
 from .claims import Claims
 from .page import Page
+from .quantities import read_share
 
-_PARTS = {"a quarter": 25.0, "a third": 100 / 3, "a fifth": 20.0, "a tenth": 10.0, "half": 50.0}
 _LOAD = r"(?:requests?|traffic|load|users?|calls?|volume|quer(?:y|ies)|chats?|sessions?|tickets?)(?![a-z])"
 _GROWTH = Gated(
     r"(?:(?<![a-z])(?:plus|add(?:ing)?|with|including|incl\.?|plan\sfor|expect(?:s|ed|ing)?)|\+)\s?(?:another\s|about\s|some\s){0,2}(?P<a>\d{1,3}(?:\.\d)?)\s?%\s"
@@ -27,8 +27,8 @@ def settle_growth(page: Page, claims: Claims) -> None:
     for match in page.search(_GROWTH):
         if len(loads) != 1 or _MEMORY.search(page.clause_text(*match.span())):
             continue
-        said = next(filter(None, match.groups())).lower()
-        factor = 1 + (_PARTS.get(said) or float(said.rstrip("% "))) / 100
+        said = next(filter(None, match.groups()))
+        factor = 1 + (read_share(said if match["c"] or match["d"] else f"{said}%") or 0.0)
         before, words = claims.values[loads[0]], claims.words[loads[0]]
         value = before * factor if loads[0] == "request_rate" else math.ceil(before * factor - 1e-9)
         more = page.take(*match.span())

@@ -29,23 +29,22 @@ _SAME = (
     r"(?:,?\s?\(?(?:(?:that|which)\s(?:(?:is|are|stays?)\s)?(?:never\schanges?|always\s(?:the\ssame|identical)|the\ssame|identical|fixed|constant)|"
     r"(?:always\s)?(?:the\s)?(?:same|identical|fixed)(?:\s(?:in|for|every|each|to|across)(?:\s(?:all|every|each|time|request|call|one)){0,2})?|所有请求都?一样|每次都?一样|固定不变|都?相同)\)?)?"
 )
-_PART_WORDS = (
-    rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?P<x>{_MATERIAL})|"
-    rf"(?P<y>{_MATERIAL})(?:,?\s(?:which\s)?(?:(?:is|are|of|at|has|have|takes?|makes?|adds?|with|:|=)\s){{0,2}}|\s?[:=(]\s?|\s)(?:{_ABOUT})(?P<b>{_N})(?:{_T}(?:\sof\s(?:the\s)?{_MATERIAL})?)?(?:\son\saverage)?\)?|"
+_PART = Gated(
+    rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?:{_MATERIAL})|"
+    rf"(?:{_MATERIAL})(?:,?\s(?:which\s)?(?:(?:is|are|of|at|has|have|takes?|makes?|adds?|with|:|=)\s){{0,2}}|\s?[:=(]\s?|\s)(?:{_ABOUT})(?P<b>{_N})(?:{_T}(?:\sof\s(?:the\s)?{_MATERIAL})?)?(?:\son\saverage)?\)?|"
     rf"{_ABOUT}(?P<e>{_N})(?:{_T})(?:\sof\s[a-z\-]{{3,16}}(?:\s[a-z\-]{{3,16}})?)?(?=\s?(?:plus(?![a-z])|\+))|"
-    rf"(?P<c>{_N})(?:{_T})?\s?的?(?P<z>{_MATERIAL_CHINESE})|(?P<w>{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
+    rf"(?P<c>{_N})(?:{_T})?\s?的?(?:{_MATERIAL_CHINESE})|(?:{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
 )
-_JOIN = (
+_JOINED = Gated(
     r"(?:\s?(?:[,;+&]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
     r"(?:(?:(?:of\s)?(?:that|it)|there\s(?:is|are)|the|an?|our|its|another)\s){0,3}"
 )
-_PART = Gated(_PART_WORDS)
-_JOINED = Gated(_JOIN)
 _OUTPUT = Gated(
     r"(?<![a-z])(?:out|outputs?|answers?|repl(?:y|ies)|completions?|responses?|generates?d?|back|summar(?:y|ies)|writes?|returns?|verdicts?)(?![a-z])|输出|回答|回复|答案"
 )
-_IS_SHARED_BY_NAME = Gated(r"system\s(?:prompt|message|instruction)|系统提示|固定")
-_SAME_SAID = Gated(r"(?<![a-z])(?:same|identical|fixed|never\schanges?|constant)(?![a-z])|固定|一样|相同|不变")
+_SHARED = Gated(
+    r"system\s(?:prompt|message|instruction)|系统提示|(?<![a-z])(?:same|identical|fixed|never\schanges?|constant)(?![a-z])|固定|一样|相同|不变"
+)
 _NEAR = 40
 _MOST_LISTS, _MOST_PARTS = 40, 12
 _LEAST = 16  # tokens: "2 rules and 3 examples" have no length
@@ -70,9 +69,8 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
         words = text[start:position]
         if len(parts) < 2 or min(amounts) < _LEAST or "token" not in words.lower() or _is_of_output(text, first, start):
             continue
-        written = _length(
-            sum(amounts), sum(amount for part, amount in zip(parts, amounts, strict=True) if _is_shared(part)), words
-        )
+        shared = sum(amount for part, amount in zip(parts, amounts, strict=True) if _SHARED.search(part.group()))
+        written = _length(sum(amounts), shared, words)
         notes.append(f"{' '.join(words.split())[:200]!r} read as an input of {sum(amounts):,.0f} tokens")
         text = f"{text[:start]}{written}{text[position:]}"
         position = start + len(written)
@@ -83,10 +81,6 @@ def _tokens(part: re.Match[str]) -> float:
     words = next(filter(None, (part[name] for name in "abcde")))
     found = find_quantities(f"{words.strip()} tokens")
     return found[0].value if found else 0.0
-
-
-def _is_shared(part: re.Match[str]) -> bool:
-    return _IS_SHARED_BY_NAME.search(part.group()) is not None or _SAME_SAID.search(part.group()) is not None
 
 
 def _is_of_output(text: str, part: re.Match[str], start: int) -> bool:

@@ -6,8 +6,9 @@ It changes the writing and reads nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from ..gated import Gated
+from ..gated import Gated, Pattern
 from .number_words import chinese_value
 from .quantities import read_number
 
@@ -160,34 +161,9 @@ def in_plain_writing(text: str) -> str:
         text = _FLAG.sub(r", \g<key>=", text)
     if len(_KEYS.findall(text)) >= _FEWEST_KEYS:
         text = _SNAKE.sub(lambda match: match.group().replace("_", " "), _NEXT_KEY.sub(", ", text))
-    for thought, written in ((_THOUGHT_CHINESE, "输出 {}"), (_THOUGHT, "{} output tokens")):
-        text = thought.sub(lambda match, written=written: written.format(_sum_of(match)), text)
-    text = _OF_TOTAL.sub(_both_lengths, _TOKEN_RATE.sub(r"\1 tokens ", text))
-    text = _SOFTWARE.sub(lambda match: match.group().split()[0].rstrip("0123456789."), text)
-    text = _NOTHING_SHOWS.sub(r"; first token within \g<time>;", text)
-    text = _ONE_EVERY.sub(_one_every, text)
-    text = _HALF_THOUSAND.sub(
-        lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}", text
-    )
-    text = _TIMES_STRATEGY.sub(lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}", text)
-    text = _IN_EACH.sub(r"\g<n> \g<what>", text)
-    text = _NODE_HAS.sub(r"\g<n> \g<gpus> per \g<node>", text)
-    text = _SERVED_AT_ONCE.sub(r"\g<n> requests ", text)
-    text = _LONGEST.sub(r"\g<most> ", text)
-    text = _WORKER_NODES.sub(r"\g<n> nodes", text)
-    text = _ONE_EACH_CHINESE.sub("每卡各有副本", _WISH_BEHIND.sub(", ", text))
-    text = _COMES_OUT.sub(r"output \g<n> tokens", _GOES_IN.sub(r"input \g<n> tokens", text))
-    text = _SIZED_CARDS.sub(r"\g<n>x \g<card> \g<size>GB", text)
-    text = _BARE_MEMORY.sub(r"\g<card> \g<size>GB", text)
-    text = _HALF_A_RACK.sub(lambda match: f"{int(match['n']) // 2} {match['card']}", text)
-    text = _NO_THOUSANDS.sub(r"\1, ", text)
-    text = _SPACED_GROUPS.sub(r"\1\2", text)
-    text = _MAKER.sub(lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group()), text)
-    text = _NAMED_SPEED.sub(lambda match: f" {_NETWORK[match['n']]}G以太网", text)
-    text = _EVERY_SO_OFTEN.sub(_so_often, text)
-    text = _EVERYWHERE.sub(r"\g<format> weights, \g<format> KV cache", text)
-    text = _INDIAN_SCALE.sub(_in_digits, text)
-    return _SOME_CHINESE.sub("", _SOME_TEN.sub("10", _ABOUT_CHINESE.sub(_as_range, text)))
+    for pattern, written in _REWRITTEN:
+        text = pattern.sub(written, text)
+    return text
 
 
 def _number(words: str) -> float:
@@ -221,3 +197,39 @@ def _in_digits(match: re.Match[str]) -> str:
 def _as_range(match: re.Match[str]) -> str:
     low, high = (chinese_value(match[end] + match["scale"]) or 0 for end in "ab")
     return f"{low}到{high}" if low < high else match.group()
+
+
+# What is written instead, in the order in which it is done: a later one reads what an earlier one wrote.
+_REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
+    (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
+    (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
+    (_TOKEN_RATE, r"\1 tokens "),
+    (_OF_TOTAL, _both_lengths),
+    (_SOFTWARE, lambda match: match.group().split()[0].rstrip("0123456789.")),
+    (_NOTHING_SHOWS, r"; first token within \g<time>;"),
+    (_ONE_EVERY, _one_every),
+    (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
+    (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}"),
+    (_IN_EACH, r"\g<n> \g<what>"),
+    (_NODE_HAS, r"\g<n> \g<gpus> per \g<node>"),
+    (_SERVED_AT_ONCE, r"\g<n> requests "),
+    (_LONGEST, r"\g<most> "),
+    (_WORKER_NODES, r"\g<n> nodes"),
+    (_WISH_BEHIND, ", "),
+    (_ONE_EACH_CHINESE, "每卡各有副本"),
+    (_GOES_IN, r"input \g<n> tokens"),
+    (_COMES_OUT, r"output \g<n> tokens"),
+    (_SIZED_CARDS, r"\g<n>x \g<card> \g<size>GB"),
+    (_BARE_MEMORY, r"\g<card> \g<size>GB"),
+    (_HALF_A_RACK, lambda match: f"{int(match['n']) // 2} {match['card']}"),
+    (_NO_THOUSANDS, r"\1, "),
+    (_SPACED_GROUPS, r"\1\2"),
+    (_MAKER, lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group())),
+    (_NAMED_SPEED, lambda match: f" {_NETWORK[match['n']]}G以太网"),
+    (_EVERY_SO_OFTEN, _so_often),
+    (_EVERYWHERE, r"\g<format> weights, \g<format> KV cache"),
+    (_INDIAN_SCALE, _in_digits),
+    (_ABOUT_CHINESE, _as_range),
+    (_SOME_TEN, "10"),
+    (_SOME_CHINESE, ""),
+)

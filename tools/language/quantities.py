@@ -111,6 +111,12 @@ def read_number(words: str) -> float | None:
     return None if pair is None else pair[0]
 
 
+def read_share(words: str) -> float | None:
+    """The share that words state ("65%", "a quarter"), 1 being all; `None` if they state none."""
+    found = find_quantities(f"{words} of them")
+    return found[0].value if found and found[0].unit == "share" else None
+
+
 def read_whole(words: str | None) -> int | None:
     """The value of a whole number as written; `None` if there is none or it is no whole number."""
     value = read_number(words) if words else None

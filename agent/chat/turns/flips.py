@@ -75,7 +75,7 @@ def flips(work: Work) -> Outcome:
 
 def _runners(work: Work) -> Iterator[str]:
     report = work.now.result.report
-    for one in () if report is None else report.alternatives[: ALTERNATIVES_SHOWN[1]]:
+    for one in () if report is None else report.alternatives[:ALTERNATIVES_SHOWN]:
         yield f"{one.summary}: {one.reason}"
 
 

@@ -58,7 +58,7 @@ def why(work: Work) -> Outcome:
     report = now.result.report
     sections = [section("", *plan_lines(now.result))]
     if report is not None:
-        runners = tuple(f"{one.summary}: {one.reason}" for one in report.alternatives[: ALTERNATIVES_SHOWN[1]])
+        runners = tuple(f"{one.summary}: {one.reason}" for one in report.alternatives[:ALTERNATIVES_SHOWN])
         sections += [
             section(say("Why this one"), report.explanation),
             section(say("Runners-up, and what they lost by"), Bullets(runners)),
