@@ -76,6 +76,7 @@ _EACH_SECOND_BEFORE = Gated(
 )
 _PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小字词])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
+_MOST = 1e30
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 
 
@@ -244,11 +245,9 @@ def _number_values(words: str) -> tuple[float, float] | None:
 
 
 def _digits_value(digits: str) -> float:
-    digits = digits.replace(",", "")
-    if "^" in digits:
-        base, exponent = digits.split("^")
-        try:
-            return float(base) ** int(exponent)
-        except OverflowError:
-            return float("inf")
-    return float(digits)
+    """The value of written digits; what is beyond any bound is `_MOST`, since sums and shares of infinity fail."""
+    base, _, exponent = digits.replace(",", "").partition("^")
+    try:
+        return min(float(base) ** int(exponent or 1), _MOST)
+    except OverflowError:
+        return _MOST
