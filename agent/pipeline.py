@@ -23,6 +23,7 @@ from ..tools.plan.document import ModelBlock, ServingBlock
 from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import load_room
 from .citations import citations, rule_citations
+from .compared import compare_stated
 from .hub.online import online
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
@@ -274,7 +275,10 @@ def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResul
         valid=report.valid,
         estimate=figures_,
         report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}).model_copy(
-            update={"limits": (*limits_in_words(document.workload, figures_), *_room(outcome, with_hint=with_hint))}
+            update={
+                "limits": (*limits_in_words(document.workload, figures_), *_room(outcome, with_hint=with_hint)),
+                "compared": compare_stated(intent, outcome, figures_.calibration if figures_ is not None else None),
+            }
         ),
         intent=intent,
     )

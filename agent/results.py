@@ -8,7 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from ..tools.displayed import Displayed, named
 from ..tools.frozen import Frozen, Sparse
-from ..tools.plan.document import Plan, Strategy
+from ..tools.plan.document import Plan, Relaxation, Strategy
 from ..tools.plan.performance import PerformanceEstimate
 from ..tools.rules.base import Violation
 from ..tools.search.candidate import Candidate
@@ -33,6 +33,34 @@ class Alternative(Sparse):
     output_tokens_per_s_per_gpu: float | None = None
     memory_per_gpu_bytes: int | None = None
     concurrency: int | None = None
+
+
+class ComparedStrategy(Sparse):
+    """One of several strategies that the request weighs, as it stands: figures under the load of the plan, or why none.
+
+    `rule` is the rule that it breaks or that decided against it; `needs` the relaxations that it would take.
+    """
+
+    summary: str
+    reason: str
+    rule: str | None = None
+    needs: tuple[Relaxation, ...] = ()
+    gpus: int | None = None
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    output_tokens_per_s: float | None = None
+    memory_per_gpu_bytes: int | None = None
+
+
+class Comparison(Sparse):
+    """The strategies that the request weighs against each other, in its order; which of them is ahead, and how surely.
+
+    `left_out` counts those that were too many to be looked at.
+    """
+
+    strategies: tuple[ComparedStrategy, ...]
+    verdict: str | None = None
+    left_out: int = 0
 
 
 class StatedStrategyVerdict(Frozen):
@@ -122,6 +150,7 @@ class PlanReport(Frozen):
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None
+    compared: Comparison | None = None
     # Strategies that were screened, and of them those that were simulated; pruned ones were not screened.
     evaluated: int = 0
     timed: int = 0

@@ -75,7 +75,13 @@ def apply_edit(current: Said, edit: Edit) -> Said:
     if edit.whole_attention:
         strategy = _with_whole_attention(strategy or StatedStrategy())
     return merged.model_copy(
-        update={"strategy": strategy, "readings": edit.readings, "unread": tuple(dict.fromkeys(edit.unread))}
+        update={
+            "strategy": strategy,
+            # What was weighed is decided where one is asked for.
+            "compared": merged.compared if strategy == base.strategy else said.compared,
+            "readings": edit.readings,
+            "unread": tuple(dict.fromkeys(edit.unread)),
+        }
     )
 
 

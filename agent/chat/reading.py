@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ...tools.errors import InputError
 from ...tools.language.normal_form import normalise
+from ...tools.language.whole_strategy import weighs_strategies
 from ...tools.rules.registry import FAMILIES
 from ..languages.say import say
 from .outcome import Outcome
@@ -128,7 +129,7 @@ def _first(work: Work, text: str, plain: str) -> Outcome:
     """The first text of a chat: a request, or a question that needs no plan."""
     if asks_to_launch(plain):
         return _first_launch(work, text)
-    if _RULE.search(plain) or (_EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain)):
+    if _asks_to_explain(plain):
         explained = explain_words(work, _explained(plain))
         if explained.kind == "explain":
             return explained
@@ -185,9 +186,17 @@ def _question(work: Work, plain: str) -> Outcome | None:
     supposed = _WHAT_IF.match(plain)
     if supposed is not None:
         return _suppose(work, supposed["rest"], plain)
-    if _RULE.search(plain) or _EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain):
+    if _asks_to_explain(plain):
         return explain_words(work, _explained(plain))
     return _suppose(work, plain, plain) if _QUESTION.search(plain) else None
+
+
+def _asks_to_explain(plain: str) -> bool:
+    """Whether a topic is asked for; "which is better, TP8 or PP2 x TP4?" is asked of a deployment."""
+    if _RULE.search(plain):
+        return True
+    asks = _EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain)
+    return asks is not None and not weighs_strategies(plain)
 
 
 def _changed_and_launched(work: Work, plain: str) -> Outcome | None:

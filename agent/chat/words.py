@@ -129,6 +129,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "engine": None if serving is None else serving.engine,
         "USD per GPU hour": intent.usd_per_gpu_hour,
         "strategy": None if intent.strategy is None else stated_text(intent.strategy),
+        "compared": "; ".join(map(stated_text, intent.compared)) or None,
     }
     return {say(title): _plain(value) for title, value in facts.items() if value is not None}
 

@@ -113,6 +113,7 @@ def complete(*said: Said) -> Intent:
         assumed_engine=_assumed_engine(merged, notes),
         usd_per_gpu_hour=merged.usd_per_gpu_hour,
         strategy=merged.strategy,
+        compared=merged.compared,
         constraints=_priced(merged),
         words=merged.words,
         assumptions=tuple(notes.assumptions),

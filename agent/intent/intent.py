@@ -72,6 +72,8 @@ class Intent(FrozenModel):
     assumed_engine: EngineName | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
+    # Weighed against each other: none is a demand.
+    compared: tuple[StatedStrategy, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     # A user's own calibration; results name it in their estimate.
     calibration: CustomCalibration | None = Field(default=None, exclude=True)

@@ -51,6 +51,7 @@ from .text import (
     section,
 )
 from .validation import violation_blocks
+from .weighed import compared_sections
 
 if TYPE_CHECKING:
     from ...tools.plan.document import Plan, WorkloadBlock
@@ -153,7 +154,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool
     limits = [_limits_section(report, plan.workload, result.estimate)] if report is not None else []
     day = [] if result.over_day is None else [day_section(result.over_day)]
     estimated = [] if result.estimate is None else estimate_sections(result.estimate, width, is_whole=is_whole)
-    return [section("", *lines), *limits, *day, layout_section(plan), *estimated]
+    return [section("", *lines), *limits, *compared_sections(report), *day, layout_section(plan), *estimated]
 
 
 def _of_cluster(result: PlanResult, plan: Plan) -> str:

@@ -10,9 +10,9 @@ import re
 from ..gated import Gated
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
+from .degree_words import names_attention_degree
 from .page import Page
 from .said import StatedStrategy
-from .strategy_words import names_attention_degree
 
 _SPLIT = r"(?:split|shard(?:ed)?|cut|slic(?:e|ed)|partition(?:ed)?|divided?)"
 _TENSOR = r"(?:tp|tensor[\s\-]parallel(?:ism)?)"

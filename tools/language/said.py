@@ -140,6 +140,8 @@ class Said(FrozenModel):
     kv_offload: KVOffload | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
+    # Weighed against each other ("TP8 or TP4 x PP2?"): none is a demand.
+    compared: tuple[StatedStrategy, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
     # Fields that were read of vague or misspelt words, each with the words and the reason: assumptions of the intent.

@@ -44,12 +44,20 @@ def strategy_of_words(text: str) -> StatedStrategy:
     others = [one.words for one in constraints if not _rules_out(one)]
     left = others or _GLUE.sub(" ", page.text).replace(TAKEN, " ").split()
     if stated is None or left:
-        several = "it names several strategies" if claims.unread else "it names no parallel strategy"
+        is_several = claims.unread or claims.has("compared")
+        several = "it names several strategies" if is_several else "it names no parallel strategy"
         what = f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else several
         raise InputError(
             f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
         )
     return stated
+
+
+def weighs_strategies(text: str) -> bool:
+    """Whether a text weighs strategies against each other ("is TP8 better than PP2 x TP4?")."""
+    page, claims = Page(normalise(text)), Claims()
+    read_strategy(page, claims)
+    return claims.has("compared")
 
 
 def with_ruled_out(strategy: StatedStrategy | None, constraints: Iterable[Constraint]) -> StatedStrategy | None:

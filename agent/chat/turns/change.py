@@ -13,6 +13,7 @@ from ...languages.say import say
 from ...reading.merged import AmbiguousError
 from ...report.asked import assumption_section
 from ...report.text import render, section
+from ...report.weighed import compared_sections
 from ..edit_reader import read_edit
 from ..edits import Edit, apply_edit, stated_fields
 from ..outcome import Outcome, Planned
@@ -45,7 +46,7 @@ def begin(work: Work, text: str, said: Sequence[Said] = (), read: Callable[[], S
     intent = work.intent([merged])
     planned = Planned(merged, intent, work.planner(intent, text))
     report = planned.result.report
-    sections = [section("", *plan_lines(planned.result))]
+    sections = [section("", *plan_lines(planned.result)), *compared_sections(report)]
     if report is not None:
         if planned.result.plan is not None:
             sections.append(section(say("Why this one"), report.explanation))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ....tools.compare import compare
 from ...languages.say import say
 from ...report.text import Bullets, Section, render, section
+from ...report.weighed import compared_sections
 from ...results import PlanResult
 from ..edits import Edit
 from ..outcome import Outcome, Planned
@@ -63,6 +64,7 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
         sections += comparison_sections(found, names)
         sections.append(section("", _other_proposer(before.result, planned.result)))
     report = planned.result.report
+    sections += compared_sections(report)
     if plan is not None and report is not None:
         sections.append(section(say("Why this one"), report.explanation))
     sections.append(_newly_assumed(work, planned))

@@ -191,6 +191,18 @@ const infeasible = (found) => {
 const namesReadAs = (view) =>
   assumptionsOf(view).filter((one) => one.field === "model" && one.value).map((one) => one.reason);
 
+// What each of the strategies does that the question weighs, and which is ahead.
+const weighed = (found) => {
+  const figured = (one) =>
+    [
+      one.ttft_ms === undefined ? "" : `${t("ttft")} ${ms(one.ttft_ms)}`,
+      one.tpot_ms === undefined ? "" : `${t("tpot")} ${ms(one.tpot_ms)}`,
+      one.output_tokens_per_s === undefined ? "" : `${digits(one.output_tokens_per_s)} ${t("tokens-per-s")}`,
+      one.reason,
+    ].filter(Boolean);
+  return found ? [...found.strategies.map((one) => `${one.summary}: ${figured(one).join(", ")}`), found.verdict].filter(Boolean) : [];
+};
+
 // The verdict with its subject, on one line.
 export const oneLine = (view) => `${verdictOf(view)[1]}: ${subject(view)}`;
 
@@ -206,6 +218,7 @@ export const head = (view) => {
     make("p", { class: "soft" }, workloadOf(view.plan ?? view.asked)),
     list(t("not-as-asked"), [notKept(view)].filter(Boolean), "late"),
     list(t("not-acted-on"), view.report?.not_acted_on, "late"),
+    list(t("weighed"), weighed(view.report?.compared), "plain"),
     list(t("left-out"), view.report?.left_out, "late"),
     list(t("readings"), [...namesReadAs(view), ...(view.report?.readings ?? view.readings ?? [])], "plain"),
     list(t("caveats"), view.caveats, "late"),

@@ -1,0 +1,117 @@
+"""What each of the strategies does that a request weighs against each other, beside the plan, and which is ahead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..tools.errors import InputError
+from ..tools.language.said import StatedStrategy
+from ..tools.plan.describe import describe
+from ..tools.plan.document import ModelBlock, Relaxation
+from ..tools.plan.performance import Calibration
+from ..tools.plan.placement import is_disaggregated
+from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.ranking import merit, worth
+from ..tools.search.search import base_setting
+from ..tools.search.simulated import candidate_at
+from .intent.intent import Intent
+from .keeping import keeps
+from .proposer import with_concurrency
+from .reasons import Proposal, named, why_lost
+from .results import ComparedStrategy, Comparison
+from .stated_strategy import judge, read_strategy
+
+# Each takes a document, its validation and two simulations.
+MOST_COMPARED = 6
+# Memory and limits of the load: the candidate says in a word what it lacks.
+_TOLD_BY_CANDIDATE = ("ME001", "PE010")
+
+
+def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None) -> Comparison | None:
+    """What the strategies do that the request weighs, in its order; `None` where it weighs none.
+
+    `known` is where the constants of the plan's estimate come from, and how far ratios of two layouts were off.
+    """
+    if not intent.compared:
+        return None
+    model = ModelBlock(name=intent.model.name, config=intent.model.config)
+    looked_at = intent.compared[:MOST_COMPARED]
+    may_be_apart = intent.disaggregated is True
+    found = [_judged(stated, model, proposal, may_be_apart=may_be_apart) for stated in looked_at]
+    left = len(intent.compared) - len(looked_at)
+    return Comparison(
+        strategies=tuple(row for row, _ in found),
+        verdict=_verdict([one for _, one in found if one is not None], proposal.request.workload.objective, known),
+        left_out=left,
+    )
+
+
+def _judged(
+    stated: StatedStrategy, model: ModelBlock, proposal: Proposal, *, may_be_apart: bool
+) -> tuple[ComparedStrategy, Candidate | None]:
+    """One strategy as it stands, by the rules and under the load of the plan; its candidate where it has figures."""
+    request = with_concurrency(proposal.request, proposal.chosen.concurrency)
+    needs = _needed(stated, request)
+    if needs:
+        policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, *needs)})
+        request = replace(request, policy=policy)
+    chosen = proposal.chosen.strategy
+    # Degrees are those of replicas that serve both phases, unless the phases were asked to be apart.
+    if not needs and keeps(chosen, stated) and (may_be_apart or not is_disaggregated(chosen)):
+        return _row(proposal.chosen, "this is the plan"), proposal.chosen
+    try:
+        strategy = read_strategy(stated, request.architecture, request.hardware)
+    except InputError as error:
+        return ComparedStrategy(summary="", reason=str(error)), None
+    summary = describe(strategy, has_split_ffn=request.architecture.has_split_ffn)
+    verdict = judge(stated, model, request)
+    errors = (one for one in verdict.findings if one.severity == "error" and one.rule not in _TOLD_BY_CANDIDATE)
+    broken = next(errors, None)
+    if verdict.why_not_built is not None:
+        return ComparedStrategy(summary=summary, reason=verdict.why_not_built), None
+    if broken is not None:
+        reason = f"{broken.rule}: {broken.message}"
+        return ComparedStrategy(summary=summary, gpus=strategy.gpu_count, reason=reason, rule=broken.rule), None
+    candidate = candidate_at(request, base_setting(request), strategy, proposal.chosen.concurrency)
+    lost = why_lost(candidate, proposal.chosen, request.workload.objective)
+    reason = "; ".join((lost.reason, *(f"needs --relax {one}" for one in needs)))
+    return _row(candidate, reason, lost.rule, needs), candidate if candidate.feasible else None
+
+
+def _needed(stated: StatedStrategy, request: SearchRequest) -> tuple[Relaxation, ...]:
+    """The relaxation that a strategy uses by its degrees, and that nobody allowed."""
+    has_groups = any((phase.attention_dp or 1) > 1 for phase in (stated.prefill, stated.decode))
+    return ("attention_dp",) if has_groups and "attention_dp" not in request.policy.relaxations else ()
+
+
+def _row(
+    candidate: Candidate, reason: str, rule: str | None = None, needs: tuple[Relaxation, ...] = ()
+) -> ComparedStrategy:
+    return ComparedStrategy(
+        summary=named(candidate),
+        reason=reason,
+        rule=rule,
+        needs=needs,
+        gpus=candidate.gpus,
+        ttft_ms=None if candidate.queue_grows else candidate.ttft_ms,
+        tpot_ms=candidate.tpot_ms,
+        output_tokens_per_s=candidate.output_tokens_per_s,
+        memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
+    )
+
+
+def _verdict(found: list[Candidate], objective: str, known: Calibration | None) -> str | None:
+    """Which of those that hold every limit is ahead by the objective, and whether the model can tell them apart."""
+    if len(found) < 2:
+        return None
+    first, second = sorted(found, key=lambda one: merit(one, objective))[:2]
+    gap_pct = (worth(second, objective) / worth(first, objective) - 1) * 100
+    by = "time from end to end" if objective == "latency" else "tokens/s" if objective == "throughput" else "cost"
+    ahead = f"By {by} {named(first)} is ahead of {named(second)} by {gap_pct:.0f}%"
+    band = None if known is None else known.ratio_band if objective == "latency" else known.throughput_ratio_band
+    if band is None:
+        return f"{ahead}; how far such a ratio is off was not measured"
+    error = f"the {band.pct:.0f}% that 90% of the ratios of two layouts were off by ({band.source})"
+    if gap_pct > band.pct:
+        return f"{ahead}, more than {error}"
+    return f"{ahead}, less than {error}: the estimate cannot tell them apart"

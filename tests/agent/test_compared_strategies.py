@@ -1,0 +1,85 @@
+"""Strategies that a request weighs against each other: each is judged as it stands, and the report says which is ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import shardwright
+from shardwright.agent.chat.chat import Chat
+from shardwright.agent.report.plan import render_plan
+from shardwright.agent.results import Comparison, PlanResult
+
+LOAD = "512 in, 64 out, 8 users"
+
+
+def asked(request: str, **said: Any) -> tuple[PlanResult, Comparison]:
+    result = shardwright.plan(request, **said)
+    assert result.report is not None and result.report.compared is not None
+    return result, result.report.compared
+
+
+def test_each_strategy_has_its_own_figures_and_the_faster_one_is_named() -> None:
+    result, found = asked(f"Llama-3.1-8B on 2 H100, {LOAD}, latency. TP2 or two replicas?")
+    one, other = found.strategies
+    assert (one.summary, other.summary) == ("TP2", "DP2 of one device")
+    assert one.tpot_ms is not None and other.tpot_ms is not None and one.tpot_ms < other.tpot_ms
+    assert found.verdict is not None and "TP2 is ahead of DP2 of one device" in found.verdict
+    told = render_plan(result, width=120)
+    assert "What you compare" in told and not result.report.not_acted_on  # type: ignore[union-attr]
+
+
+def test_the_figures_are_those_that_planning_for_the_strategy_alone_shows() -> None:
+    _, found = asked(f"Llama-3.1-8B on 2 H100, {LOAD}. TP2 or PP2?")
+    for one, words in zip(found.strategies, ("TP2", "PP2"), strict=True):
+        alone = shardwright.plan(f"Llama-3.1-8B on 2 H100, {LOAD}. {words}")
+        assert alone.estimate is not None
+        assert one.tpot_ms == pytest.approx(alone.estimate.latency.tpot_ms)
+        assert one.ttft_ms == pytest.approx(alone.estimate.latency.ttft_ms)
+
+
+@pytest.mark.parametrize(
+    ("choice", "rule", "reason"),
+    [
+        ("TP2 or TP3", "TP005", "does not divide"),
+        ("TP2 or DP4 of TP2", "GP004", "not in the inventory"),
+    ],
+)
+def test_what_the_rules_refuse_is_said_with_the_rule_in_place_of_figures(choice: str, rule: str, reason: str) -> None:
+    _, found = asked(f"Llama-3.1-8B on 4 H100, {LOAD}. {choice}?")
+    refused = found.strategies[1]
+    assert refused.rule == rule and reason in refused.reason
+    assert refused.tpot_ms is None and found.strategies[0].tpot_ms is not None
+    assert found.verdict is None
+
+
+def test_what_does_not_fit_says_by_how_much() -> None:
+    _, found = asked(f"Llama-3.1-70B on 4 H100, {LOAD}. TP4 or four copies?")
+    assert found.strategies[1].reason.startswith("ME001: its fullest GPU needs")
+
+
+def test_attention_dp_that_nobody_allowed_has_figures_and_says_what_it_takes() -> None:
+    request = f"Qwen3-30B-A3B on 4 H100, {LOAD}. TP4 or DP4+EP4?"
+    _, found = asked(request, engine="vllm")
+    groups = found.strategies[1]
+    assert "attention-DP4" in groups.summary and groups.tpot_ms is not None
+    assert groups.needs == ("attention_dp",) and "needs --relax attention_dp" in groups.reason
+    _, allowed = asked(request, engine="vllm", relaxations=("attention_dp",))
+    assert allowed.strategies[1].needs == ()
+    assert allowed.strategies[1].tpot_ms == pytest.approx(groups.tpot_ms)
+
+
+def test_more_than_can_be_looked_at_are_counted() -> None:
+    many = ", ".join(f"TP{tp} x PP{pp}" for tp, pp in ((1, 8), (2, 4), (4, 2), (8, 1), (1, 4), (2, 2), (4, 1)))
+    _, found = asked(f"Llama-3.1-8B on 8 H100, {LOAD}. Compare {many}")
+    assert len(found.strategies) == 6 and found.left_out == 1
+
+
+def test_a_chat_is_asked_which_is_better_and_answers_with_both() -> None:
+    with Chat() as chat:
+        chat.say(f"Llama-3.1-8B on 2 H100, {LOAD}")
+        answer = chat.say("which is better, TP2 or PP2?")
+        assert "What you compare" in answer.text and "TP2 is ahead of PP2" in answer.text
+        decided = chat.say("use TP2")
+        assert "What you compare" not in decided.text

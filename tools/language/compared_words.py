@@ -1,0 +1,174 @@
+"""Strategies that a request weighs against each other: "TP8 or TP4 x PP2?", "TP2/4/8", "one TP4 or two TP2".
+
+None of them is a demand; the report says what each of them does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..gated import Gated
+from .degree_words import AND, Degree, phase_of, runs_of
+from .number_words import ENGLISH_NUMBER
+from .page import BARRIER, SENTENCE_END, Page, between, breaks_of
+from .quantities import read_number
+from .said import StatedDegrees, StatedStrategy
+
+# Of strategies that several people stand for one is to be found out.
+_WHO_IS_RIGHT = Gated(
+    r"(?<![a-z])(?:who(?:'s|\sis)\sright|which\sof\s(?:them|the\stwo|these)|who\swins)(?![a-z])|看谁|谁(?:对|更[好优稳快]|的?吞吐)|哪[个种](?:更|方案)",
+)
+_MOST_COMPARED = 300  # characters
+_WEIGHS = Gated(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好")
+_OR = Gated(r"(?<![a-z])(?:or|versus|vs)(?![a-z])(?!\s(?:less|more|fewer|so|better|lower|higher)(?![a-z]))|还是")
+_COMPARE = Gated(
+    r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
+)
+# A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
+_COPIES = r"(?:replicas|copies|instances|processes|engines|servers|singles)(?![a-z])"
+_ONE_EACH = (
+    r"(?<![a-z])(?:one|a)\s(?:copy|replica|instance|process)\s(?:per\s(?:gpu|card)|(?:on|for|in)\seach(?:\s(?:gpu|card))?)(?![a-z])"
+    r"|每卡各有副本"
+)
+_TECHNIQUE = Gated(
+    rf"(?P<counted>(?<![\w.])(?P<n>two|three|four|five|six|eight|\d{{1,3}})\s(?:[a-z]{{4,12}}\s){{0,2}}{_COPIES})|(?P<each>{_ONE_EACH})"
+    r"|(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per|(?:on|for|in)\seach)\s(?:node|server|box)(?![a-z])|(?<![a-z])(?:something|anything)\s(?:better|else|different)(?![a-z])|(?<![a-z])(?:another|a\sbetter)\s(?:way|layout|split)(?![a-z])|张量|流水线?|专家并行",
+)
+# Between two degrees, right before the second: one of the two is to be had, not both.
+_WEIGHED = Gated(
+    r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:\d{1,3}|(?!less|more|fewer|lower|higher|less)[a-z]{1,10})){0,4}\s?$",
+)
+_WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:which(?![a-z])|哪[个种一]|谁(?!来))")
+# Right before the first degree of a strategy: as many replicas of it ("one TP4 or two TP2").
+_COUNT_BEFORE = Gated(
+    rf"(?<![\w.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Strategies that are weighed against each other, with their words; none where one of them has no degree."""
+
+    words: str
+    strategies: tuple[StatedStrategy, ...] = ()
+
+
+def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
+    """The strategies that a choice names, in one place, or `None`."""
+    is_one = len({(one.name, one.value) for one in degrees}) == 1 or len(runs_of(page, degrees)) == 1
+    if is_one and (asked := _weighed_technique(page, degrees)):
+        return asked
+    span = _span(page, degrees)
+    if span is None:
+        return None
+    inside = [one for one in degrees if span[0] <= one.start and one.end <= span[1]]
+    return Compared(
+        page.original[slice(*span)].strip(), options(page, inside, is_choice_of_two=_is_of_two(page, inside))
+    )
+
+
+def _is_of_two(page: Page, degrees: Sequence[Degree]) -> bool:
+    """Whether "and" stands between two things to choose from: "TP4 and DP4, which holds up better?"."""
+    return len(degrees) == 2 and AND.fullmatch(page.original[degrees[0].end : degrees[1].start]) is not None
+
+
+def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
+    """From the first degree of a choice to its last."""
+    for one, other in pairwise(degrees):
+        gap = page.original[one.end : other.start]
+        is_choice = AND.fullmatch(gap) and _WHICH_OF_BOTH.match(page.original, other.end)
+        if is_choice or (len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap)):
+            return _around(page, degrees, one, other)
+    if not degrees:
+        return None
+    start, end = degrees[0].start, degrees[-1].end
+    runs = runs_of(page, degrees)
+    if len(runs) > 1 and _WHO_IS_RIGHT.search(page.original) and end - start <= _MOST_COMPARED:
+        return start, end
+    first: dict[str, Degree] = {}
+    is_rival = any(first.setdefault(one.name, one).value != one.value for one in degrees)
+    if not is_rival or any(phase_of(page, run) != "both" for run in runs):
+        return None
+    around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
+    return (start, end) if end - start <= 200 and _COMPARE.search(around) else None
+
+
+def _around(page: Page, degrees: Sequence[Degree], one: Degree, other: Degree) -> tuple[int, int]:
+    """The choice between two degrees with what stands together with each, and with further strategies behind."""
+    runs = runs_of(page, degrees)
+    first = next(run for run in runs if one in run)
+    last = next(place for place, run in enumerate(runs) if other in run)
+    while last + 1 < len(runs) and _WEIGHED.search(page.original[runs[last][-1].end : runs[last + 1][0].start]):
+        last += 1
+    return first[0].start, runs[last][-1].end
+
+
+def options(page: Page, degrees: Sequence[Degree], *, is_choice_of_two: bool = False) -> tuple[StatedStrategy, ...]:
+    """The strategies that degrees name which differ; none where they are of one phase only, or name a single one."""
+    parts = [[one] for one in degrees] if is_choice_of_two else [degrees]
+    strategies = tuple(dict.fromkeys(strategy for part in parts for strategy in _named(page, part)))
+    return strategies if len(strategies) > 1 else ()
+
+
+def _named(page: Page, degrees: Sequence[Degree]) -> list[StatedStrategy]:
+    found: list[dict[str, int]] = []
+    for run in runs_of(page, degrees):
+        if phase_of(page, run) != "both":
+            return []
+        repeats = len({one.name for one in run}) < len(run)
+        for before, degree in zip((None, *run), run, strict=False):
+            gap = "" if before is None else page.original[before.end : degree.start]
+            if before is None or degree.name in found[-1] or (repeats and ("," in gap or "/" in gap)):
+                found.append(_counted(page, degree))
+            found[-1][degree.name] = degree.value
+    return [strategy_of(one) for one in found]
+
+
+def _counted(page: Page, first: Degree) -> dict[str, int]:
+    """The replicas that are counted before a degree."""
+    left = max(0, first.start - 30)
+    count = None if first.name == "dp" else _COUNT_BEFORE.search(page.original[left : first.start])
+    number = None if count is None else read_number(count["n"])
+    if count is None or number is None:
+        return {}
+    page.take(left + count.start(), left + count.end())
+    return {"dp": int(number)}
+
+
+def strategy_of(degrees: Mapping[str, int]) -> StatedStrategy:
+    """The strategy of degrees by their names, in both phases; a `dp` that EP spans is attention's, as vLLM has it."""
+    dp, width = degrees.get("dp"), degrees.get("tp", 1) * degrees.get("sp", 1)
+    of_phase = {name: value for name, value in degrees.items() if name != "dp"}
+    if dp is not None and dp > 1 and degrees.get("ep") == dp * width and "attention_dp" not in degrees:
+        of_phase["attention_dp"], dp = dp, None
+    return StatedStrategy(dp=dp, prefill=StatedDegrees(**of_phase), decode=StatedDegrees(**of_phase))
+
+
+def _weighed_technique(page: Page, degrees: Sequence[Degree]) -> Compared | None:
+    """The question that weighs a strategy against a way to split without a degree, or `None`."""
+    breaks = breaks_of(page.original, SENTENCE_END)
+    left, right = between(breaks, degrees[0].start, degrees[-1].end, len(page.original))
+    around = page.text[left : degrees[0].start] + page.text[degrees[-1].end : right]
+    techniques = [one for one in page.search(_TECHNIQUE) if left <= one.start() and one.end() <= right]
+    is_weighed = techniques and _WEIGHS.search(around)
+    if page.original[right : right + 1] != "?" or not (is_weighed or _OR.search(around)):
+        return None
+    for one in techniques:
+        page.take(*one.span("n" if one["n"] else 0))  # an engine may be named in what is counted
+    copies = [_copies(one) for one in techniques]
+    strategies = dict.fromkeys((*_named(page, degrees), *(one for one in copies if one is not None)))
+    is_whole = len(strategies) > 1 and None not in copies
+    if is_whole:
+        spans = [one.span() for one in techniques] + [(one.start, one.end) for one in degrees]
+        left, right = min(start for start, _ in spans), max(end for _, end in spans)
+    return Compared(page.original[left:right].strip(), tuple(strategies) if is_whole else ())
+
+
+def _copies(technique: re.Match[str]) -> StatedStrategy | None:
+    """Copies of the model on a GPU each; `None` for a way to split that leaves its degree open."""
+    if technique["counted"]:
+        return strategy_of({"tp": 1, "dp": int(read_number(technique["n"]) or 1)})
+    return strategy_of({"tp": 1}) if technique["each"] else None
