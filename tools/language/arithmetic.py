@@ -50,8 +50,8 @@ _DAY_BY_ITS_HOUR = Gated(
 )
 # "60 teams, a team runs two agents in parallel".
 _AT_ONCE_OF_EACH = Gated(
-    rf"(?P<n>{_N})\s(?P<who>[a-z\-]{{3,20}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:an?|each|every)\s(?:(?P=who)|of\sthem)\s(?:runs?|has|keeps?|uses?|opens?|holds?)\s"
-    rf"{_ABOUT}(?P<m>{_N})\s(?P<thing>(?:[a-z\-]{{3,16}}\s){{1,3}}?)(?:in\sparallel|at\sonce|at\s(?:the\ssame|a|any)\stime|concurrently|simultaneously)(?![a-z])",
+    rf"(?P<n>{_N})\s(?P<who>[a-z\-]{{3,20}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:(?:an?|each|every)\s(?:(?P=who)|of\sthem)|each)\s(?:runs?|has|keeps?|uses?|opens?|holds?)\s"
+    rf"{_ABOUT}(?P<m>{_N})\s(?P<thing>(?:[a-z\-]{{3,16}}\s){{1,3}}?)(?:in\sparallel|side\sby\sside|at\sonce|at\s(?:the\ssame|a|any)\stime|concurrently|simultaneously)(?![a-z])",
 )
 # "52,000 chats a day, and a chat makes six calls to the model"; "50k tickets a day, each needs 2 LLM calls".
 _CALLS_OF_EACH = Gated(
@@ -94,10 +94,27 @@ _FILTERED = Gated(
     rf"(?:(?:llm|model)\s(?:calls|requests)\sare\s{_ABOUT}(?:(?P<a>\d{{1,3}})\sin\s(?P<b>\d{{1,4}})|(?P<p>{_SHARE}))(?:\sof\s(?:that|those|them|it|these))?|"
     rf"{_ABOUT}(?:(?P<c>\d{{1,3}}|one)\sin\s(?P<d>\d{{1,4}}|ten|five|four|three|twenty)|(?P<q>{_SHARE}))\s(?:of\s(?:that|those|them|it|these|which)\s)?(?:ever\s)?(?:reach(?:es)?|goes?\sto|hits?|needs?|ends?\sup\s(?:at|in|with)|gets?\sto)\s(?:the|a|our)\s(?:llm|model))(?![a-z])",
 )
-# "11 pages at some 520 tokens".
+# "11 pages at some 520 tokens", "5 pages of text (a page ~ 600 tokens)", "18 pages, call it 500 words a page".
+_SHEET = (
+    r"(?:page|chunk|snippet|passage|document|file|message|turn|paragraph|result|example|image|screenshot|slide|section)"
+)
 _PAGES = Gated(
-    rf"(?P<n>{_N})\s(?P<what>pages|chunks|snippets|passages|documents|files|messages|turns|paragraphs|results|examples|images|screenshots)\s(?:at|of|with|x|,|each)\s{_ABOUT}(?P<m>{_N})\stokens(?:\s(?:each|apiece|per\s[a-z]{{4,9}}))?(?![a-z])|"
-    r"(?<![\w.,])(?P<n2>\d{1,4})\s?[页段篇条]\s?[,x*]?\s?每[页段篇条](?:大?约|平均)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
+    rf"(?P<n>{_N})\s(?P<what>{_SHEET}s)\s(?:at|of|with|x|,|each)\s{_ABOUT}(?P<m>{_N})\s(?P<unit>tokens|words)(?:\s(?:each|apiece|(?:per|a)\s[a-z]{{4,9}}))?(?![a-z])|"
+    rf"(?P<n3>{_N})\s(?P<what3>{_SHEET}s)[^\n.;,\d]{{0,40}}?\s?[,;(]\s?(?:(?:call\sit|say|with|at|roughly|about)\s){{0,2}}"
+    rf"(?:(?:an?|each|one|every|per)\s[a-z]{{4,10}}\s(?:(?:is|has|being|of|at|holds|averages|~|=|≈)\s?){{0,2}}{_ABOUT}(?P<m3>{_N})\s(?P<unit3>tokens|words)|"
+    rf"{_ABOUT}(?P<m4>{_N})\s(?P<unit4>tokens|words)\s(?:an?|per|each|every)\s{_SHEET})(?![a-z])\)?|"
+    r"(?<![\dA-Za-z.,])(?P<n2>\d{1,4})\s?[页段篇条个份张]\s?(?P<what2>片段|文档片段|文档|段落|切片|结果|图片|图)?\s?[,x*]?\s?每[页段篇条个份张]?(?:片段|文档|段落|切片|结果|图片|图)?(?:大?约|平均|折合)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
+)
+# "On a busy day that's 90k conversations": an amount of each day.
+_ON_A_DAY = Gated(
+    rf"(?:on|in)\s(?:an?|our|the)\s(?:busy|normal|typical|average|usual|peak|bad|good|working|busiest|heavy|regular)\sday,?\s(?:(?:that's|it's|that\sis|this\sis|we\s(?:see|get|have|handle|process|do|serve|take)|there\sare|there're)\s)?"
+    rf"{_ABOUT}(?P<n>{_N})(?P<what>(?:\s[a-z\-]{{3,16}})?\s(?!tokens)[a-z\-]{{3,16}}s)(?=[,.;\n]|\sand\s|$)"
+)
+# "540,000 requests a day, 80% of them inside the 8 office hours", "每天 12 万次, 晚上两小时占全天的三成".
+_IN_HOURS = r"(?:in|inside|within|during|over)\s(?:the\s|our\s|its\s|a\s)?(?:window\sof\s|block\sof\s)?"
+_PART_OF_DAY = Gated(
+    rf"(?P<n>{_N})(?P<what>(?:\s[a-z\-]{{2,16}}){{1,3}}?)\s(?:per|a|each|every)\sday(?P<between>[^\n\d]{{0,40}}?)[,;.(]\s?(?:(?:and|of\swhich|with|but)\s)?{_ABOUT}(?P<share>{_SHARE})\s(?:of\s(?:them|that|those|these|it|which|the\s[a-z]{{4,10}})\s)?"
+    rf"(?:(?:is|are|come|comes|fall|falls|land|lands|arrive|arrives|happen|happens|hit|hits|concentrated)\s){{0,2}}{_IN_HOURS}(?P<h>{_N})\s(?:[a-z]{{4,10}}\s)?hours(?![a-z])\)?"
 )
 _FEWEST = 20  # "two agents" that make calls are no amount of work
 
@@ -182,7 +199,19 @@ def _let_through(match: re.Match[str]) -> str | None:
 def _all_pages(match: re.Match[str]) -> str:
     if match["n2"]:
         return f"文档 {_value(match['n2']) * _value(match['m2']):.12g} token"
-    return f"{_value(match['n']) * _value(match['m']):.12g} tokens of {match['what']}"
+    if match["n3"]:
+        each, unit = match["m3"] or match["m4"], match["unit3"] or match["unit4"]
+        return f"{_value(match['n3']) * _value(each):.12g} {unit} of {match['what3']}"
+    return f"{_value(match['n']) * _value(match['m']):.12g} {match['unit']} of {match['what']}"
+
+
+def _each_day(match: re.Match[str]) -> str:
+    return f"{match['n']}{match['what']} per day"
+
+
+def _in_a_part_of_the_day(match: re.Match[str]) -> str:
+    amount = _value(match["n"]) * (read_share(match["share"]) or 0.0)
+    return f"{amount:.12g}{match['what']} per day, within {_value(match['h']):g} hours{match['between']}"
 
 
 _RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
@@ -192,8 +221,10 @@ _RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
     (_OF_EACH_CHINESE, _of_each_in_chinese),
     (_CALLS_OF_EACH_CHINESE, _with_calls_in_chinese),
     (_OF_PEOPLE, _of_all),
+    (_ON_A_DAY, _each_day),
     (_CALLS_OF_EACH, _with_calls),
     (_CALLS_PER_ITEM, _with_calls),
+    (_PART_OF_DAY, _in_a_part_of_the_day),
     (_FILTERED, _let_through),
     (_PAGES, _all_pages),
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..catalog import hardware, model_mentions
 from ..gated import Gated
+from .brief_counts import told_together
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
 from .brief_layout import Line, lines_of, places_of, without_asides
@@ -82,7 +83,7 @@ class Document:
         statements, aside = without_asides(statements)
         for one in aside:
             facts.reading(f"{one.text[:160]!r} ({one.where}) stands under {one.path[-1][:60]!r}, and was set aside")
-        lines = lines_of(statements)
+        lines = lines_of(told_together(statements))
         for line in lines:
             text, slips = corrected(line.text)
             settled = mended(text)

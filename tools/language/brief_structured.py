@@ -89,7 +89,7 @@ _SHARED_KEY = Gated(
 _LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
 _DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
 _MACHINE_KEY = Gated(
-    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|机型|实例(?:类型|规格)",
+    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|sku|机型|实例(?:类型|规格)",
     flags=0,
 )
 _RANGE_KEYS = {
@@ -232,8 +232,7 @@ class _Walker:
                 if keys and _KEPT_BACK.search(key_words(keys[-1])) and _HARDWARE_KEY.fullmatch(key_words(key)):
                     own = f"reserved {key_words(key)}"
                 elif keys and _is_denied(item) and _CROSSING_KEY.search(key_words(key)):
-                    whole = "" if _CROSSING_KEY.fullmatch(key_words(key)) else "no replica may span nodes"
-                    self._add(keys, whole or "must stay inside one node", (*at, key))
+                    self._add(keys, _kept_inside(key_words(key)), (*at, key))
                     continue
                 self._walk((*keys, _in_plain_key(own)), item, (*at, key))
 
@@ -321,6 +320,14 @@ def _in_plain_key(key: str) -> str:
     if _EACH_KEY.fullmatch(words) and words != "each":
         return "gpus per node"
     return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
+
+
+def _kept_inside(words: str) -> str:
+    """What a key that is denied keeps inside of a node: the thing above it, a degree that it names, or replicas."""
+    if _CROSSING_KEY.fullmatch(words):
+        return "must stay inside one node"
+    named = _DEGREE_KEY.match(words)
+    return f"no {named.group().upper()} across nodes" if named else "no replica may span nodes"
 
 
 def _is_denied(value: Any) -> bool:

@@ -51,6 +51,15 @@ _MEMORY_LATER = Gated(
     rf"(?P<size>\d{{2,3}})[\s\-]?{_GB}(?:\s(?P<bus>pcie|sxm))?(?:\s(?:ones?|versions?|variants?|models?|cards?|type))?(?=\s?(?:[,.;:)!\n]|$))|"
     r"(?:都|全|卡)是\s?(?P<size2>\d{2,3})\s?g(?:i?b)?(?:显存)?(?:的|版本?)?(?=\s?(?:[,.;:)!\n。]|$))",
 )
+# "4 台 910B, 每卡 64GB", "two nodes of 8 A100, 80 GB per card": of the card too, where it stands by itself.
+_MEMORY_OF_EACH = Gated(
+    r"(?:(?<=[,;(:])|(?<=[,;(:、]\s))(?:(?:每张?卡|单卡|单张)\s?(?:显存)?\s?(?:是|为|有)?\s?"
+    rf"(?P<size>\d{{2,3}})\s?g(?:i?b)?(?:\s?(?:显存|hbm\w{{0,2}}))?|(?P<size2>\d{{2,3}})[\s\-]?{_GB}(?:\s(?:of\s)?(?:hbm\w{{0,2}}|vram|memory))?\s(?:per|each|a|on\seach)\s(?:card|gpu|accelerator))"
+    r"(?=\s?(?:[,.;:)!\n。、]|$))",
+)
+_OTHER_MEMORY = Gated(
+    r"(?<![a-z])(?:host|offload\w{0,4}|ram|leav\w{1,3}|keep|free|reserv\w{1,3}|kv)(?![a-z])|内存|卸载|预?留|空闲"
+)
 _COUNT_BEFORE = Gated(
     r"(?<![A-Za-z0-9.])(?:\d{1,5}|[一二两三四五六七八九十]{1,3}(?=[台张块]))\s?(?:[x*]|张|块|台|卡)?\s?$"
 )
@@ -148,13 +157,20 @@ def _with_later_memory(page: Page, claims: Claims, named: list[Named]) -> list[N
         RequestError: no such card has that memory.
     """
     later = next(iter(page.search(_MEMORY_LATER)), None)
+    of_each = next(iter(page.search(_MEMORY_OF_EACH)), None) if later is None else None
+    if of_each is not None and _OTHER_MEMORY.search(page.original[max(0, of_each.start() - 40) : of_each.start()]):
+        of_each = None
+    later = later or of_each
     if later is None or len({name.value for name in named}) > 1:
         return named
     words = page.original[named[0].start : named[0].end].strip()
     family = re.sub(r"\s?[(\[]?\s?\d{2,3}[\s\-]?gi?b?.*$", "", hardware.singular(words), flags=re.IGNORECASE)
     try:
-        card = hardware.find_accelerator(f"{family} {later['bus'] or ''} {later['size'] or later['size2']}GB")
+        bus = "" if of_each else later["bus"] or ""
+        card = hardware.find_accelerator(f"{family} {bus} {later['size'] or later['size2']}GB")
     except InputError as error:
+        if of_each:  # it may be of something that shares the card
+            return named
         raise claims.refusal(str(error)) from None
     page.take(*later.span())
     return [replace(name, value=card.id) for name in named]

@@ -265,6 +265,11 @@ class Claims:
             self.reading(f"{self.words['gpus']!r} is what {self.words['nodes']!r} are a part of")
             self.drop("gpus")
             return
+        if per_node is not None and nodes * per_node != gpus and not self._is_plain("gpus"):
+            counted = f"{self.words['nodes']!r} with {self.words['gpus_per_node']!r}"
+            self.leave_unread(f"{self.words['gpus']!r} was not read as the number of GPUs, which {counted} say")
+            self.drop("gpus")
+            return
         if per_node is not None and nodes * per_node != gpus:
             raise self.refusal(
                 f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "

@@ -30,6 +30,19 @@ _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_token
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # What GPUs of a node are counted of: words without it, or a node, count something else ("one every other week").
 _GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
+# What GPUs in all are counted of; a card of some, or a word for a number without its name, may be a part of them.
+_PART = Gated(
+    r"(?<![a-z])of\s(?:the|our|these|those|them|my|its)(?![a-z])|(?<![a-z])(?:single|one|other)(?![a-z])|[单一]\s?[张块]?卡"
+)
+_COUNTED = Gated(r"\d|(?:gpu|card|accelerator)s(?![a-z])|(?<![a-z])[a-z]{1,3}\d{2,4}|[hd]gx")
+# A limit as it is demanded ("TPOT <= 45 ms"); one without may be what is seen ("shows a TPOT of 70 ms").
+_BOUND = Gated(
+    r"[<≤:=]|(?<![a-z])(?:under|below|within|at\smost|max(?:imum)?|no\s(?:more|longer|worse)\sthan|not\s(?:over|above|more|exceed)|less\sthan|limit|target|slo|must|should|up\sto|sub)(?![a-z])|"
+    r"以[内下]|不超过|不高于|不大于|低于|小于|少于|控制在|最多|上限|要求|目标"
+)
+_LIMITS = ("ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max")
+# A rate of a second or a minute; an amount of a day is spread over it, and says less of the load at any time.
+_BY_SECOND = Gated(r"(?:/|per|a|each|every|每)\s?(?:s(?:ec(?:ond)?)?|m(?:in(?:ute)?)?|秒钟?|分钟?)(?![a-z])|[qr]ps")
 _NODE = Gated(r"node|server|machine|box|host|[台机]")
 
 
@@ -41,6 +54,12 @@ def grade(name: str, value: Any, words: str) -> Grade:
         if isinstance(value, int | float) and value < _LEAST_LENGTH:
             return Grade.THIN
         return Grade.LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else Grade.PLAIN
+    if name in _LIMITS:
+        return Grade.PLAIN if _BOUND.search(words) else Grade.LINKED
+    if name == "request_rate":
+        return Grade.PLAIN if _BY_SECOND.search(words) else Grade.LINKED
+    if name == "gpus":
+        return Grade.PLAIN if _COUNTED.search(words) and not _PART.search(words) else Grade.LINKED
     if name == "concurrency" and _SENTENCE_BREAK.search(words):
         return Grade.THIN  # "2 going. Not everyone at once"
     if name != "gpus_per_node" or _GPU.search(words):

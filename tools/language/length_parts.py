@@ -11,7 +11,7 @@ import re
 from ..gated import Gated
 from .quantities import find_quantities
 
-_N = r"(?<![\w.,])\d(?:[\d,]{0,10}\d)?(?:\.\d{1,3})?(?:\s?k(?![a-z]))?(?![\d%]|[a-su-z])"
+_N = r"(?<![\dA-Za-z.,])\d(?:[\d,]{0,10}\d)?(?:\.\d{1,3})?(?:\s?k(?![a-z]))?(?![\d%]|[a-su-z])"
 _ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|only|~|another|averages?)\s?){0,2}"
 _ONE = (
     r"system\s(?:prompts?|messages?|instructions?)|instructions?|templates?|rules?|rubrics?|schemas?|definitions|style\sguide|persona|"

@@ -12,7 +12,7 @@ from .page import Page
 MOST_LOAD = "most_load"
 _WHO = (
     r"(?:users?|people|persons?|customers?|clients?|callers?|students?|employees?|developers?|chats?|conversations?|"
-    r"sessions?|requests?|quer(?:y|ies)|streams?|calls?)"
+    r"sessions?|requests?|quer(?:y|ies)|streams?|calls?|turns?|dialogues?|agents?|jobs?|connections?|qps|rps|req/s)"
 )
 _TOGETHER = r"(?:concurrent(?:ly)?|simultaneous(?:ly)?|parallel|active|in[\s\-]flight|at\s(?:once|the\ssame\stime))"
 _ABLE = (
@@ -22,7 +22,7 @@ _ABLE = (
 # A number that follows says how many: then nothing is asked.
 _NO_NUMBER = r"(?![\s:=≤<]{0,3}(?:(?:is|are|of|at|under|about|up\sto)\s)?\d)"
 _QUESTION = Gated(
-    rf"(?<![a-z])how\s(?:many\s(?:{_TOGETHER}\s)?{_WHO}(?:\s{_TOGETHER})?(?:\sper\ssecond)?|(?:much|high\sa)\s"
+    rf"(?<![a-z])how\s(?:many\s(?:{_TOGETHER}\s)?{_WHO}(?:\s{_TOGETHER})?(?:\s(?:per|a)\s(?:second|minute|hour|day))?|(?:much|high\sa)\s"
     rf"(?:traffic|load|concurrency))(?=\s(?:[a-z]+\s){{0,2}}{_ABLE}(?![a-z])|\s[^.?!\n]{{1,40}}?\s(?:can|could|will|would|may)\s(?:i|we|it|you|they)(?![a-z]))|"
     rf"(?<![a-z])(?:(?:max(?:imum|imal)?|highest|largest|greatest|biggest)\s(?:possible\s)?(?:(?:number|count)\sof\s)?|"
     rf"the\smost\s(?={_TOGETHER}|{_WHO}\s{_TOGETHER}))(?:{_TOGETHER}\s)?(?:{_WHO}(?:\s{_TOGETHER})?|concurrency|load)"

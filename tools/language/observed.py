@@ -43,7 +43,7 @@ _ONLY = Gated(r"(?<![a-z])(?:only|just)\s")
 _WANTED = Gated(
     r"(?P<tail>[^\d.;\n。]{0,30}?)[,;.。]?\s?(?:(?:and|but|so|which|that|we|i|they|it)\s){0,4}(?:(?:really|would|now|only|actually)\s)*"
     r"(?:wants?|needs?|must|should|shall|ha(?:ve|s)\sto|like|aim(?:ing)?|targets?|goal|bring|hop(?:e|ing)|希望|想|要|需要|目标)"
-    rf"(?P<lead>[^\d.;\n。,]{{0,30}}?)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
+    rf"(?P<lead>(?:[^\d.;\n。,]|(?<=p)\d{{2,3}}(?=\s)){{0,30}}?)(?<!p)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
 )
 
 

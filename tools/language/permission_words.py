@@ -11,7 +11,7 @@ from ..gated import Gated
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
 from .degree_words import names_attention_degree
-from .page import Page
+from .page import TAKEN, Page
 from .said import StatedStrategy
 
 _SPLIT = r"(?:split|shard(?:ed)?|cut|slic(?:e|ed)|partition(?:ed)?|divided?)"
@@ -84,6 +84,10 @@ _DENIED_BEHIND = Gated(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
     r"\s?[:|]?\s?(?:还|暂|本期)?(?:未|没有?|不)(?:启用|开启?|上|用|做|部署|采用)|\s?[:|]\s?(?:off|disabled|none|not\s(?:used|enabled|planned|in\suse))(?![a-z])|"
     r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期|也)?都?(?:先)?(?:不|别|免)(?!错)",
+)
+# "disagg or colocated, whatever is faster", "PD 分离或混部都行": a choice between both is none.
+_OR_NOT = Gated(
+    r"(?:\s(?:prefill|decode|serving|inference|pools?|mode|setup))?\s?(?:/|,?\s?(?:or|vs\.?|versus)\s|还是|或者?)\s?(?:not(?![a-z])|(?:fully\s)?(?:co[\s\-]?locat\w{1,4}|monolithic|(?:non|un)?[\s\-]?(?:dis)?[\s\-]?aggregated|dis[\s\-]?agg\w{0,9}|together|combined|shared|apart|separate)(?![a-z])|不分离|混合?部署?|合一|分离)",
 )
 _ONE_AND_ANOTHER = Gated(
     r"(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s(?:one|a)\s(?:node|server|machine|box)(?:,|\sand|\swith|;)\s(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s"
@@ -166,6 +170,12 @@ def read_disaggregation(page: Page, claims: Claims) -> None:
         claims.claim("disaggregated", True, words)
         claims.claim("nodes", 2, words)
     for match in page.search(_DISAGGREGATED):
+        if (choice := _OR_NOT.match(page.text, match.end())) is not None:
+            words = page.take(match.start(), choice.end())
+            claims.reading(f"{words!r} leaves open whether prefill and decode are separate")
+            continue
+        if page.text[match.start()] == TAKEN:
+            continue
         wanted = match["yes"] is not None
         denied = _DENIED_BEHIND.match(page.original, match.end()) is not None
         negated = denied or page.is_negated(*match.span())

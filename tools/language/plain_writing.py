@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from ..gated import Gated, Pattern
-from .number_words import chinese_value
+from .number_words import ENGLISH_NUMBER, chinese_value
 from .quantities import read_number
 
 # "15 lakh", "1.2 crore".
@@ -186,6 +186,14 @@ def _one_every(match: re.Match[str]) -> str:
     return f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}"
 
 
+def _same_length(match: re.Match[str]) -> str:
+    """Both lengths of what goes in and comes out alike, with the instruction that stands before all of it."""
+    amount = (read_number(match["n"].replace(",", "")) or 0) * (4 / 3 if match["unit"] == "words" else 1)
+    more = float(match["more"] or 0)
+    shared = f" of which {more:g} are a shared prefix" if more else ""
+    return f"input of {amount + more:.0f} tokens{shared}, output of {amount:.0f} tokens"
+
+
 def _so_often(match: re.Match[str]) -> str:
     return f"每{match['unit']}{1 / (_number(match['n'])):.12g}次"
 
@@ -199,8 +207,40 @@ def _as_range(match: re.Match[str]) -> str:
     return f"{low}到{high}" if low < high else match.group()
 
 
+# "ca. 600 tokens": no sentence ends there.
+_CIRCA = Gated(r"(?<![a-z.])(?:ca|approx|circa)\.\s?(?=\d)")
+
+# "4-bit is out of the question": nothing that comes out.
+_OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z])")
+
+_ONE_AND_SAME = Gated(r"(?<![a-z])one\sand\sthe\ssame(?![a-z])")
+# "servers are 8x H100, three of them": nodes that are told first, and counted behind.
+_COUNTED_BEHIND = Gated(
+    rf"(?<![a-z])(?:the\s|our\s)?(?P<node>servers|nodes|boxes|machines|hosts)\s"
+    r"(?:are|have|with|of|come\swith)\s(?P<each>\d{1,2}\s?x\s?[a-z][a-z\d\- ]{1,20}?)(?:\seach)?,\s"
+    rf"(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\sof\s(?:them|these|those)(?![a-z])"
+)
+# "1-year reserved": for how long a price holds.
+_TERM = Gated(
+    r",?\s(?:\d|one|three)[\s\-]?(?:years?|yr)\s(?:reserved|commit(?:ment|ted)?|savings\splan)(?:\s(?:pric(?:e|ing)|rate|instances?))?(?![a-z])"
+)
+# "comes out at about the same length" behind what goes in.
+_LENGTH_TOO = (
+    r"(?:(?:and\s)?(?:it\s|that\s)?(?:comes?|goes|are|is)\s(?:back\s)?(?:out\s)?(?:at|with|in)?\s?|(?:and\s)?(?:the\s)?(?:answers?|outputs?|repl(?:y|ies)|translations?|results?)\s(?:is|are|has|have|comes?\sout)\s(?:at\s)?)"
+    r"(?:about|roughly|around|pretty\smuch|more\sor\sless)?\s?(?:of\s)?(?:the\ssame\s(?:length|size)|as\slong)(?![a-z])(?:\s(?:again|out|back))?"
+)
+_SAME_LENGTH = Gated(
+    rf"(?<![\w.,])(?P<n>\d[\d,]{{0,7}}k?)\s(?P<unit>tokens|words)\s(?:in|each|long|of\sinput)?\s?,?\s?(?:and\s)?{_LENGTH_TOO}(?P<plus>,?\s(?:plus|with|and|\+)\s(?:an?|the|our)\s(?:(?:fixed|shared|constant|common|static|same)\s)?(?P<more>\d{{2,5}})[\s\-]tokens?\s(?:long\s)?(?:system\s)?(?:instructions?|prompts?|templates?|preambles?))?",
+)
+
 # What is written instead, in the order in which it is done: a later one reads what an earlier one wrote.
 _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
+    (_CIRCA, "about "),
+    (_OUT_OF, "not allowed"),
+    (_ONE_AND_SAME, "the same"),
+    (_COUNTED_BEHIND, r"\g<n> \g<node> with \g<each>"),
+    (_TERM, ""),
+    (_SAME_LENGTH, _same_length),
     (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
     (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
     (_TOKEN_RATE, r"\1 tokens "),

@@ -47,6 +47,12 @@ _KEY_WORDS = (
     "activations", "precision", "disaggregated", "utilization", "utilisation", "completion", "deepseek", "mixtral",
     "mistral", "first",
 )  # fmt: skip
+# Families of models: a slip of one is mended only before a version or a size ("qwn3 30b", "gema 3 27b").
+_FAMILIES = ("qwen", "gemma", "mixtral", "mistral", "deepseek", "minimax", "nemotron", "hunyuan", "granite")
+_FAMILY = Gated(
+    r"(?<![\w./\-])(?P<word>[A-Za-z]{3,10})(?=[\s\-_]?(?:v?\d(?:\.\d)?[\s\-_]{1,2}(?:[a-z]{2,8}[\s\-_])?)?\d{1,3}(?:x\d{1,2})?(?:\.\d)?b(?![a-z]))"
+)
+_ALIKE_FAMILY = 0.75
 _LEAST_LETTERS = 5
 _MOST_LETTERS = 16
 # Alike enough for a letter that is lost, doubled, swapped with its neighbour or wrong in a word of six or more.
@@ -93,7 +99,18 @@ def corrected(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         mended[match.group()] = meant
         return meant
 
-    return _WORD.sub(mend, text), tuple(mended.items())
+    def mend_family(match: re.Match[str]) -> str:
+        word = match["word"].lower()
+        near = [one for one in _FAMILIES if one[0] == word[0]]
+        meant = (
+            None if word in near or word in _REAL else next(iter(get_close_matches(word, near, 1, _ALIKE_FAMILY)), None)
+        )
+        if meant is None:
+            return match.group()
+        mended[match.group()] = meant
+        return meant
+
+    return _FAMILY.sub(mend_family, _WORD.sub(mend, text)), tuple(mended.items())
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,82 @@
+"""Keys that mean something only together: an instance type and its count, items of a day and the calls of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from ..catalog.hardware import mentions
+from ..gated import Gated
+from .brief_statements import Statement, key_words
+from .quantities import find_quantities
+
+_MACHINE = Gated(
+    r"(?:instance|vm|sku|machine|server|box|node)(?: (?:type|model|shape|size|sku|flavou?r))?|"
+    r"实例(?:类型|规格)?|机型|服务器(?:型号)?"
+)
+_COUNT = Gated(r"count|quantity|qty|number|amount|how many|数量|台数")
+_MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|count)")
+_PRICE = Gated(r"(?:list )?(?:hourly (?:usd|price|cost|rate)|(?:usd|price|cost|rate) (?:per|an?) hour|usd hourly)")
+_OF_DAY = Gated(r"(?P<item>[a-z]{3,16})s per (?P<time>day|hour|minute|second)")
+_OF_EACH = Gated(r"(?:llm |model )?(?:calls|requests|prompts|queries|passes) per (?P<item>[a-z]{3,16})")
+_WINDOW = Gated(r"(?:window|busy|working|business|active|office) hours|hours per day|window h")
+
+
+def told_together(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements, those of a group that belong together in words that say so."""
+    told: list[Statement] = []
+    for _, group in groupby(statements, key=lambda one: one.path[:-1] if one.keyed else (one.where,)):
+        own = list(group)
+        told += _of_machines(own) if any(map(_names_machine, own)) else list(_of_calls(own))
+    return told
+
+
+def _key(statement: Statement) -> str:
+    return key_words(statement.path[-1]) if statement.keyed and statement.path else ""
+
+
+def _names_machine(statement: Statement) -> bool:
+    is_key = _MACHINE.fullmatch(_key(statement)) is not None
+    return is_key and any(one.gpus_per_node for one in mentions(statement.text))
+
+
+def _of_machines(group: Sequence[Statement]) -> list[Statement]:
+    """Counts beside a type of machine are counts of it, and a price by the hour is that of one."""
+    told: list[Statement] = []
+    for one in group:
+        key = _key(one)
+        if _COUNT.fullmatch(key):
+            one = replace(one, path=(*one.path[:-1], "nodes"))
+        elif _MOST.fullmatch(key):
+            one = replace(one, path=(*one.path[:-1], "max nodes"))
+        elif _PRICE.fullmatch(key) and one.text[:1].isdigit():
+            figure, _, remark = one.text.partition(" ")
+            one = replace(one, path=(*one.path[:-1], "price"), text=f"${figure} per node-hour {remark}".strip())
+        told.append(one)
+    return told
+
+
+def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
+    """Items of a day and the calls that each makes, as the calls of a day; the hours that they come in beside them."""
+    items = next((one for one in group if _OF_DAY.fullmatch(_key(one))), None)
+    each = next((one for one in group if _OF_EACH.fullmatch(_key(one))), None)
+    window = next((one for one in group if _WINDOW.fullmatch(_key(one))), None)
+    of_day = None if items is None else _OF_DAY.fullmatch(_key(items))
+    if items is None or of_day is None or (each is None and window is None):
+        yield from group
+        return
+    of_each = None if each is None else _OF_EACH.fullmatch(_key(each))
+    amounts = [find_quantities(one.text)[:1] for one in (items, each, window) if one is not None]
+    if not all(amounts) or (of_each is not None and of_each["item"] != of_day["item"]):
+        yield from group
+        return
+    amount = amounts[0][0].decimal_value * (amounts[1][0].decimal_value if each is not None else 1)
+    within = "" if window is None else f", within {amounts[-1][0].decimal_value:g} hours"
+    for one in group:
+        if one is items:
+            yield replace(
+                one, path=(*one.path[:-1], "load"), text=f"{amount:.12g} requests per {of_day['time']}{within}"
+            )
+        elif one not in (each, window):
+            yield one
