@@ -116,8 +116,8 @@ _COUNTED_THINGS = rf"(?:{_GPU_WORDS}|{_NODE_NOUN}(?:e?s)?)"
 # "Are 2 nodes enough, or do I need all three?": a number that is asked about, beside what there is.
 ENOUGH_ASKED = Gated(
     rf"(?<![a-z])(?:is|are|will|would|could|can|do|does)\s(?:(?:the|just|only|already)\s)?(?:\d{{1,4}}|{ENGLISH_NUMBER})\s(?:of\sthem|{_COUNTED_THINGS})\s(?:be\s)?"
-    r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])[^?.;\n]{0,80}(?=\?)|"
-    rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])[^?.;\n]{{0,60}}(?=\?)",
+    r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])(?=[^?.;\n]{0,80}\?)|"
+    rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])(?=[^?.;\n]{{0,60}}\?)",
 )
 # "hangs with more than two GPUs in a group": of a group, not what there is.
 OF_A_GROUP = Gated(

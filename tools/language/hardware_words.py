@@ -38,6 +38,10 @@ class _Token:
     end: int
 
 
+# "Three replicas of it, one per server".
+_OF_REPLICAS = Gated(r"(?<![a-z])(?:replicas?|copies|instances?|engines?)(?![a-z])[^.;:\n]{0,50},\s?$")
+
+
 class _Tokens:
     """The page as symbols; what a shape takes is struck out so that the next shape does not see it."""
 
@@ -68,7 +72,7 @@ class _Tokens:
     def text_before(self, match: re.Match[str]) -> str:
         """What is written right before a shape."""
         start = self.tokens[match.start()].start
-        return self.page.original[max(0, start - 40) : start]
+        return self.page.original[max(0, start - 80) : start]
 
     def word_after(self, match: re.Match[str]) -> str:
         """What stands behind a shape, where it is a word or a mark of no meaning; else nothing."""
@@ -141,6 +145,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
             continue  # "每机一个副本"
         if sizes.box is not None and tokens.number(match, "p", "p2") != sizes.box and "g" not in match.group():
             continue  # "10 requests/s in all, so 5 per box"
+        if _OF_REPLICAS.search(tokens.text_before(match)):
+            continue  # "three replicas of it, one per server"
         number = tokens.number(match, "p", "p2")
         if grade("gpus_per_node", number, tokens.words(match)) is not Grade.THIN:  # "one every six seconds"
             claims.claim("gpus_per_node", number, tokens.take(match))

@@ -49,6 +49,7 @@ from .prefix_words import read_prefixes, settle_repeated
 from .quoted import quoted_apart
 from .rate_words import read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
+from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
@@ -213,6 +214,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_prefixes(page, claims)
     read_hardware(page, claims, sizes)
     settle_constraints(claims)
+    settle_kept_of_each(claims)
     read_objective(page, claims)
     _settle_open(claims)
     read_limits(page, claims)

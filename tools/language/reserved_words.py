@@ -53,8 +53,15 @@ _OWN = lex.cues(
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
 )
-_OF_EACH_NODE = Gated(rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|每(?:[台个])?\s?(?:{lex.NODE})")
-_KEPT_OF_EACH = "{!r} of each node: GPUs are kept back in all; say how many in all, or whole nodes"
+_OF_EACH_NODE = Gated(
+    rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|(?:in|on|of)\s(?:each|every)\s(?:one|of\s(?:them|these|those))(?![a-z])|"
+    rf"每(?:[台个])?\s?(?:{lex.NODE})"
+)
+_TAKEN_OF_EACH = Gated(
+    r"每台(?:机器|服务器|节点)?上?(?:各?有|的|里|都有)?\s?(?P<n>\d|[一二两三四五六])\s?[张块个]\s?(?:卡|gpu)?\s?(?:已经?|都)?(?:给了?|被|留给|归|用来|用于|在?跑|拿去)[^,;。\n]{0,16}"
+)
+# A claim that is no field: GPUs that stay away in each node, until the nodes are counted.
+_KEPT_OF_EACH = "kept_of_each_node"
 # Memory that is there to plan with; what has to be left free is read before.
 _USABLE = Gated(
     r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?\s?gi?b)\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
@@ -74,6 +81,8 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     yield from _usable_memory(page, claims)
     yield from read_replicas(page, claims)
     yield from _survived(page, claims)
+    for match in page.search(_TAKEN_OF_EACH):
+        _keep_of_each(claims, read_whole(match["n"]) or 0, page.take(*match.span()))
     yield from _together(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
 
 
@@ -203,10 +212,32 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
     if found is None:
         return _part_kept_away(page, claims, start, sentence)
     if not found["node"] and _OF_EACH_NODE.search(sentence):
-        words = page.take(start + found.start(), start + found.end())
-        claims.leave_unread(_KEPT_OF_EACH.format(words))
+        _keep_of_each(claims, read_whole(found["n"]) or 1, page.take(start + found.start(), start + found.end()))
         return None
     return _taken(page, start, found)
+
+
+def _keep_of_each(claims: Claims, count: int, words: str) -> None:
+    if count and not claims.has(_KEPT_OF_EACH):
+        claims.claim(_KEPT_OF_EACH, count, words)
+
+
+def settle_kept_of_each(claims: Claims) -> None:
+    """Plan on nodes that have as many GPUs less as each of them keeps back, where their size is known."""
+    count, words = claims.values.get(_KEPT_OF_EACH), claims.words.get(_KEPT_OF_EACH, "")
+    claims.drop(_KEPT_OF_EACH)
+    if count is None:
+        return
+    per_node, nodes, gpus = (claims.values.get(name) for name in ("gpus_per_node", "nodes", "gpus"))
+    if per_node is None and nodes and gpus and gpus % nodes == 0:
+        per_node = gpus // nodes
+    if per_node is None or count >= per_node:
+        claims.leave_unread(f"{words!r} of each node: how many GPUs a node has is not said; say how many are left")
+        return
+    if nodes is not None and gpus == nodes * per_node:
+        claims.replace("gpus", nodes * (per_node - count), claims.words["gpus"])
+    claims.replace("gpus_per_node", per_node - count, claims.words.get("gpus_per_node", words))
+    claims.reading(f"{words!r} of each node are kept back: {per_node - count} of its {per_node} are planned for")
 
 
 def _taken_by_others(page: Page) -> Iterator[Constraint]:
@@ -285,7 +316,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     words = page.clause_text(start + part.start(), start + part.end())[:500]
     page.take(start + part.start(), start + part.end())
     if _OF_EACH_NODE.search(sentence, part.end()):
-        claims.leave_unread(_KEPT_OF_EACH.format(words))
+        _keep_of_each(claims, count, words)
         return None
     of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
     if of is not None and (read_whole(of["n"]) or 0) > count:
