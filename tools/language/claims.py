@@ -265,6 +265,10 @@ class Claims:
             self.reading(f"{self.words['gpus']!r} is what {self.words['nodes']!r} are a part of")
             self.drop("gpus")
             return
+        if per_node is not None and nodes * per_node != gpus and gpus in self._parts_of(nodes, per_node):
+            self.reading(f"{self.words['gpus']!r} is what {self._parts_of(nodes, per_node)[gpus]}")
+            self.drop("gpus")
+            return
         if per_node is not None and nodes * per_node != gpus and not self._is_plain("gpus"):
             counted = f"{self.words['nodes']!r} with {self.words['gpus_per_node']!r}"
             self.leave_unread(f"{self.words['gpus']!r} was not read as the number of GPUs, which {counted} say")
@@ -280,6 +284,12 @@ class Claims:
                 f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
                 f"over {nodes} nodes ({self.words['nodes']!r})"
             )
+
+    def _parts_of(self, nodes: int, per_node: int) -> dict[int, str]:
+        """Numbers of GPUs that are a part of all that is there, each with the part: a node's, what is not kept back."""
+        kept = [one for one in self.values.get("constraints", ()) if one.kind in ("reserved_gpus", "reserved_nodes")]
+        back = sum(one.value * (per_node if one.kind == "reserved_nodes" else 1) for one in kept)
+        return {nodes * per_node - back: "is left of them", per_node: "each node has"}
 
 
 def _typed(name: str, value: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..gated import Gated
+from .attention_words import ATTENTION_DP
 from .degree_words import AND, Degree, phase_of, runs_of
 from .number_words import ENGLISH_NUMBER
 from .page import BARRIER, SENTENCE_END, Page, between, breaks_of
@@ -48,6 +49,15 @@ _COUNT_BEFORE = Gated(
 )
 
 
+# DP attention without a number, beside a degree of EP ("DP attention + EP16").
+_GROUPS = Gated(
+    rf"(?:{ATTENTION_DP})(?=\s?(?:[+&,/]|with|and|plus)\s?(?:ep|expert))|"
+    rf"(?<=[\d])\s?(?:[+&,/]|with|and|plus)\s?(?:{ATTENTION_DP})(?!\s?=?\s?\d)"
+)
+_LINK = re.compile(r"[\s+&,/]*(?:(?:with|and|plus)\s?)?$")
+_DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|tensor[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Strategies that are weighed against each other, with their words; none where one of them has no degree."""
@@ -78,8 +88,10 @@ def _is_of_two(page: Page, degrees: Sequence[Degree]) -> bool:
 def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
     """From the first degree of a choice to its last."""
     for one, other in pairwise(degrees):
-        gap = page.original[one.end : other.start]
-        is_choice = AND.fullmatch(gap) and _WHICH_OF_BOTH.match(page.original, other.end)
+        gap = _LINK.sub("", _GROUPS.sub("", page.original[one.end : other.start])) + " "
+        is_choice = AND.fullmatch(page.original[one.end : other.start]) and _WHICH_OF_BOTH.match(
+            page.original, other.end
+        )
         if is_choice or (len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap)):
             return _around(page, degrees, one, other)
     if not degrees:
@@ -124,7 +136,28 @@ def _named(page: Page, degrees: Sequence[Degree]) -> list[StatedStrategy]:
             if before is None or degree.name in found[-1] or (repeats and ("," in gap or "/" in gap)):
                 found.append(_counted(page, degree))
             found[-1][degree.name] = degree.value
+            if degree.name == "ep" and "attention_dp" not in found[-1] and _has_groups(page, degree):
+                width = found[-1].get("tp", 1) * found[-1].get("sp", 1)
+                found[-1]["attention_dp"] = max(1, degree.value // width)
     return [strategy_of(one) for one in found]
+
+
+def _has_groups(page: Page, ep: Degree) -> bool:
+    """Whether attention DP without a number stands right beside a degree of EP; it then fills what EP leaves of TP."""
+    left = max(0, ep.start - 40)
+    return any(
+        match.end() <= ep.start - left + 1 and _LINK.fullmatch(page.original[left + match.end() : ep.start]) is not None
+        for match in _GROUPS.finditer(page.original[left : ep.end])
+    )
+
+
+def is_weighed(page: Page, start: int, end: int) -> bool:
+    """Whether the words at this span are part of one of several strategies with degrees, in one sentence."""
+    left, right = between(breaks_of(page.original, SENTENCE_END), start, end, len(page.original))
+    before, after = page.original[left:start], page.original[end:right]
+    return bool(_OR.search(before) and _DEGREE_NEAR.search(before)) or bool(
+        _OR.search(after) and _DEGREE_NEAR.search(after)
+    )
 
 
 def _counted(page: Page, first: Degree) -> dict[str, int]:

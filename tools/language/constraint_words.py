@@ -150,9 +150,10 @@ def add_constraints(claims: Claims, found: Iterable[Constraint]) -> None:
 
 def settle_constraints(claims: Claims) -> None:
     """Settle the constraints that need the nodes counted: how many replicas on each, and which node is none of them."""
-    beyond = [one for one in claims.values.get("constraints", ()) if is_beyond(one, claims.values.get("nodes", 0))]
+    counts = claims.values.get("nodes", 0), claims.gpus
+    beyond = [one for one in claims.values.get("constraints", ()) if is_beyond(one, *counts)]
     for one in beyond:
-        claims.reading(f"{one.words!r} is said of one more than the nodes that are counted")
+        claims.reading(f"{one.words!r} is said of more than what is counted")
     drop_constraints(claims, beyond)
     add_constraints(claims, settle_on_each_node(claims))
 

@@ -100,7 +100,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|(?:in\s)?exit)(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])|出去(?=\s?(?:大?约|大概)?\d)",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|(?<!等)(?:回复|回答)(?:长度)?|(?<!等)答案|产出|出参(?:长度)?",
-        r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
+        r"(?:摘要|总结|纪要|译文|评语|点评|批注)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文|评语|点评|批注)",
     ),
     "throughput": (
         r"(?<![a-z])(?:throughput|tps|(?:tokens?|toks?)\s?(?:/|per)\s?s(?:ec(?:ond)?)?)(?![a-z/])" + _RATE_FOLLOWS,
@@ -132,7 +132,7 @@ FOLLOWS = Gated(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])")
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.
 WRITING = Gated(
-    r"summar|abstract|answer|repl|respon|digest|translat|headline|caption|label|draft|摘要|总结|纪要|回答|回复|译文",
+    r"summar|abstract|answer|repl|respon|digest|translat|headline|caption|label|draft|摘要|总结|纪要|回答|回复|译文|评语|点评",
 )
 # Behind a word for what is written: "(summaries) of 100k-token reports", "(总结)6万token的报告".
 OF_READ_MATTER = Gated(

@@ -10,6 +10,7 @@ import re
 from ..gated import Gated
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
+from .compared_words import is_weighed
 from .degree_words import names_attention_degree
 from .page import TAKEN, Page
 from .said import StatedStrategy
@@ -94,7 +95,7 @@ _ONE_AND_ANOTHER = Gated(
     r"(?:another|the\s(?:other|second)|a\s(?:second|different))(?:\s(?:one|node|server|machine|box))?",
 )
 _MAYBE = Gated(
-    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok|compar(?:e[ds]?|ing|ison)|versus|vs|recommend|advise|evaluate)(?![a-z])|对比|比较|评估|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
+    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|maybe|auto|tbd|undecided|fine|ok|compar(?:e[ds]?|ing|ison)|versus|vs|recommend|advise|evaluate)(?![a-z])|对比|比较|评估|可以|可(?=分)|允许|如果|是否|要不要|该不该|上不上|需不需要|考虑",
 )
 
 
@@ -112,6 +113,8 @@ def read_relaxations(page: Page, claims: Claims) -> None:
             denied.add(name)
         elif page.is_foreign(match.start()):
             claims.leave_unread(f'{words!r} claims another speaker and allows nothing; say "allow {name}" yourself')
+        elif name == "attention_dp" and is_weighed(page, *match.span()):
+            continue  # one of several strategies: what it would take is said with it
         elif name == "attention_dp" and names_attention_degree(page, *match.span()) and not _asks(before, after):
             # A stated degree asks for the thing itself; its words are left to the reader of strategies.
             allowed.setdefault(name, words)

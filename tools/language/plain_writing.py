@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ..gated import Gated, Pattern
 from .number_words import ENGLISH_NUMBER, chinese_value
-from .quantities import read_number
+from .quantities import find_quantities, read_number
 
 # "15 lakh", "1.2 crore".
 _SCALES = {"thousand": 1000, "million": 10**6}
@@ -194,6 +194,16 @@ def _same_length(match: re.Match[str]) -> str:
     return f"input of {amount + more:.0f} tokens{shared}, output of {amount:.0f} tokens"
 
 
+def _within_days(match: re.Match[str]) -> str:
+    return f"within {(read_number(match['n']) or 1) * (7 if match['unit'].startswith('week') else 1):g} days"
+
+
+def _at_the_peak(match: re.Match[str]) -> str:
+    found = find_quantities(f"{match['n']} 次请求")
+    amount = (found[0].decimal_value if found else 0.0) * _number(match["k"])
+    return f"高峰每天 {amount:.0f} 次请求"
+
+
 def _so_often(match: re.Match[str]) -> str:
     return f"每{match['unit']}{1 / (_number(match['n'])):.12g}次"
 
@@ -214,6 +224,45 @@ _CIRCA = Gated(r"(?<![a-z.])(?:ca|approx|circa)\.\s?(?=\d)")
 _OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z])")
 
 _ONE_AND_SAME = Gated(r"(?<![a-z])one\sand\sthe\ssame(?![a-z])")
+# "yo, got 3 nodes": the writer has them; "the trainer got 3 nodes" says who else.
+_GOT = Gated(
+    r"(?:^|(?<=[.;!?,]\s)|(?<=\n))(?P<lead>(?:yo|hi|hey|hello|ok(?:ay)?|so|well),?\s)?got\s(?=(?:\d|an?|one|two|three|four|five|six|eight|some|access)(?![a-z]))"
+)
+# "8x H100 each but one of them has to stay idle": a clause of its own, and no "each but one".
+_BUT_ONE = Gated(
+    r"(?<=[a-z\d)])\sbut\s(?=(?:one|two|three|\d)\sof\s(?:them|those|these)\s(?:has|have|is|are|must|needs?|stays?|will|can)(?![a-z]))"
+)
+# "Llama 3.3 Nemotron Super 49B": one name.
+_NEMOTRON = Gated(r"(?<![\w.])llama[ \-]?(?P<v>3[._]\d) (?:-\s)?nemotron[ \-]")
+# "3 nodes 8xH100": nodes of so many.
+_NODES_OF = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?P<node>nodes|servers|boxes|machines|hosts)"
+    r"\s(?=\d{1,2}\s?x\s?[a-z]{1,4}\d)"
+)
+_OF_EM = Gated(r"(?<![a-z])of\s'?em(?![a-z])")
+# "half a k out"
+_HALF_A_K = Gated(r"(?<![\w.])half\sa\s(?:k|thousand)(?![a-z])")
+# "each has one request running at a time": as many requests as there are of what is counted.
+_ONE_EACH_AT_A_TIME = Gated(
+    r",?\s?\(?(?<![a-z])(?:each|every\sone|all)(?:\sof\s(?:them|these))?\s(?:has|have|runs?|keeps?|with|sends?)\s(?:only\s|just\s|exactly\s)?(?:one|a\ssingle|1)\s(?:request|call|query|stream|generation)s?"
+    r"(?:\s(?:running|open|active|in\sflight|going|outstanding))?\s(?:at\s(?:a|any|one|the\ssame)\stime|at\sonce|at\sany\smoment)\)?"
+)
+# "has to be through in two weeks": within so many days.
+_WEEKS = Gated(
+    r"(?<![a-z])(?:(?:be|is|are|get|gets|been)\s)?(?:through|done|finished|complete[d]?|ready|over)\s(?:with(?:in)?|in)\s(?:about\s|at\smost\s|max(?:imum)?\s)?(?P<n>\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen)\s(?P<unit>days?|weeks?)(?![a-z])"
+)
+# "the busiest hour has 14k turns": requests of an hour.
+_BUSIEST_HOUR = Gated(
+    r"(?<![a-z])(?:the\s|our\s|in\sthe\s)?(?:busiest|peak|rush|worst|top)\shour\s?(?:has|have|sees?|brings?|gets?|carries|is|with|:|=|we\s(?:get|see|have))\s?(?:about\s|around\s|roughly\s|some\s|~\s?)?(?P<n>\d[\d,.]{0,11}\s?k?)\s(?:turns?|chats?|calls?|requests?|queries|messages?|conversations?|prompts?|questions?)(?![a-z])(?!\s(?:per|a|each)\s)"
+)
+# "日均请求 80 万左右", "日均 80 万次"
+_DAILY_CHINESE = Gated(
+    r"日均(?:请求|调用|访问|对话|问答)?(?:量|数|次数)?\s?(?:大?约|大概|差不多)?\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?(?:左右|上下)?\s?(?:次|个|条)?(?:请求|调用|对话)?(?=\s?[,;。:]|$)"
+)
+# "高峰大概是均值的 3 倍", behind an amount of each day.
+_PEAK_CHINESE = Gated(
+    r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求(?P<between>[,;。][^\n\d]{0,10}?)高峰(?:时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
+)
 # "servers are 8x H100, three of them": nodes that are told first, and counted behind.
 _COUNTED_BEHIND = Gated(
     rf"(?<![a-z])(?:the\s|our\s)?(?P<node>servers|nodes|boxes|machines|hosts)\s"
@@ -237,6 +286,17 @@ _SAME_LENGTH = Gated(
 _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
     (_CIRCA, "about "),
     (_OUT_OF, "not allowed"),
+    (_GOT, "we have "),
+    (_NEMOTRON, r"Llama-\g<v>-Nemotron-"),
+    (_NODES_OF, r"\g<n> \g<node> of "),
+    (_OF_EM, "of them"),
+    (_BUT_ONE, ", but "),
+    (_HALF_A_K, "500"),
+    (_ONE_EACH_AT_A_TIME, ""),
+    (_WEEKS, _within_days),
+    (_BUSIEST_HOUR, r"\g<n> requests per hour"),
+    (_DAILY_CHINESE, r"每天 \g<n> 次请求"),
+    (_PEAK_CHINESE, _at_the_peak),
     (_ONE_AND_SAME, "the same"),
     (_COUNTED_BEHIND, r"\g<n> \g<node> with \g<each>"),
     (_TERM, ""),

@@ -16,14 +16,14 @@ from ..gated import Gated
 from .claims import Claims
 from .curve_words import TIMES, factor_of
 from .length_percentiles import PERCENTILE
-from .load_context import MOST_AT_ONCE, Statement, counts_work, is_of_tokens
+from .load_context import MOST_AT_ONCE, WORK, Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
 _LEAST_OF_BATCH = 1_000_000  # tokens
-_LONGEST_BATCH = 168.0  # hours
+_LONGEST_BATCH = 31 * 24.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
 _NOUN = 16  # characters behind an amount that say what it is of
 _OUTPUT = Gated(r"output|generat|completion|输出|生成")
@@ -89,6 +89,7 @@ _DEADLINE = Gated(
     r"(?<![a-z])(?:answer|repl(?:y|ies)|respon|result|read(?:y|able)|done|finish|deliver|must|should|need|kept|stored|retain|old)|"
     r"回复|答复|完成|保[存留]|必须",
 )
+_OF_NO_HALF = re.compile(r"(?:点钟?|时|h)?")
 _LATE = Gated(r"下午|晚|p")
 _SECONDS_OF: dict[str, int] = {
     "hour": 3600, "小时": 3600, "day": _DAY_S, "天": _DAY_S, "日": _DAY_S, "week": 7 * _DAY_S, "周": 7 * _DAY_S,
@@ -153,8 +154,9 @@ def read_batches(page: Page, claims: Claims) -> None:
             continue
         share = _share_before(page, amount, windows[0][0])
         each_second = amount.decimal_value * (share.value if share else 1.0) / (windows[0][1] * 3600)
+        work = WORK.match(page.text, amount.end)  # its noun is no material of a prompt any more
         spans = [
-            (amount.start, amount.end),
+            (amount.start, work.end() if work and is_work else amount.end),
             *([(share.start, share.end)] if share else []),
             *(match.span() for match, _ in windows),
         ]
@@ -367,7 +369,10 @@ def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
     if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
         return None  # "between 5 and 10 users"
     ends = [int(groups[f"c{n}"]) for n in (1, 2)]
-    late = [_LATE.match(groups[f"p{n}"] or groups[f"m{n}"] or "") is not None for n in (1, 2)]
+    halves = [groups[f"p{n}"] or groups[f"m{n}"] or "" for n in (1, 2)]
+    late = [_LATE.match(half) is not None for half in halves]
+    if any(late) and ends[0] < ends[1] and any(_OF_NO_HALF.fullmatch(half) for half in halves):
+        late = [True, True]  # "7 to 10 pm", "下午1点到4点": one word for both ends
     start, end = (hour + 12 if is_late and hour < 12 else hour for hour, is_late in zip(ends, late, strict=True))
     if end <= start <= 12 and not any(late):
         end += 12  # "9 to 5"

@@ -168,10 +168,15 @@ def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
         yield ReservedConstraint(kind=kind, value=read_whole(said.lower()) or 1, words=words)
 
 
-def is_beyond(constraint: Constraint, nodes: int) -> bool:
-    """Whether what is kept back is the node after those that were counted: "two nodes (the third is on loan)"."""
-    if not isinstance(constraint, ReservedConstraint) or constraint.kind != "reserved_nodes":
+_OTHER_ONES = Gated(r"(?<![a-z])(?:other|rest|remaining|remainder)(?![a-z])|其余|剩下|另外|其[他它]")
+
+
+def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bool:
+    """Whether what is kept back is none of what was counted: "two nodes (the third is on loan)", "the other 40"."""
+    if not isinstance(constraint, ReservedConstraint):
         return False
+    if constraint.kind != "reserved_nodes":
+        return gpus is not None and constraint.value >= gpus and _OTHER_ONES.search(constraint.words) is not None
     part = lex.PART_OF_IT.search(constraint.words)
     return part is not None and part["o"] in lex.ORDINALS and 0 < nodes == lex.ORDINALS.index(part["o"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..gated import Gated
+from .claims import Claims
 from .number_words import ENGLISH_NUMBER
 from .page import Page
 from .quantities import read_number
@@ -17,6 +18,25 @@ _COUNTED = {
     phase: Gated(rf"(?<![A-Za-z0-9.\-])(?P<n>{_NUMBER})\s?(?:x\s?|个\s?)?(?:{words})(?:[\s\-]?(?:{_KIND}))")
     for phase, words in _PHASES.items()
 }
+
+# "2 nodes for prefill and 2 for decode", "2 台做 P、2 台做 D": how many nodes each side has.
+_MACHINES = r"(?:nodes?|servers?|boxes|machines?|hosts?|gpus?|cards?)"
+_FOR = r"(?:for|to|on|do|run)\s(?:the\s)?"
+_DO = r"\s?[台个张]\s?(?:节点|机器|服务器|卡)?(?:做|跑|给|用于|当)\s?"
+_NODES_OF_SIDES = Gated(
+    rf"(?<![A-Za-z0-9.\-])(?:{_NUMBER})\s?{_MACHINES}\s{_FOR}(?:{_PHASES['prefill']})\s?(?:,|and|,\sand|&|\+)\s?"
+    rf"(?:{_NUMBER})\s(?:{_MACHINES}\s)?{_FOR}(?:{_PHASES['decode']})(?![a-z])|"
+    rf"(?:{_NUMBER}){_DO}(?:p(?![a-z])|{_PHASES['prefill']})[,、;和 ]{{1,3}}"
+    rf"(?:{_NUMBER}){_DO}(?:d(?![a-z])|{_PHASES['decode']})"
+)
+
+
+def set_aside_sides(page: Page, claims: Claims) -> None:
+    """Read nodes that are told for each side as separate prefill and decode; how many each gets is searched for."""
+    for match in page.search(_NODES_OF_SIDES):
+        words = page.take(*match.span())
+        claims.claim("disaggregated", True, words)
+        claims.leave_unread(f"{words!r}: read as separate prefill and decode; how many GPUs each gets is searched for")
 
 
 def read_sides(page: Page) -> Iterator[tuple[str, dict[str, float]]]:

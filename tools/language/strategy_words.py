@@ -17,7 +17,7 @@ from .constraint_words import rule_out
 from .degree_words import PHASE_WORD, Degree, find_degrees, phase_name, phase_of, runs_of
 from .page import Page
 from .said import StatedDegrees, StatedStrategy
-from .sides_words import read_sides
+from .sides_words import read_sides, set_aside_sides
 
 # Attention DP that is demanded without a number: stands among degrees until the others settle it.
 _DEMAND = "attention_dp?"
@@ -31,6 +31,7 @@ _GPUS = Gated(r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<
 
 def read_strategy(page: Page, claims: Claims) -> None:
     """Read stated degrees; each belongs to the phase that is named beside it, else to both."""
+    set_aside_sides(page, claims)
     for words, counts in read_sides(page):
         claims.claim("disaggregated", True, words)
         for phase, count in counts.items():
