@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -117,9 +119,11 @@ def rotated(table: Path, folds: int) -> Unseen:
     cases, start = read_cases(table), time.perf_counter()
     fold_by_pair = folds_of(cases, folds)
     levels: list[Levels] = []
-    for fold in range(folds):
-        levels.append(fit_levels([case for case in cases if fold_by_pair[case.about.pair] != fold]))
-        print(f"  {time.perf_counter() - start:6.0f} s  fold {fold + 1} of {folds}", flush=True)
+    kept = [[case for case in cases if fold_by_pair[case.about.pair] != fold] for fold in range(folds)]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for fold, fitted in enumerate(pool.map(fit_levels, kept), 1):
+            levels.append(fitted)
+            print(f"  {time.perf_counter() - start:6.0f} s  fold {fold} of {folds}", flush=True)
     return Unseen(levels, fold_by_pair)
 
 
