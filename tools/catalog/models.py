@@ -97,12 +97,16 @@ class ModelEntry:
         return read_architecture(self.config, where=self.name)
 
 
+_BEGINNING = 4  # letters
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """One name (or alias) of one entry, cut into tokens."""
 
     entry: ModelEntry
     name: ParsedName
+    text: str
     is_alias: bool
 
 
@@ -121,8 +125,8 @@ def all_models() -> tuple[ModelEntry, ...]:
 def _known_names() -> tuple[_Known, ...]:
     found: list[_Known] = []
     for entry in all_models():
-        found.append(_Known(entry, parse_name(entry.short_name), is_alias=False))
-        found += [_Known(entry, parse_name(alias), is_alias=True) for alias in entry.aliases]
+        found.append(_Known(entry, parse_name(entry.short_name), entry.short_name, is_alias=False))
+        found += [_Known(entry, parse_name(alias), alias, is_alias=True) for alias in entry.aliases]
     return tuple(found)
 
 
@@ -264,8 +268,12 @@ def _is_bare(written: ParsedName, fitting: list[_Known]) -> bool:
 
 
 def _shown(candidates: list[_Known]) -> str:
-    own = [known.entry.short_name for known in candidates if not known.is_alias]
-    shown = list(dict.fromkeys(own or [known.entry.short_name for known in candidates]))
+    own = [known for known in candidates if not known.is_alias]
+    # Aliases beside them are those that begin alike: "Hermes-4-Llama-3.1-70B" is hardly meant by "Llama 4".
+    begins = {known.text.lower()[:_BEGINNING] for known in own}
+    alike = [known for known in candidates if known.is_alias and (not own or known.text.lower()[:_BEGINNING] in begins)]
+    by_entry = {known.entry.name: known.text for known in (*alike, *own)}
+    shown = [by_entry[name] for name in dict.fromkeys(known.entry.name for known in candidates) if name in by_entry]
     return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")
 
 
