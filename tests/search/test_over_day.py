@@ -32,9 +32,9 @@ PAIR = PhaseStrategy(tp=2, tp_ffn=2)
 TWO = Strategy(dp=2, gpu_count=4, prefill=PAIR, decode=PAIR)
 
 
-def request(rate: float = 30.0, concurrency: int = 40) -> SearchRequest:
+def request(rate: float = 30.0, concurrency: int = 40, nodes: int = 1) -> SearchRequest:
     found = search_request(
-        "Llama-3.2-1B", (1, 8, "l4"), input_tokens=512, output_tokens=32, concurrency=concurrency, request_rate=rate,
+        "Llama-3.2-1B", (nodes, 8, "l4"), input_tokens=512, output_tokens=32, concurrency=concurrency, request_rate=rate,
         tpot_ms_max=12.0, ttft_ms_max=200.0, objective="cost",
     )  # fmt: skip
     return replace(found, disaggregated=False)
@@ -51,7 +51,7 @@ def day(reserve: int = 1, headroom: float = 0.1) -> OverDay:
 
 
 def holds(rate: float, replicas: int) -> bool:
-    wanted = request(rate, max(replicas, math.ceil(rate * 40 / 30)))
+    wanted = request(rate, max(replicas, math.ceil(rate * 40 / 30)), nodes=2)
     strategy = with_counts(FOUR, (replicas,))
     return candidate_at(wanted, base_setting(wanted), strategy, wanted.workload.concurrency).feasible
 

@@ -93,7 +93,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|teasers?|snippets?|blurbs?|(?:re)?drafts?|labels?|tags?|feedback|verdicts?|explanations?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|(?:spits?|emits?|produces?|outputs?)(?:\s(?:out|back))?(?=\s(?:about\s|around\s|roughly\s|some\s|~\s?)?\d[\d,.k]{0,8}\s?tok)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|teasers?|snippets?|blurbs?|(?:re)?drafts?|labels?|tags?|feedback|verdicts?|explanations?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<=[\dkns,/;\s])出(?=\s?\d)",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",

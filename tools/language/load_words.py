@@ -7,7 +7,7 @@ page and is reported as unread.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -167,7 +167,15 @@ def _pair_up(page: Page) -> _Load:
         [quantity for quantity in quantities if quantity.unit != "share"],
         accepts,
     )
-    return _Load(quantities, (*shares, *numbers), slashes)
+    return _Load(quantities, (*shares, *(one for one in numbers if not _turns_pair(page, slashes, one))), slashes)
+
+
+def _turns_pair(page: Page, slashes: Mapping[Quantity, Quantity], one: Pairing[Quantity]) -> bool:
+    """Whether a word beyond a comma would turn the two lengths of a pair around ("2k/300, input from 3 teams")."""
+    quantity, role = one.value, one.role
+    turned = "output" if quantity in slashes else "input" if quantity in slashes.values() else ""
+    between = page.text[min(role.end, quantity.end) : max(role.start, quantity.start)]
+    return role.name == turned and any(mark in between for mark in ",;.\n")
 
 
 def _joined_roles(page: Page, quantities: Sequence[Quantity], roles: Sequence[Role]) -> list[Role]:

@@ -31,6 +31,7 @@ _NOTHING = 0.9  # less than what one word of meaning costs
 _FAR = 4.0
 _DAY_S = 86_400
 _MOST_BEHIND = 160
+_MOST_BEHIND_WORK = 320  # of a job, which is told first, and its deadline last
 _CLOCK = (
     r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?(?P<c{n}>\d{{1,2}})(?::\d\d)?\s?"
     r"(?P<m{n}>[ap]\.?m\.?(?![a-z])|点钟?|时|h(?![a-z]))?"
@@ -147,7 +148,7 @@ def read_batches(page: Page, claims: Claims) -> None:
                 *_BETWEEN_HOURS.finditer(page.text),
                 *_WEEKEND.finditer(page.text),
             )
-            if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND
+            if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND_WORK
             and (hours := _hours(match, _LONGEST_BATCH)) is not None
         ]
         if len({hours for _, hours in windows}) != 1:
