@@ -34,8 +34,8 @@ TWO = Strategy(dp=2, gpu_count=4, prefill=PAIR, decode=PAIR)
 
 def request(rate: float = 30.0, concurrency: int = 40, nodes: int = 1) -> SearchRequest:
     found = search_request(
-        "Llama-3.2-1B", (nodes, 8, "l4"), input_tokens=512, output_tokens=32, concurrency=concurrency, request_rate=rate,
-        tpot_ms_max=12.0, ttft_ms_max=200.0, objective="cost",
+        "Llama-3.2-1B", (nodes, 8, "l4"), input_tokens=512, output_tokens=32, concurrency=concurrency,
+        request_rate=rate, tpot_ms_max=12.0, ttft_ms_max=200.0, objective="cost",
     )  # fmt: skip
     return replace(found, disaggregated=False)
 
