@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .alternatives import with_corrected_figures
 from .arithmetic import worked_out
+from .asides import without_asides
 from .length_parts import with_parts_together
 from .observed import without_observed
 from .whole_answer import with_whole_answers
@@ -24,6 +25,7 @@ class Mended:
 def mended(text: str) -> Mended:
     """A normalised text with each figure where it counts."""
     notes: list[str] = []
+    text = without_asides(text)
     for step in (with_corrected_figures, worked_out, with_parts_together, without_observed):
         text, more = step(text)
         notes += more
