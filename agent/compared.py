@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 from ..tools.errors import InputError
 from ..tools.language.said import StatedStrategy
@@ -14,6 +15,7 @@ from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import merit, worth
 from ..tools.search.search import base_setting
 from ..tools.search.simulated import candidate_at
+from ..tools.search.sizing import resized
 from .intent.intent import Intent
 from .keeping import keeps
 from .proposer import with_concurrency
@@ -36,8 +38,11 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
         return None
     model = ModelBlock(name=intent.model.name, config=intent.model.config)
     looked_at = intent.compared[:MOST_COMPARED]
-    may_be_apart = intent.disaggregated is True
-    found = [_judged(stated, model, proposal, may_be_apart=may_be_apart) for stated in looked_at]
+    may_be_apart, choice = intent.disaggregated is True, intent.hardware
+    # Where hardware was left open each strategy has what it needs of it.
+    is_open = choice is None or choice.nodes is None
+    usual_node = proposal.request.facts.accelerator.typical_node_accelerators if is_open else None
+    found = [_judged(stated, model, proposal, usual_node, may_be_apart=may_be_apart) for stated in looked_at]
     left = len(intent.compared) - len(looked_at)
     return Comparison(
         strategies=tuple(row for row, _ in found),
@@ -47,7 +52,7 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
 
 
 def _judged(
-    stated: StatedStrategy, model: ModelBlock, proposal: Proposal, *, may_be_apart: bool
+    stated: StatedStrategy, model: ModelBlock, proposal: Proposal, usual_node: int | None, *, may_be_apart: bool
 ) -> tuple[ComparedStrategy, Candidate | None]:
     """One strategy as it stands, by the rules and under the load of the plan; its candidate where it has figures."""
     request = with_concurrency(proposal.request, proposal.chosen.concurrency)
@@ -63,6 +68,8 @@ def _judged(
         strategy = read_strategy(stated, request.architecture, request.hardware)
     except InputError as error:
         return ComparedStrategy(summary="", reason=str(error)), None
+    if usual_node is not None:
+        request = _with_room_for(strategy.gpu_count, request, usual_node)
     summary = describe(strategy, has_split_ffn=request.architecture.has_split_ffn)
     verdict = judge(stated, model, request)
     errors = (one for one in verdict.findings if one.severity == "error" and one.rule not in _TOLD_BY_CANDIDATE)
@@ -76,6 +83,13 @@ def _judged(
     lost = why_lost(candidate, proposal.chosen, request.workload.objective)
     reason = "; ".join((lost.reason, *(f"needs --relax {one}" for one in needs)))
     return _row(candidate, reason, lost.rule, needs), candidate if candidate.feasible else None
+
+
+def _with_room_for(gpus: int, request: SearchRequest, usual_node: int) -> SearchRequest:
+    """The request on as many GPUs, in nodes of the usual size, where it has fewer."""
+    if gpus <= request.facts.gpus:
+        return request
+    return resized(request, ceil(gpus / usual_node), min(gpus, usual_node))
 
 
 def _needed(stated: StatedStrategy, request: SearchRequest) -> tuple[Relaxation, ...]:
