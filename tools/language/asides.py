@@ -41,6 +41,24 @@ _ASIDES: tuple[tuple[Pattern, str], ...] = (
         ),
         "housing ",
     ),
+    # Nodes of a picture, money for something else.
+    (
+        Gated(
+            rf"(?<![\w.]){_N}\snodes\s(?=(?:in|of|on)\s(?:the|our|a|that)\s(?:org(?:anization)?\s?chart|tree|graph|diagram|dom|workflow|mind\s?map))"
+        ),
+        "places ",
+    ),
+    (
+        Gated(
+            r"(?<![a-z])budget\sfor\s(?:coffee|lunch|food|drinks?|travel|books?|training|parties|party|office|furniture|marketing|consultants?|licen[cs]es?)"
+            r"\s(?:is|was)\s(?:only\s|just\s|about\s)?[$€£]?\s?\d[\d.,]{0,8}\s?(?:dollars?|usd|euros?|eur|pounds?|k)?(?:\s(?:per|an?|every|each)\s(?:day|week|month|quarter|year))?"
+        ),
+        "budget is another",
+    ),
+    (
+        Gated(r"(?:咖啡|午餐|餐费|差旅|团建|加班|打车|培训|图书)的?预算[^,;。\n]{0,6}?\d[\d.]{0,6}\s?[块元]"),
+        "另一项预算",
+    ),
     # What was read, and by whom it was written.
     (Gated(rf"(?<![a-z]){_PAGE}\s(?:of|from|by|for)\s(?:the\s)?{_ENGINE}(?![a-z])"), "a page"),
     (Gated(rf"(?<![a-z]){_ENGINE}(?:'s)?\s(?:{_PAGE}|{_MAKERS})(?![a-z])"), "a page"),

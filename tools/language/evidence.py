@@ -40,6 +40,11 @@ _BOUND = Gated(
     r"[<≤:=]|(?<![a-z])(?:under|below|within|at\smost|max(?:imum)?|no\s(?:more|longer|worse)\sthan|not\s(?:over|above|more|exceed)|less\sthan|limit|target|slo|must|should|up\sto|sub)(?![a-z])|"
     r"以[内下]|不超过|不高于|不大于|低于|小于|少于|控制在|最多|上限|要求|目标"
 )
+# What is in flight, not who there is: "40 concurrent" before "14 people".
+_AT_ONCE = Gated(
+    r"concurren|simultan|parallel|(?<![a-z])(?:in[\s\-]flight|at\s(?:once|the\ssame|a\stime|any)|requests?|quer(?:y|ies)|batch|streams?|sessions?|users?|clients?|prompts?|chats?|calls?|agents?|jobs?)(?![a-z])|"
+    r"并发|同时|在途|在线|[路个]?请求|用户"
+)
 _LIMITS = ("ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max")
 # A rate of a second or a minute; an amount of a day is spread over it, and says less of the load at any time.
 _BY_SECOND = Gated(r"(?:/|per|a|each|every|每)\s?(?:s(?:ec(?:ond)?)?|m(?:in(?:ute)?)?|秒钟?|分钟?)(?![a-z])|[qr]ps")
@@ -60,8 +65,10 @@ def grade(name: str, value: Any, words: str) -> Grade:
         return Grade.PLAIN if _BY_SECOND.search(words) else Grade.LINKED
     if name == "gpus":
         return Grade.PLAIN if _COUNTED.search(words) and not _PART.search(words) else Grade.LINKED
-    if name == "concurrency" and _SENTENCE_BREAK.search(words):
-        return Grade.THIN  # "2 going. Not everyone at once"
+    if name == "concurrency":
+        # "2 going. Not everyone at once"; "user group meets in room 4.07"
+        is_thin = _SENTENCE_BREAK.search(words) or (isinstance(value, float) and not value.is_integer())
+        return Grade.THIN if is_thin else Grade.PLAIN if _AT_ONCE.search(words) else Grade.LINKED
     if name != "gpus_per_node" or _GPU.search(words):
         return Grade.PLAIN
     if not _NODE.search(words):

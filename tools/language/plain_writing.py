@@ -239,6 +239,7 @@ _NODES_OF = Gated(
     rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?P<node>nodes|servers|boxes|machines|hosts)"
     r"\s(?=\d{1,2}\s?x\s?[a-z]{1,4}\d)"
 )
+_DO_NOT_EXCEED = Gated(r"[别勿](?=(?:超过?|多于|大于|高于|低于|少于))")
 _OF_EM = Gated(r"(?<![a-z])of\s'?em(?![a-z])")
 # "half a k out"
 _HALF_A_K = Gated(r"(?<![\w.])half\sa\s(?:k|thousand)(?![a-z])")
@@ -289,6 +290,7 @@ _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
     (_GOT, "we have "),
     (_NEMOTRON, r"Llama-\g<v>-Nemotron-"),
     (_NODES_OF, r"\g<n> \g<node> of "),
+    (_DO_NOT_EXCEED, "不"),
     (_OF_EM, "of them"),
     (_BUT_ONE, ", but "),
     (_HALF_A_K, "500"),

@@ -27,6 +27,7 @@ from .curve_words import read_rate_curve
 from .dialogue import with_answers
 from .dictation import undictated
 from .errors import RequestError
+from .evidence import Grade, grade
 from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words
@@ -76,6 +77,8 @@ _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
+# Who there is, which need not be who asks.
+_PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
 _FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少")
 # Who said a line of a chat, and when: "dana  10:02  ok, 8 H100s in that box", "[10:02] dana: ok", "[voice memo, 1:12]".
 _STAMP = Gated(
@@ -224,6 +227,7 @@ def read_page(page: Page, claims: Claims) -> None:
     settle_speed(claims)
     settle_most_load(claims)
     settle_repeated(claims)
+    _say_people(claims)
     _resolve_shares(claims)
     if not claims.has("accelerator") and not chosen_kinds(claims.values.get("constraints", ())):
         _refuse_unknown_part(page, claims)
@@ -233,6 +237,14 @@ def read_page(page: Page, claims: Claims) -> None:
             )
     refuse_broken_bounds(claims)
     leave_primitives_unread(page, claims)
+
+
+def _say_people(claims: Claims) -> None:
+    """Say that people are taken for requests at once, where nothing says that they are."""
+    words = claims.words.get("concurrency", "")
+    several = claims.values.get("concurrency", 1) > 1
+    if several and _PEOPLE.search(words) and grade("concurrency", 1, words) is not Grade.PLAIN:
+        claims.assume("concurrency", f"{words!r} read as as many requests at once")
 
 
 def _settle_open(claims: Claims) -> None:
