@@ -244,7 +244,7 @@ def _say_people(claims: Claims) -> None:
     words = claims.words.get("concurrency", "")
     several = claims.values.get("concurrency", 1) > 1
     if several and _PEOPLE.search(words) and grade("concurrency", 1, words) is not Grade.PLAIN:
-        claims.assume("concurrency", f"{words!r} read as as many requests at once")
+        claims.assume("concurrency", f"{words!r} taken for as many requests at once")
 
 
 def _settle_open(claims: Claims) -> None:
