@@ -102,7 +102,9 @@ def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
         return False
     for phase, wanted in ((strategy.prefill, stated.prefill), (strategy.decode, stated.decode)):
         for name, value in wanted.model_dump().items():
-            if value is not None and (getattr(phase, name) or 1) != value:
+            # A phase without replicas of its own shares them: that is none, and no degree of 1.
+            has = getattr(phase, name) if name == "replicas" else getattr(phase, name) or 1
+            if value is not None and has != value:
                 # SP belongs to prefill: asked for in general, decode stays without it.
                 if name == "sp" and phase is strategy.decode:
                     continue

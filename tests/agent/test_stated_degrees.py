@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shardwright import plan
+from shardwright import plan, search
+from shardwright.agent.chat.given import stated_strategy
+from shardwright.agent.intent.complete import complete
+from shardwright.agent.pipeline import plan_intent
 from shardwright.agent.results import PlanResult
+from shardwright.tools.language.request import read_request
 from shardwright.tools.plan.describe import describe
 
 LOAD = "512 in / 32 out, 8 concurrent"
@@ -77,3 +81,12 @@ def test_a_strategy_that_is_the_plan_is_no_runner_up() -> None:
     result = plan(f"Llama-3.2-1B on 4 L4, {LOAD}, DP2 of TP2")
     assert result.report is not None and layout(result) == "DP2 of TP2"
     assert not any("asked about" in one.reason for one in result.report.alternatives)
+
+
+def test_each_strategy_of_a_search_is_the_plan_where_it_is_asked_for() -> None:
+    request = "Llama-3.2-1B on 2 L4, 512 in / 32 out, lowest latency"
+    candidates = search(request).candidates
+    assert any(one.strategy.prefill.replicas for one in candidates)
+    for one in candidates:
+        said = read_request(request).model_copy(update={"strategy": stated_strategy(one.strategy)})
+        assert layout(plan_intent(complete(said))).partition(" (layers")[0] == one.summary.partition(" (layers")[0]

@@ -56,7 +56,7 @@ TALK: tuple[tuple[str, list[Step]], ...] = (
     ("take it", [calls(("move", {"to": "looked_at"})), says("Taken.")]),
     ("/undo", []),
     ("is this risky?", [calls(("why", {"words": "is this risky"})), says("Not very.")]),
-    ("how many users per GPU is that?", [says("It is 999 tokens/s on each GPU.")]),
+    ("how many users per GPU is that?", [says("It is 7,531 tokens/s on each GPU.")]),
     ("有什么会改变你的选择？", [calls(("why", {"words": "what would change your mind"})), says("看上面。")]),
     ("use fp8", replanned("use fp8", "Done.")),
     ("undo", []),
@@ -119,7 +119,7 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
     assert "sglang.launch_server" in shown[number_of("用哪些 sglang 启动参数？")]
 
     # A figure that no tool said is marked.
-    assert "999 tokens/s" in shown[number_of("how many users per GPU is that?")].partition("not checked")[2]
+    assert "7,531 tokens/s" in shown[number_of("how many users per GPU is that?")].partition("not checked")[2]
     assert "not checked" not in shown[number_of("is this risky?")].lower()
 
     assert "未经核对" in shown[number_of("谢谢")]
