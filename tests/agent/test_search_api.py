@@ -234,16 +234,16 @@ def test_a_limit_that_nothing_holds_is_named_with_the_closest_and_what_would_do(
 
 
 def test_of_several_limits_each_has_the_best_that_the_others_leave() -> None:
-    limits = {"tpot_ms_max": 20.0, "min_tokens_per_second": 50_000.0}
+    limits = {"tpot_ms_max": 25.0, "min_tokens_per_second": 50_000.0}
     answer = search(model=MODEL, hardware="1x2:h100-sxm", workload={**LOAD, **limits})
     assert not answer.feasible
     reach = {one.limit: one.best for one in answer.within_reach}
     assert set(reach) == set(limits)
     # What is said of the rate holds the limit on TPOT, and is what a search for throughput under it alone finds.
-    alone = search(model=MODEL, hardware="1x2:h100-sxm", workload=LOAD, tpot_ms_max=20.0, objective="throughput").best
+    alone = search(model=MODEL, hardware="1x2:h100-sxm", workload=LOAD, tpot_ms_max=25.0, objective="throughput").best
     rate = reach["min_tokens_per_second"]
     assert rate is not None and alone is not None
-    assert rate.tpot_ms is not None and rate.tpot_ms <= 20.0
+    assert rate.tpot_ms is not None and rate.tpot_ms <= 25.0
     assert rate.output_tokens_per_s == pytest.approx(alone.output_tokens_per_s, rel=0.01)
 
 
