@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil
 
+from ..tools.comparison.lead import ratio_band
 from ..tools.errors import InputError
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.describe import describe
@@ -20,7 +21,7 @@ from .intent.intent import Intent
 from .keeping import keeps
 from .proposer import with_concurrency
 from .reasons import Proposal, named, why_lost
-from .results import ComparedStrategy, Comparison
+from .results import ComparedStrategies, ComparedStrategy
 from .stated_strategy import judge, read_strategy
 
 # Each takes a document, its validation and two simulations.
@@ -29,14 +30,14 @@ MOST_COMPARED = 6
 _TOLD_BY_CANDIDATE = ("ME001", "PE010")
 
 
-def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None) -> Comparison | None:
+def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None) -> ComparedStrategies | None:
     """What the strategies do that the request weighs, in its order; `None` where it weighs none.
 
     `known` is where the constants of the plan's estimate come from, and how far ratios of two layouts were off.
     """
     if not intent.compared:
         return None
-    model = ModelBlock(name=intent.model.name, config=intent.model.config)
+    model = intent.model.block
     looked_at = intent.compared[:MOST_COMPARED]
     may_be_apart, choice = intent.disaggregated is True, intent.hardware
     # Where hardware was left open each strategy has what it needs of it.
@@ -44,7 +45,7 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
     usual_node = proposal.request.facts.accelerator.typical_node_accelerators if is_open else None
     found = [_judged(stated, model, proposal, usual_node, may_be_apart=may_be_apart) for stated in looked_at]
     left = len(intent.compared) - len(looked_at)
-    return Comparison(
+    return ComparedStrategies(
         strategies=tuple(row for row, _ in found),
         verdict=_verdict([one for _, one in found if one is not None], proposal.request.workload.objective, known),
         left_out=left,
@@ -122,7 +123,7 @@ def _verdict(found: list[Candidate], objective: str, known: Calibration | None) 
     gap_pct = (worth(second, objective) / worth(first, objective) - 1) * 100
     by = "time from end to end" if objective == "latency" else "tokens/s" if objective == "throughput" else "cost"
     ahead = f"By {by} {named(first)} is ahead of {named(second)} by {gap_pct:.0f}%"
-    band = None if known is None else known.ratio_band if objective == "latency" else known.throughput_ratio_band
+    band = None if known is None else ratio_band(known, "ratio", of_time=objective == "latency")
     if band is None:
         return f"{ahead}; how far such a ratio is off was not measured"
     error = f"the {band.pct:.0f}% that 90% of the ratios of two layouts were off by ({band.source})"

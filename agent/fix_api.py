@@ -15,7 +15,7 @@ from ..tools.errors import InputError
 from ..tools.files import is_there
 from ..tools.language.request import read_words
 from ..tools.language.said import Said
-from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
+from ..tools.plan.document import HardwareBlock, Plan
 from ..tools.plan.latency_limits import LATENCY_LIMITS
 from ..tools.plan.reader import collector_paused
 from ..tools.plan.view import as_int, as_mapping, as_str
@@ -114,7 +114,7 @@ def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefault
         said = said.model_copy(update=_model_of(document or {}))
     intent = complete(said)
     return PlanDefaults(
-        model=ModelBlock(name=intent.model.name, config=intent.model.config),
+        model=intent.model.block,
         hardware=None if intent.hardware is None else _hardware(intent.hardware),
         workload=intent.workload,
         precision=intent.precision if _states_precision(said) else None,

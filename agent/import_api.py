@@ -34,7 +34,7 @@ from ..tools.importing.lengths import all_too_long, beyond_positions, longest_ta
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
 from ..tools.plan.builder import BuildRequest
-from ..tools.plan.document import HardwareBlock, ModelBlock, Plan, ServingBlock
+from ..tools.plan.document import HardwareBlock, Plan, ServingBlock
 from ..tools.plan.elements import as_mapping
 from ..tools.plan.kv_offload import KVOffload
 from ..tools.plan.performance import PerformanceEstimate
@@ -268,7 +268,7 @@ def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildReq
         kv_offload=_kv_offload(intent, deployment),
     )
     return BuildRequest(
-        model=ModelBlock(name=intent.model.name, config=intent.model.config),
+        model=intent.model.block,
         hardware=hardware,
         workload=intent.workload,
         precision=intent.precision,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..tools.engines.names import JUDGED
 from ..tools.language.said import StatedStrategy
-from ..tools.plan.document import ModelBlock, ServingBlock, Strategy
+from ..tools.plan.document import ServingBlock, Strategy
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import merit
@@ -125,7 +125,7 @@ def _as_it_stands(intent: Intent, free: Proposal, stated: StatedStrategy) -> lis
     judged = request
     if request.named_engine is None and request.assumed_engine is not None:
         judged = replace(request, serving=ServingBlock(engine=request.assumed_engine))
-    if not judge(stated, ModelBlock(name=intent.model.name, config=intent.model.config), judged).valid:
+    if not judge(stated, intent.model.block, judged).valid:
         return []
     return [_at_load_of(free, stated)]
 

@@ -24,7 +24,7 @@ from ..tools.language.brief_parse import parse_json, parse_yaml
 from ..tools.language.said import FrozenModel
 from ..tools.language.written import WrittenTokens
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import LatencyLimit, ModelBlock, Plan, PrecisionBlock
+from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Intent
@@ -191,7 +191,7 @@ def _plan(intent: Intent, parts: Sequence[Part], found: MixResult) -> Plan | Non
     )
     plan = build_plan(
         BuildRequest(
-            model=ModelBlock(name=intent.model.name, config=intent.model.config),
+            model=intent.model.block,
             hardware=request.hardware,
             workload=request.workload.model_copy(update={"concurrency": best.concurrency}),
             precision=found.precision or request.precision,

@@ -19,7 +19,7 @@ from ..tools.language.errors import RequestError
 from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format
-from ..tools.plan.document import ModelBlock, ServingBlock
+from ..tools.plan.document import ServingBlock
 from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import load_room
 from .citations import citations, rule_citations
@@ -296,7 +296,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
     if intent.strategy is not None and intent.hardware is not None and intent.hardware.nodes is not None:
         architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
         request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
-        stated = judge(intent.strategy, _model_block(intent), request)
+        stated = judge(intent.strategy, intent.model.block, request)
     report = PlanReport(
         proposer="builtin",
         explanation="; but ".join(filter(None, (infeasible.reason, infeasible.with_engine))),
@@ -312,14 +312,10 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
     return PlanResult(plan=None, valid=False, report=report, infeasible=infeasible, intent=intent)
 
 
-def _model_block(intent: Intent) -> ModelBlock:
-    return ModelBlock(name=intent.model.name, config=intent.model.config)
-
-
 def _build_request(intent: Intent, proposal: Proposal) -> BuildRequest:
     request, chosen = proposal.request, proposal.chosen
     return BuildRequest(
-        model=_model_block(intent),
+        model=intent.model.block,
         hardware=request.hardware,
         workload=request.workload.model_copy(update={"concurrency": chosen.concurrency}),
         precision=request.precision,

@@ -52,7 +52,7 @@ class ComparedStrategy(Sparse):
     memory_per_gpu_bytes: int | None = None
 
 
-class Comparison(Sparse):
+class ComparedStrategies(Sparse):
     """The strategies that the request weighs against each other, in its order; which of them is ahead, and how surely.
 
     `left_out` counts those that were too many to be looked at.
@@ -150,7 +150,7 @@ class PlanReport(Frozen):
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None
-    compared: Comparison | None = None
+    compared: ComparedStrategies | None = None
     # Strategies that were screened, and of them those that were simulated; pruned ones were not screened.
     evaluated: int = 0
     timed: int = 0

@@ -11,7 +11,7 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.engines.names import EngineName
 from ...tools.language.said import FrozenModel, OpenPrecisions, StatedStrategy
 from ...tools.plan.constraints import Constraint
-from ...tools.plan.document import PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ...tools.plan.document import ModelBlock, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
 from ...tools.plan.rate_curve import DayAsked
 
 
@@ -29,6 +29,11 @@ class ModelChoice(FrozenModel):
     name: str
     config: dict[str, Any]
     source: str
+
+    @property
+    def block(self) -> ModelBlock:
+        """The model as a plan names it."""
+        return ModelBlock(name=self.name, config=self.config)
 
 
 class HardwareChoice(FrozenModel):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .safe import one_line
-from .text import NONE, Block, Bullets, Column, Section, Table, figure, render, section
+from .text import NONE, Block, Bullets, Column, Section, Table, figure_of, render, section
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,7 +152,7 @@ def _runs(one: EngineLearned, has_left_out: bool) -> Table:
             run.run,
             _FIGURES.get(run.figure, run.figure),
             *(
-                NONE if value is None else figure(value)
+                figure_of(value)
                 for value in (run.measured, run.before, run.after, *((run.left_out,) if has_left_out else ()))
             ),
         )

@@ -18,6 +18,7 @@ from .text import (
     bytes_text,
     count_text,
     figure,
+    figure_of,
     render,
     section,
     value_text,
@@ -121,21 +122,17 @@ def render_accelerators(accelerators: Sequence[Accelerator], *, width: int, bold
         (
             item.id,
             NONE if item.memory_gb_marketing is None else f"{figure(item.memory_gb_marketing)} GB",
-            _optional(item.memory_bandwidth_gb_s),
-            _optional(item.dense_peak_tflops.bf16),
-            _optional(item.dense_peak_tflops.fp8),
-            _optional(item.intra_node_bw_gb_s_unidirectional_per_accelerator),
-            _optional(item.typical_node_accelerators),
+            figure_of(item.memory_bandwidth_gb_s),
+            figure_of(item.dense_peak_tflops.bf16),
+            figure_of(item.dense_peak_tflops.fp8),
+            figure_of(item.intra_node_bw_gb_s_unidirectional_per_accelerator),
+            figure_of(item.typical_node_accelerators),
             NONE if item.on_demand_usd_per_hour is None else "–".join(figure(p) for p in item.on_demand_usd_per_hour),
         )
         for item in accelerators
     )
     hint = "Dense peaks of one accelerator; links are one way. `shardwright hardware NAME` shows one in full."
     return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
-
-
-def _optional(value: float | None) -> str:
-    return NONE if value is None else figure(value)
 
 
 def render_accelerator(accelerator: Accelerator, *, width: int, bold: bool = False) -> str:

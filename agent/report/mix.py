@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .asked import left_out_lines
-from .text import NONE, Column, Section, Table, figure, ms_text, render, section
+from .text import NONE, Column, Section, Table, figure, figure_of, ms_of, render, section
 
 if TYPE_CHECKING:
     from ...tools.search.mix import MixCandidate
@@ -50,9 +50,9 @@ def _kinds(answer: MixAnswer, best: MixCandidate) -> Section:
                 kind.name,
                 f"{kind.weight / total:.0%}",
                 f"{kind.input_tokens}/{kind.output_tokens}",
-                NONE if one.ttft_ms is None else ms_text(one.ttft_ms),
-                NONE if one.tpot_ms is None else ms_text(one.tpot_ms),
-                NONE if one.output_tokens_per_s is None else figure(one.output_tokens_per_s),
+                ms_of(one.ttft_ms),
+                ms_of(one.tpot_ms),
+                figure_of(one.output_tokens_per_s),
                 "; ".join(one.why_not) or NONE,
             )
         )

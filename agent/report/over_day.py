@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...tools.plan.rate_curve import clock
-from .text import NONE, Bullets, Column, Section, Table, bytes_text, figure, ms_text, section
+from .text import NONE, Bullets, Column, Section, Table, bytes_text, figure, ms_of, section
 
 if TYPE_CHECKING:
     from ...tools.search.day import DayCost, DayStep, OverDay
@@ -83,8 +83,8 @@ def _table(day: OverDay) -> Table:
             _replicas(one),
             str(one.gpus),
             *([str(one.billed_gpus)] if is_billed else []),
-            NONE if one.ttft_p95_ms is None else ms_text(one.ttft_p95_ms),
-            NONE if one.tpot_p95_ms is None else ms_text(one.tpot_p95_ms),
+            ms_of(one.ttft_p95_ms),
+            ms_of(one.tpot_p95_ms),
         )
         for one in _told(day.steps)
     )

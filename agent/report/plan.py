@@ -37,15 +37,16 @@ from .infeasible import infeasible_sections
 from .layout import layout_section
 from .over_day import day_lines, day_section
 from .text import (
-    NONE,
     Block,
     Bullets,
     Column,
     Section,
     Table,
-    bytes_text,
+    bytes_of,
     count_text,
     figure,
+    figure_of,
+    ms_of,
     ms_text,
     render,
     section,
@@ -244,14 +245,13 @@ def _choice_sections(report: PlanReport, *, is_whole: bool) -> list[Section]:
 
 
 def _alternative_row(item: Alternative) -> tuple[str, ...]:
-    rate, memory_bytes = item.output_tokens_per_s_per_gpu, item.memory_per_gpu_bytes
     return (
         item.summary,
         str(item.gpus),
-        NONE if item.ttft_ms is None else ms_text(item.ttft_ms),
-        NONE if item.tpot_ms is None else ms_text(item.tpot_ms),
-        NONE if rate is None else figure(rate),
-        NONE if memory_bytes is None else bytes_text(memory_bytes),
+        ms_of(item.ttft_ms),
+        ms_of(item.tpot_ms),
+        figure_of(item.output_tokens_per_s_per_gpu),
+        bytes_of(item.memory_per_gpu_bytes),
         item.reason,
     )
 

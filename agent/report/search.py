@@ -23,7 +23,7 @@ from .asked import (
 )
 from .estimate import range_lines
 from .infeasible import infeasible_section
-from .search_tables import figure_of, figures_line, front_section, ms_of, ranking_section, strategy_text
+from .search_tables import figures_line, front_section, ranking_section, strategy_text
 from .text import (
     Bullets,
     Column,
@@ -32,6 +32,8 @@ from .text import (
     bytes_text,
     count_text,
     figure,
+    figure_of,
+    ms_of,
     ms_text,
     render,
     section,

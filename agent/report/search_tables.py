@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .estimate import GROWS, growing_line, rate_text, with_range
-from .text import NONE, Column, Section, Table, bytes_text, count_text, figure, ms_text, section
+from .text import NONE, Column, Section, Table, bytes_of, count_text, figure, figure_of, ms_of, ms_text, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,18 +150,3 @@ def _thinned(places: list[int], most: int) -> list[int]:
     if len(places) <= most:
         return places
     return [places[round(step * (len(places) - 1) / (most - 1))] for step in range(most)]
-
-
-def ms_of(value: float | None) -> str:
-    """The text of `value`, a dash where there is none."""
-    return NONE if value is None else ms_text(value)
-
-
-def figure_of(value: float | None) -> str:
-    """The text of `value`, a dash where there is none."""
-    return NONE if value is None else figure(value)
-
-
-def bytes_of(value: int | None) -> str:
-    """The text of `value`, a dash where there is none."""
-    return NONE if value is None else bytes_text(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .text import NONE, Bullets, Column, Section, Table, count_text, figure, ms_text, render, section, value_text
+from .text import NONE, Bullets, Column, Section, Table, count_text, figure, ms_of, render, section, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,8 +86,8 @@ def _best_row(row: Row) -> tuple[str, ...]:
         row.hardware,
         row.strategy or NONE,
         str(row.gpus),
-        NONE if row.ttft_ms is None else ms_text(row.ttft_ms),
-        NONE if row.tpot_ms is None else ms_text(row.tpot_ms),
+        ms_of(row.ttft_ms),
+        ms_of(row.tpot_ms),
         figure(_rate(row)),
     )
 

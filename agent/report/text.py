@@ -226,6 +226,21 @@ def ms_text(value_ms: float) -> str:
     return f"{figure(value_ms)} ms"
 
 
+def ms_of(value: float | None) -> str:
+    """The text of `value`, a dash where there is none."""
+    return NONE if value is None else ms_text(value)
+
+
+def figure_of(value: float | None) -> str:
+    """The text of `value`, a dash where there is none."""
+    return NONE if value is None else figure(value)
+
+
+def bytes_of(value: int | None) -> str:
+    """The text of `value`, a dash where there is none."""
+    return NONE if value is None else bytes_text(value)
+
+
 def count_text(count: int, noun: str, plural: str | None = None) -> str:
     """`1 GPU`, `1,024 GPUs`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

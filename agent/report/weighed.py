@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..languages.say import say
-from .text import NONE, Column, Section, Table, bytes_text, figure, ms_text, section
+from .text import NONE, Column, Section, Table, bytes_of, figure_of, ms_of, section
 
 if TYPE_CHECKING:
     from ..results import PlanReport
@@ -29,10 +29,10 @@ def compared_sections(report: PlanReport | None) -> list[Section]:
         (
             one.summary or NONE,
             NONE if one.gpus is None else str(one.gpus),
-            NONE if one.ttft_ms is None else ms_text(one.ttft_ms),
-            NONE if one.tpot_ms is None else ms_text(one.tpot_ms),
-            NONE if one.output_tokens_per_s is None else figure(one.output_tokens_per_s),
-            NONE if one.memory_per_gpu_bytes is None else bytes_text(one.memory_per_gpu_bytes),
+            ms_of(one.ttft_ms),
+            ms_of(one.tpot_ms),
+            figure_of(one.output_tokens_per_s),
+            bytes_of(one.memory_per_gpu_bytes),
             one.reason,
         )
         for one in found.strategies

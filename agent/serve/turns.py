@@ -76,7 +76,7 @@ class AskedFor(Question):
     def of(cls, planned: Planned) -> AskedFor:
         """What `planned` answers."""
         intent, plan = planned.intent, planned.result.plan
-        model = ModelBlock(name=intent.model.name, config=intent.model.config)
+        model = intent.model.block
         kept = {name: getattr(intent, name) for name in ("concurrency_open", "disaggregated", "usd_per_gpu_hour")}
         names = ("workload", "precision", "policy", "serving")
         blocks: dict[str, Any] = {name: getattr(intent, name) for name in names}

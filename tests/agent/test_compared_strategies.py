@@ -9,12 +9,12 @@ import pytest
 import shardwright
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.report.plan import render_plan
-from shardwright.agent.results import Comparison, PlanResult
+from shardwright.agent.results import ComparedStrategies, PlanResult
 
 LOAD = "512 in, 64 out, 8 users"
 
 
-def asked(request: str, **said: Any) -> tuple[PlanResult, Comparison]:
+def asked(request: str, **said: Any) -> tuple[PlanResult, ComparedStrategies]:
     result = shardwright.plan(request, **said)
     assert result.report is not None and result.report.compared is not None
     return result, result.report.compared

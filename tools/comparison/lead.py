@@ -40,7 +40,7 @@ def lead_of(found: Comparison, figure: ComparedFigure) -> Lead | None:
     of_time = figure.unit == "ms"
     known = [one for one in (found.a.calibration, found.b.calibration) if one is not None]
     of = _ratio_of(found)
-    measured = [band for one in known if of and (band := _ratio_band(one, of, of_time=of_time)) is not None]
+    measured = [band for one in known if of and (band := ratio_band(one, of, of_time=of_time)) is not None]
     if len(measured) == 2:
         widest = max(measured, key=lambda one: one.pct)
         return lead.model_copy(update={"error_pct": widest.pct, "of": of, "source": widest.source})
@@ -58,7 +58,8 @@ def _ratio_of(found: Comparison) -> Literal["ratio", "hardware"] | None:
     return None if differing - {"accelerator"} else "hardware" if differing else "ratio"
 
 
-def _ratio_band(known: Calibration, of: Literal["ratio", "hardware"], *, of_time: bool) -> RatioBand | None:
+def ratio_band(known: Calibration, of: Literal["ratio", "hardware"], *, of_time: bool) -> RatioBand | None:
+    """How far ratios of two layouts, or of two accelerators, were off: of times (TPOT), or of rates and costs."""
     if of == "hardware":
         return known.hardware_ratio_band if of_time else known.throughput_hardware_ratio_band
     return known.ratio_band if of_time else known.throughput_ratio_band

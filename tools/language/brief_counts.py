@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -36,6 +37,11 @@ def _key(statement: Statement) -> str:
     return key_words(statement.path[-1]) if statement.keyed and statement.path else ""
 
 
+def _keyed(group: Sequence[Statement], pattern: Gated) -> tuple[Statement, re.Match[str]] | tuple[None, None]:
+    """The first statement whose key is as `pattern` says, and how it is."""
+    return next(((one, found) for one in group if (found := pattern.fullmatch(_key(one)))), (None, None))
+
+
 def _names_machine(statement: Statement) -> bool:
     is_key = _MACHINE.fullmatch(_key(statement)) is not None
     return is_key and any(one.gpus_per_node for one in mentions(statement.text))
@@ -59,14 +65,12 @@ def _of_machines(group: Sequence[Statement]) -> list[Statement]:
 
 def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
     """Items of a day and the calls that each makes, as the calls of a day; the hours that they come in beside them."""
-    items = next((one for one in group if _OF_DAY.fullmatch(_key(one))), None)
-    each = next((one for one in group if _OF_EACH.fullmatch(_key(one))), None)
-    window = next((one for one in group if _WINDOW.fullmatch(_key(one))), None)
-    of_day = None if items is None else _OF_DAY.fullmatch(_key(items))
+    items, of_day = _keyed(group, _OF_DAY)
+    each, of_each = _keyed(group, _OF_EACH)
+    window, _ = _keyed(group, _WINDOW)
     if items is None or of_day is None or (each is None and window is None):
         yield from group
         return
-    of_each = None if each is None else _OF_EACH.fullmatch(_key(each))
     amounts = [find_quantities(one.text)[:1] for one in (items, each, window) if one is not None]
     if not all(amounts) or (of_each is not None and of_each["item"] != of_day["item"]):
         yield from group

@@ -166,7 +166,7 @@ def _with_later_memory(page: Page, claims: Claims, named: list[Named]) -> list[N
     words = page.original[named[0].start : named[0].end].strip()
     family = re.sub(r"\s?[(\[]?\s?\d{2,3}[\s\-]?gi?b?.*$", "", hardware.singular(words), flags=re.IGNORECASE)
     try:
-        bus = "" if of_each else later["bus"] or ""
+        bus = later.groupdict().get("bus") or ""
         card = hardware.find_accelerator(f"{family} {bus} {later['size'] or later['size2']}GB")
     except InputError as error:
         if of_each:  # it may be of something that shares the card

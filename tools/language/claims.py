@@ -265,8 +265,9 @@ class Claims:
             self.reading(f"{self.words['gpus']!r} is what {self.words['nodes']!r} are a part of")
             self.drop("gpus")
             return
-        if per_node is not None and nodes * per_node != gpus and gpus in self._parts_of(nodes, per_node):
-            self.reading(f"{self.words['gpus']!r} is what {self._parts_of(nodes, per_node)[gpus]}")
+        parts = {} if per_node is None or nodes * per_node == gpus else self._parts_of(nodes, per_node)
+        if gpus in parts:
+            self.reading(f"{self.words['gpus']!r} is what {parts[gpus]}")
             self.drop("gpus")
             return
         if per_node is not None and nodes * per_node != gpus and not self._is_plain("gpus"):

@@ -88,10 +88,9 @@ def _is_of_two(page: Page, degrees: Sequence[Degree]) -> bool:
 def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
     """From the first degree of a choice to its last."""
     for one, other in pairwise(degrees):
-        gap = _LINK.sub("", _GROUPS.sub("", page.original[one.end : other.start])) + " "
-        is_choice = AND.fullmatch(page.original[one.end : other.start]) and _WHICH_OF_BOTH.match(
-            page.original, other.end
-        )
+        between = page.original[one.end : other.start]
+        gap = _LINK.sub("", _GROUPS.sub("", between)) + " "
+        is_choice = AND.fullmatch(between) and _WHICH_OF_BOTH.match(page.original, other.end)
         if is_choice or (len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap)):
             return _around(page, degrees, one, other)
     if not degrees:

@@ -226,7 +226,7 @@ _OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srun
 _ONE_AND_SAME = Gated(r"(?<![a-z])one\sand\sthe\ssame(?![a-z])")
 # "yo, got 3 nodes": the writer has them; "the trainer got 3 nodes" says who else.
 _GOT = Gated(
-    r"(?:^|(?<=[.;!?,]\s)|(?<=\n))(?P<lead>(?:yo|hi|hey|hello|ok(?:ay)?|so|well),?\s)?got\s(?=(?:\d|an?|one|two|three|four|five|six|eight|some|access)(?![a-z]))"
+    r"(?:^|(?<=[.;!?,]\s)|(?<=\n))(?:(?:yo|hi|hey|hello|ok(?:ay)?|so|well),?\s)?got\s(?=(?:\d|an?|one|two|three|four|five|six|eight|some|access)(?![a-z]))"
 )
 # "8x H100 each but one of them has to stay idle": a clause of its own, and no "each but one".
 _BUT_ONE = Gated(
@@ -262,7 +262,7 @@ _DAILY_CHINESE = Gated(
 )
 # "高峰大概是均值的 3 倍", behind an amount of each day.
 _PEAK_CHINESE = Gated(
-    r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求(?P<between>[,;。][^\n\d]{0,10}?)高峰(?:时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
+    r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求[,;。][^\n\d]{0,10}?高峰(?:时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
 )
 # "servers are 8x H100, three of them": nodes that are told first, and counted behind.
 _COUNTED_BEHIND = Gated(
@@ -280,7 +280,7 @@ _LENGTH_TOO = (
     r"(?:about|roughly|around|pretty\smuch|more\sor\sless)?\s?(?:of\s)?(?:the\ssame\s(?:length|size)|as\slong)(?![a-z])(?:\s(?:again|out|back))?"
 )
 _SAME_LENGTH = Gated(
-    rf"(?<![\w.,])(?P<n>\d[\d,]{{0,7}}k?)\s(?P<unit>tokens|words)\s(?:in|each|long|of\sinput)?\s?,?\s?(?:and\s)?{_LENGTH_TOO}(?P<plus>,?\s(?:plus|with|and|\+)\s(?:an?|the|our)\s(?:(?:fixed|shared|constant|common|static|same)\s)?(?P<more>\d{{2,5}})[\s\-]tokens?\s(?:long\s)?(?:system\s)?(?:instructions?|prompts?|templates?|preambles?))?",
+    rf"(?<![\w.,])(?P<n>\d[\d,]{{0,7}}k?)\s(?P<unit>tokens|words)\s(?:in|each|long|of\sinput)?\s?,?\s?(?:and\s)?{_LENGTH_TOO}(?:,?\s(?:plus|with|and|\+)\s(?:an?|the|our)\s(?:(?:fixed|shared|constant|common|static|same)\s)?(?P<more>\d{{2,5}})[\s\-]tokens?\s(?:long\s)?(?:system\s)?(?:instructions?|prompts?|templates?|preambles?))?",
 )
 
 # What is written instead, in the order in which it is done: a later one reads what an earlier one wrote.
