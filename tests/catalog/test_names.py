@@ -1,7 +1,6 @@
 """Models and accelerators by the names that people write, alone and in running text."""
 
 import json
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -113,11 +112,9 @@ def test_any_name_is_an_entry_or_an_input_error(name: str) -> None:
             assert "\n" not in str(error)
 
 
+@pytest.mark.timeout(60)  # a tenth of a second here; a pattern that backtracks takes minutes
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", ["llama-" * 20_000, "8x" * 40_000, "a" * 100_000, "H100 " * 20_000, "1" * 100_000])
 def test_long_hostile_text_is_read_in_linear_time(text: str) -> None:
-    started = time.process_time()
     model_mentions.mentions(text)
     hardware.mentions(text)
-    # A tenth of a second here; a pattern that backtracks takes minutes.
-    assert time.process_time() - started < 10

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,8 @@ from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate
 
 # Far above what any of these takes on a slow machine, far below what one that is walked again and again takes.
-LONGEST_S = 20
+pytestmark = pytest.mark.timeout(60)
+
 BASE = "moe-ep2"
 ATTENTION, MOE, STAGE = "r0.prefill.s0.b0.attn", "r0.prefill.s0.b0.moe", "r0.prefill.s0"
 
@@ -34,9 +34,7 @@ def _nested(depth: int) -> str:
 
 
 def _checked(document: Any) -> ValidationReport:
-    started = time.process_time()
     report = validate(document)
-    assert time.process_time() - started < LONGEST_S
     assert not any("could not be checked" in violation.message for violation in report.violations)
     report.model_dump_json()
     return report
@@ -263,9 +261,7 @@ BOMBS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_what_is_small_and_stands_for_much_is_not_written_out(name: str) -> None:
-    started = time.process_time()
     document, faults = expand(_added(*BOMBS[name]))
-    assert time.process_time() - started < LONGEST_S
     assert len(document["nodes"]) <= MAX_NODES
     assert any("makes the document too large" in fault.message for fault in faults)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +137,7 @@ def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
         assert "\n" not in str(error)
 
 
+@pytest.mark.timeout(60)  # a pattern that backtracks without end takes minutes
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "word", ["drop the ", "double ", "no ", "back to ", "不要 ", "why not ", "what if ", "1", "add 8 ", "8 more GPUs "]
@@ -145,10 +145,7 @@ def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
 def test_the_longest_text_is_answered_soon_and_a_longer_one_refused(word: str) -> None:
     with Chat() as chat:
         chat.say("Llama-3.1-8B on 1 H100")
-        started = time.process_time()
         chat.say((word * MAX_EDIT_CHARACTERS)[:MAX_EDIT_CHARACTERS])
-        # A pattern that backtracks without end takes minutes.
-        assert time.process_time() - started < 20
         with pytest.raises(InputError, match="/new"):
             read_edit("a" * (MAX_EDIT_CHARACTERS + 1), spoken())
 

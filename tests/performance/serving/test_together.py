@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import process_time
 from typing import Any, get_args
 
 import pytest
@@ -292,15 +291,12 @@ def test_what_shares_nothing_in_time_is_refused() -> None:
 
 
 @pytest.mark.thorough
-def test_ten_thousand_requests_on_eight_replicas_take_a_second_or_so() -> None:
+def test_ten_thousand_chats_on_eight_replicas_find_most_of_their_prefixes() -> None:
     aware = CHATS.model_copy(update={"routing": "prefix_aware"})
-    begun = process_time()
     times = simulate_replicas(
         ENGINE, replace(ROOMY, kv_tokens=300_000), OpenLoop(40.0, 10_000, think_s=10.0), sharing(aware), 8
     )
     assert times.prefix_hit_share is not None and times.prefix_hit_share > 0.7
-    # `benchmarks/simulation.py` times it; here others run beside.
-    assert process_time() - begun < 4.0
 
 
 ONE_AT_A_TIME = SharedPrefixes(replay=((0, 0), (0, 0), (0, 640), (1, 640)))
