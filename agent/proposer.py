@@ -30,8 +30,8 @@ from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes, resized, with_fewer
 from .engine_ways import fewer_with_engine, fewer_with_groups, gains, other_with_engine
 from .infeasible import why_infeasible
-from .intent.complete import inside_nodes
 from .intent.formats import formats_on
+from .intent.hardware import inside_nodes
 from .intent.intent import Assumption, HardwareChoice, Intent
 from .keeping import keeps, pinned, sized_with, with_stated, without_stated
 from .placement import filled, placed

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Generator
 from zlib import crc32
@@ -29,6 +30,9 @@ settings.register_profile("nightly", settings.get_profile("push"), max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 os.environ["HF_HUB_CACHE"] = os.devnull
 os.environ.pop("SHARDWRIGHT_ONLINE", None)
+# A shell has what it starts in the background ignore interrupts, and so would all processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

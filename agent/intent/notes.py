@@ -1,0 +1,20 @@
+"""What completing a request assumes, as it goes along: each value that nobody stated, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .intent import Assumption
+
+
+@dataclass(slots=True)
+class Notes:
+    """The assumptions made so far."""
+
+    assumptions: list[Assumption] = field(default_factory=list[Assumption])
+
+    def assume(self, name: str, value: Any, reason: str) -> Any:
+        """Record an assumption and return its value."""
+        self.assumptions.append(Assumption(field=name, value=value, reason=reason))
+        return value
