@@ -99,7 +99,7 @@ _SHEET = (
     r"(?:page|chunk|snippet|passage|document|file|message|turn|paragraph|result|example|image|screenshot|slide|section)"
 )
 _PAGES = Gated(
-    rf"(?P<n>{_N})\s(?P<what>{_SHEET}s)\s(?:at|of|with|x|,|each)\s{_ABOUT}(?P<m>{_N})\s(?P<unit>tokens|words)(?:\s(?:each|apiece|(?:per|a)\s[a-z]{{4,9}}))?(?![a-z])|"
+    rf"(?P<n>{_N})\s(?:(?:retrieved|scanned|top|rag|full|dense|text)\s)?(?P<what>{_SHEET}s)\s?(?:\s(?:at|of|with|x|each)|,)\s{_ABOUT}(?P<m>{_N})\s(?P<unit>tokens|words)(?:\s(?:each|apiece|(?:per|a)\s[a-z]{{4,9}}))?(?![a-z])|"
     rf"(?P<n3>{_N})\s(?P<what3>{_SHEET}s)[^\n.;,\d]{{0,40}}?\s?[,;(]\s?(?:(?:call\sit|say|with|at|roughly|about)\s){{0,2}}"
     rf"(?:(?:an?|each|one|every|per)\s[a-z]{{4,10}}\s(?:(?:is|has|being|of|at|holds|averages|~|=|≈)\s?){{0,2}}{_ABOUT}(?P<m3>{_N})\s(?P<unit3>tokens|words)|"
     rf"{_ABOUT}(?P<m4>{_N})\s(?P<unit4>tokens|words)\s(?:an?|per|each|every)\s{_SHEET})(?![a-z])\)?|"
@@ -116,6 +116,12 @@ _PART_OF_DAY = Gated(
     rf"(?P<n>{_N})(?P<what>(?:\s[a-z\-]{{2,16}}){{1,3}}?)\s(?:per|a|each|every)\sday(?P<between>[^\n\d]{{0,40}}?)[,;.(]\s?(?:(?:and|of\swhich|with|but)\s)?{_ABOUT}(?P<share>{_SHARE})\s(?:of\s(?:them|that|those|these|it|which|the\s[a-z]{{4,10}})\s)?"
     rf"(?:(?:is|are|come|comes|fall|falls|land|lands|arrive|arrives|happen|happens|hit|hits|concentrated)\s){{0,2}}{_IN_HOURS}(?P<h>{_N})\s(?:[a-z]{{4,10}}\s)?hours(?![a-z])\)?"
 )
+# "a request shows up every 250 ms", "one call comes in every 4 seconds".
+_EVERY_SO_OFTEN = Gated(
+    rf"(?<![a-z])(?:an?|one|another|the\snext)\s(?:new\s|single\s)?(?:request|query|call|prompt|message|ticket|job|question|document|user|conversation|chat)s?\s"
+    rf"(?:(?:shows\sup|arrives?|comes?(?:\sin)?|lands?|hits\sus|is\ssent|gets?\sin|starts?|drops\sin)\s)?(?:on\saverage\s)?(?:about\s|roughly\s|some\s|~\s?)?(?:once\s)?every\s{_ABOUT}(?P<n>{_N})\s?(?P<unit>ms|milliseconds?|s|sec|seconds?|min|minutes?)(?![a-z])"
+)
+_SECONDS_OF = {"m": 60.0, "s": 1.0}
 _FEWEST = 20  # "two agents" that make calls are no amount of work
 
 
@@ -205,6 +211,12 @@ def _all_pages(match: re.Match[str]) -> str:
     return f"{_value(match['n']) * _value(match['m']):.12g} {match['unit']} of {match['what']}"
 
 
+def _every_so_often(match: re.Match[str]) -> str | None:
+    unit, value = match["unit"].lower(), _value(match["n"])
+    seconds = value / 1000 if unit.startswith(("ms", "milli")) else value * _SECONDS_OF[unit[0]]
+    return f"{1 / seconds:.12g} requests per second" if seconds else None
+
+
 def _each_day(match: re.Match[str]) -> str:
     return f"{match['n']}{match['what']} per day"
 
@@ -222,6 +234,7 @@ _RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
     (_CALLS_OF_EACH_CHINESE, _with_calls_in_chinese),
     (_OF_PEOPLE, _of_all),
     (_ON_A_DAY, _each_day),
+    (_EVERY_SO_OFTEN, _every_so_often),
     (_CALLS_OF_EACH, _with_calls),
     (_CALLS_PER_ITEM, _with_calls),
     (_PART_OF_DAY, _in_a_part_of_the_day),

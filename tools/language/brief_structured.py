@@ -60,6 +60,21 @@ _KEPT_BACK = Gated(
     r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
     flags=0,
 )
+# {"allowed": {"pipeline_parallelism": false}}: what may be done, of which nothing is demanded.
+_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
+# "gpus_granted_to_us", "taken_by_others".
+_GRANTED_KEY = Gated(
+    r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
+    r"(?: (?:to|for) (?:us|me|this|the project))?",
+    flags=0,
+)
+_TAKEN_KEY = Gated(
+    r"(?:gpus? |cards? |accelerators? )?(?:taken|used|occupied|blocked|in use|reserved) "
+    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))",
+    flags=0,
+)
+_NETWORK_PARENT = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络", flags=0)
+_BETWEEN_KEY = Gated(r"between|across|inter|outside|external|节点间|机间", flags=0)
 _HARDWARE_KEY = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
 _CROSSING_KEY = Gated(
     r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
@@ -231,6 +246,13 @@ class _Walker:
                 own = f"{counted} {key}" if counted and _COUNT.fullmatch(key_words(key)) else key
                 if keys and _KEPT_BACK.search(key_words(keys[-1])) and _HARDWARE_KEY.fullmatch(key_words(key)):
                     own = f"reserved {key_words(key)}"
+                elif _TAKEN_KEY.fullmatch(key_words(key)) and isinstance(item, int):
+                    own = "reserved gpus"
+                elif keys and _NETWORK_PARENT.fullmatch(key_words(keys[-1])) and _BETWEEN_KEY.fullmatch(key_words(key)):
+                    own = f"{key_words(keys[-1])} between nodes"
+                elif keys and isinstance(item, bool) and _ALLOWED.fullmatch(key_words(keys[-1])):
+                    self._add((*keys, key), "allowed" if item else "not allowed", (*at, key))
+                    continue
                 elif keys and _is_denied(item) and _CROSSING_KEY.search(key_words(key)):
                     self._add(keys, _kept_inside(key_words(key)), (*at, key))
                     continue
@@ -317,6 +339,8 @@ def _in_plain_key(key: str) -> str:
     words = key_words(key)
     if _SHARED_KEY.fullmatch(words):
         return "shared prefix tokens"
+    if _GRANTED_KEY.fullmatch(words):
+        return "gpus"
     if _EACH_KEY.fullmatch(words) and words != "each":
         return "gpus per node"
     return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key

@@ -276,6 +276,11 @@ class Claims:
             self.drop("gpus")
             return
         if per_node is not None and nodes * per_node != gpus:
+            of_nodes, of_gpus = (standing_of(self.text, self.words[name]) for name in ("nodes", "gpus"))
+            if of_nodes < of_gpus:
+                self.reading(f"{self.words['gpus']!r} is said of something else, and was not read as what there is")
+                self.drop("gpus")
+                return
             raise self.refusal(
                 f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "
                 f"but {nodes} x {per_node} = {nodes * per_node} ({self.words['nodes']!r})"

@@ -35,17 +35,18 @@ _ONE_EACH = (
     r"|每卡各有副本"
 )
 _TECHNIQUE = Gated(
-    rf"(?P<counted>(?<![\w.])(?P<n>two|three|four|five|six|eight|\d{{1,3}})\s(?:[a-z]{{4,12}}\s){{0,2}}{_COPIES})|(?P<each>{_ONE_EACH})"
+    rf"(?P<counted>(?<![\w.])(?P<n>two|three|four|five|six|eight|\d{{1,3}})\s(?:[a-z]{{4,12}}\s){{0,2}}{_COPIES}|"
+    rf"(?P<m>[两二三四五六八]|(?<![\d.])\d{{1,2}})\s?[个份套]\s?(?:单卡|独立|一卡)?的?(?:副本|实例))|(?P<each>{_ONE_EACH})"
     r"|(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per|(?:on|for|in)\seach)\s(?:node|server|box)(?![a-z])|(?<![a-z])(?:something|anything)\s(?:better|else|different)(?![a-z])|(?<![a-z])(?:another|a\sbetter)\s(?:way|layout|split)(?![a-z])|张量|流水线?|专家并行",
 )
 # Between two degrees, right before the second: one of the two is to be had, not both.
 _WEIGHED = Gated(
-    r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:\s(?:\d{1,3}|(?!less|more|fewer|lower|higher|less)[a-z]{1,10})){0,4}\s?$",
+    r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:[开用跑上拆起放拉做部署分成]{1,3})?(?:\s(?:\d{1,3}|(?!less|more|fewer|lower|higher|less)[a-z]{1,10})){0,4}\s?$",
 )
 _WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:which(?![a-z])|哪[个种一]|谁(?!来))")
 # Right before the first degree of a strategy: as many replicas of it ("one TP4 or two TP2").
 _COUNT_BEFORE = Gated(
-    rf"(?<![\w.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
+    rf"(?<![A-Za-z0-9_.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
 )
 
 
@@ -132,7 +133,8 @@ def _named(page: Page, degrees: Sequence[Degree]) -> list[StatedStrategy]:
         repeats = len({one.name for one in run}) < len(run)
         for before, degree in zip((None, *run), run, strict=False):
             gap = "" if before is None else page.original[before.end : degree.start]
-            if before is None or degree.name in found[-1] or (repeats and ("," in gap or "/" in gap)):
+            is_other = _WEIGHED.search(gap) is not None or (repeats and ("," in gap or "/" in gap))
+            if before is None or degree.name in found[-1] or is_other:
                 found.append(_counted(page, degree))
             found[-1][degree.name] = degree.value
             if degree.name == "ep" and "attention_dp" not in found[-1] and _has_groups(page, degree):
@@ -202,5 +204,5 @@ def _weighed_technique(page: Page, degrees: Sequence[Degree]) -> Compared | None
 def _copies(technique: re.Match[str]) -> StatedStrategy | None:
     """Copies of the model on a GPU each; `None` for a way to split that leaves its degree open."""
     if technique["counted"]:
-        return strategy_of({"tp": 1, "dp": int(read_number(technique["n"]) or 1)})
+        return strategy_of({"tp": 1, "dp": int(read_number(technique["n"] or technique["m"]) or 1)})
     return strategy_of({"tp": 1}) if technique["each"] else None

@@ -50,7 +50,7 @@ _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为
 # A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
 _PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
-    rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
+    rf"(?:{_OWN}(?P<after>\d{{1,6}}(?!\d|\.\d)|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
 _MOST = cues(
@@ -66,7 +66,7 @@ _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
     rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)",
-    r"跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)|走\s?(?:以太网|网络|网卡|IB|RoCE|RDMA|InfiniBand)",
+    r"跨\s?(?:越)?(?:节点|机|服务器|网络)|(?:机器?|节点|服务器)(?:之)?间|出(?:节点|机器|单机)|走\s?(?:以太网|网络|网卡|IB|RoCE|RDMA|InfiniBand)",
 )
 _INSIDE = cues(
     rf"(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}|"
@@ -173,6 +173,10 @@ LEFT_TO_US = Gated(
 )
 
 
+# "TP8 is fine", "I accept PP2 or a second replica": may be had, and need not.
+PERMITS = Gated(
+    r"(?<![a-z])(?:(?:is|are|would\sbe)\s(?:(?:also|all|perfectly)\s)?(?:fine|ok(?:ay)?|acceptable|tolerable|conceivable)|(?:i|we)(?:'d|\s(?:can|could|would|will))?\s(?:also\s)?(?:accept|tolerate|live\swith))(?![a-z])|可以接受|能接受|也行|也可以",
+)
 _GOES_ON = Gated(
     rf"(?<![A-Za-z])(?:{'|'.join(_PRIMITIVES.values())})(?:\s?[,/&]\s?|\s?(?:and|or|和|与)\s?){{1,2}}(?:the\s)?$",
 )
@@ -275,6 +279,8 @@ def _read_primitives(page: Page) -> list[Constraint]:
     breaks = sorted({*breaks_of(page.text, _CLAUSE_END), *lines})
     for match in list(page.search(_PRIMITIVE))[:_MOST_READ]:
         clause = _clause_of(page, match, breaks)
+        if clause.stated and PERMITS.search(clause.text):
+            continue
         if clause.name == "dp":
             one = _one_replica(clause)
         else:
@@ -404,7 +410,7 @@ def _is_denied(clause: _Clause) -> bool:
 
 
 def _forbidden(clause: _Clause) -> Constraint | None:
-    if not _is_denied(clause):
+    if not _is_denied(clause) or (clause.stated or 1) > 1:  # "not TP16" leaves the other degrees
         return None
     value = ForbiddenDegree(name=clause.name, relation="forbidden")
     return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)

@@ -135,9 +135,13 @@ COUNTED = Gated(rf"(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER})\s?x?\s?{_COUNTED_THI
 # Right before a number of GPUs: it is the most that may be used.
 AT_MOST = Gated(
     r"(?<![a-z])(?:max(?:imum)?(?:\sof)?|at\smost|up\sto|no\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)\W{0,3}$|"
-    r"(?:最多|不超过|至多)\W{0,2}用?\s?$",
+    r"(?:最多|不超过|至多)\W{0,2}[用批给买拿要]?\s?$",
 )
 BEFORE_MOST = 16
+IS_LOST = Gated(
+    r"\s?(?:(?:fails?|dies?|breaks?|crashes|crash|goes\s(?:down|away)|(?:is|are|gets?)\s(?:lost|down|gone|broken)|drops?\sout|burns?\sout)(?![a-z])|坏|挂[了掉]|故障|宕)"
+)
+"""Behind a count: what may be lost of what there is."""
 IN_A_NODE = Gated(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
 )

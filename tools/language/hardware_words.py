@@ -207,10 +207,13 @@ def _keep_back_beyond(page: Page, claims: Claims) -> None:
     words = claims.words["gpus"]
     start = page.original.find(words)
     most = lex.AT_MOST.search(page.original, max(0, start - lex.BEFORE_MOST), max(0, start))
-    if beyond <= 0 or most is None:
+    if not beyond or most is None:
         return
     words = page.original[most.start() : start] + words
     claims.drop("gpus")
+    if beyond < 0:
+        claims.reading(f"{words!r} are more than {values['nodes']} x {values['gpus_per_node']}, which are planned for")
+        return
     claims.reading(f"{words!r} read as the most GPUs to use of {values['nodes']} x {values['gpus_per_node']}")
     add_constraints(claims, [ReservedConstraint(kind="reserved_gpus", value=int(beyond), words=words)])
 
@@ -326,6 +329,8 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     for match in tokens.matches(lex.COUNTS):
         if match["one"] and (tokens.word_after(match).isalnum() or lex.PRICED.match(tokens.text_after(match))):
             continue  # "an H100 cluster", "an H100 is $2.20 an hour": not one H100
+        if lex.IS_LOST.match(tokens.text_after(match)):
+            continue  # "if one card fails"
         if lex.EACH_REPLICA.search(tokens.text_before(match)):
             words = tokens.take(match)
             claims.reading(f"{words!r} read as the GPUs of each replica")

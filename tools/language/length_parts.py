@@ -27,7 +27,7 @@ _MATERIAL_CHINESE = (
 _T = r"(?:[\s\-]?tokens?(?![a-z])|\s?toks?(?![a-z])|\s?个?\s?token)"
 _SAME = (
     r"(?:,?\s?\(?(?:(?:that|which)\s(?:(?:is|are|stays?)\s)?(?:never\schanges?|always\s(?:the\ssame|identical)|the\ssame|identical|fixed|constant)|"
-    r"(?:always\s)?(?:the\s)?(?:same|identical|fixed)(?:\s(?:in|for|every|each|to|across)(?:\s(?:all|every|each|time|request|call|one)){0,2})?|所有请求都?一样|每次都?一样|固定不变|都?相同)\)?)?"
+    r"(?:always\s)?(?:the\s)?(?:same|identical|fixed)(?:\s(?:in|for|every|each|to|across)(?:\s(?:everybody|everyone|all|every|each|time|request|call|one|users?)(?![a-z])){0,2})?|所有请求都?一样|每次都?一样|固定不变|都?相同)\)?)?"
 )
 _PART = Gated(
     rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?:{_MATERIAL})|"
@@ -36,7 +36,7 @@ _PART = Gated(
     rf"(?P<c>{_N})(?:{_T})?\s?的?(?:{_MATERIAL_CHINESE})|(?:{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
 )
 _JOINED = Gated(
-    r"(?:\s?(?:[,;+&]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
+    r"(?:\s?(?:[,;+&]|\n\s?[-*•]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
     r"(?:(?:(?:of\s)?(?:that|it)|there\s(?:is|are)|the|an?|our|its|another)\s){0,3}"
 )
 _OUTPUT = Gated(

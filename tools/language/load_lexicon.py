@@ -52,6 +52,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:prefix|prompt|kv)?[\s_\-]?cach(?:e|ing)[\s_\-](?:hits?|reuse)(?:[\s_\-]?(?:rate|ratio))?(?![a-z])",
         r"(?<![a-z])hit[\s_\-]?(?:rate|ratio)(?![a-z])",
         r"(?<![a-z])prefix[\s\-](?:cach(?:e|ed|ing)|reuse|sharing|hits?)(?:[\s_\-](?:rate|ratio))?(?![a-z])",
+        r"(?<![a-z])(?:cached|reused)\s(?:share|part|fraction)(?:\sof\s(?:the\s)?(?:inputs?|prompts?|tokens))?(?![a-z])",
         r"(?<![a-z])shared\sprefix(?:es)?(?![a-z])",
         rf"(?<![a-z])(?:prompts?|inputs?|tokens|prefix(?:es)?)\s(?:tokens\s)?{_CACHED}(?![a-z])",
         r"(?<![a-z])(?:(?:is|are)\s(?:already\s)?)?cached(?![a-z])",
@@ -113,6 +114,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?:of|are|is|with|have|has|averag\w{1,4})(?![a-z])",
         rf"(?<=token\s)(?:(?!of|for|to|from|about|per|and|with|in|out|or|on)[a-z]{{3,12}}\s)?{READ_MATTER}",
         rf"(?<![a-z]){READ_MATTER}\s(?:of|with|have|has|runs?|rang(?:e|es|ing)|var(?:y|ies)|go(?:es)?|averag\w{{1,4}})(?=\s(?:(?:about|around|some|up|to|roughly|anywhere|from|between)\s){{0,3}}\d)",
+        rf"(?<![a-z]){READ_MATTER}\s(?:sent\salong|included|attached|extracts?|excerpts?|so\sfar)(?=\s?[:=]\s?\d)",
         rf"{_READ_MATTER_CHINESE}(?:长度)?",
         r"(?<=tokens\sof\s)(?:history|context|text|code|chat|conversation|background|retrieved|source)(?![a-z])",
     ),
@@ -190,7 +192,7 @@ VAGUE = Gated(
 )
 WORK = Gated(
     r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
-    r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|drafts|summaries|translations)(?![a-z])|"
+    r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|calls|reports|messages|claims|notes|cases|logs|drafts|summaries|translations)(?![a-z])|"
     r"\s[a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])",
 )
 WORK_CHINESE = re.compile(r"\s?[条篇份封](?!\s?(?:[/每]|请求|并发))")
@@ -213,7 +215,7 @@ _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[
 # "60% near 1k, 40% near 8k": no one length is the usual one.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+")
 TOGETHER = Gated(
-    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|一起|在线|在[飞途]|路",
+    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|同一时[刻间]|一起|在线|在[飞途]|路",
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
 ACTIVE = Gated(
@@ -226,6 +228,11 @@ OVER_TIME = Gated(
     r"(?:hours?|days?|shifts?|mornings?|afternoons?|weeks?|times?|months?)(?![a-z])|(?:每天|每日|每小时|一天|一小时|高峰时?段?)[内里]?",
 )
 """How long people use something for a while in, each for himself."""
+OF_NO_LOAD = Gated(
+    r"(?<![a-z])(?:was|were|is|are|came\sfrom|comes\sfrom|in|during|from)\s(?:just\s|only\s|mostly\s|all\s)?(?:an?\s|the\s|our\s)?(?:bots?|crawlers?|attacks?|ddos|scrap(?:ers?|ing)|(?:load|stress|smoke|soak)[\s\-]?tests?|test\sruns?|outliers?|flukes?|one[\s\-]?offs?|glitch(?:es)?)(?![a-z])|"
+    r"(?:压测|压力测试|爬虫|刷量|攻击|灰度)"
+)
+"""Said of a figure: it comes of no user."""
 TOTAL_BEFORE = Gated(
     r"(?<![a-z])(?:there\sare|there're|we\s(?:are|have|employ)|we're|total\sof|team\sof)\s"
     r"(?:(?:about|some|around|roughly|all)\s)?$|(?:总共|一共|共有?|全部)$",

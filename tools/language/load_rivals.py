@@ -29,7 +29,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     """
     each = load_of_one(page, statements)
     kept = of_all_hardware(page, claims, [one for one in statements if one is not each])
-    kept = _telling(page, claims, kept)
+    kept = _telling(page, claims, _of_users(page, claims, kept))
     kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, kept)))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
@@ -115,6 +115,22 @@ def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
     is_rates = times and all(one.role == "rate" for one in rivals)
     at_other_times = is_rates and (len(times) == len(rivals) or not all(one.quantity.spelled for one in rivals))
     return [most] if at_other_times else []
+
+
+def _of_users(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements without figures of a test, of bots or of an attack, beside others of the same thing."""
+    kept = list(statements)
+    for role in (*LOADS, "input", "output"):
+        rivals = [one for one in kept if one.role == role]
+        if len({one.quantity.value for one in rivals}) < 2:
+            continue
+        words = [page.clause_text(one.quantity.start, one.quantity.end) for one in rivals]
+        none = [one for one, said in zip(rivals, words, strict=True) if lex.OF_NO_LOAD.search(said)]
+        for one in none if len(none) < len(rivals) else ():
+            kept.remove(one)
+            page.take(one.quantity.start, one.quantity.end)
+            claims.reading(f"{one.words!r} is of no user, and was set aside")
+    return kept
 
 
 def _is_at_a_time(page: Page, statement: Statement) -> bool:

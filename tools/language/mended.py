@@ -9,6 +9,7 @@ from .arithmetic import worked_out
 from .asides import without_asides
 from .length_parts import with_parts_together
 from .observed import without_observed
+from .told_lengths import with_told_lengths
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
 
@@ -26,7 +27,7 @@ def mended(text: str) -> Mended:
     """A normalised text with each figure where it counts."""
     notes: list[str] = []
     text = without_asides(text)
-    for step in (with_corrected_figures, worked_out, with_parts_together, without_observed):
+    for step in (with_corrected_figures, worked_out, with_parts_together, with_told_lengths, without_observed):
         text, more = step(text)
         notes += more
     text, lengths = in_tokens(with_whole_answers(text))

@@ -32,7 +32,7 @@ _FEW = {"single": 1, "a": 1, "an": 1, "dual": 2, "twin": 2, "double": 2, "quad":
 _SPEEDS = r"(?:1|2\.5|10|25|40|50|56|100|200|400|800|1600|\d\.\d)(?![\d.])"
 _UNIT = r"(?:t(?:b(?:it)?)?|g(?:b(?:e|it)?|e|ig(?:abits?|e)?)?)(?:\s?/\s?s(?:ec)?|ps)?(?![a-z/])"
 _FIGURE = Gated(
-    rf"(?:(?P<lead>{_NAME})[\s:]{{0,2}})?"
+    rf"(?:(?P<lead>{_NAME})(?:[\s:]{{0,2}}|,\s(?=\d{{1,2}}\s?[x*]\s?\d)))?"
     rf"(?:(?<![A-Za-z0-9.])(?P<ports>{_PORTS})(?:\s?[x*个张块条口路]\s?|[\s\-]))?"
     rf"(?P<ahead>(?:{_NAME}[\s\-]{{0,2}}){{0,3}})"
     rf"(?<![\d.,])(?P<speed>{_SPEEDS})\s?(?P<unit>{_UNIT})?"

@@ -21,25 +21,25 @@ _ONE_UNIT = Gated(
 )
 # "In the busiest hour there are 1,800 claims".
 _BUSY_HOUR = Gated(
-    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d[\d,.]*)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
+    r"(?<![a-z])(?:in|during|at)\s(?:the|our|a|its)\s(?:busiest|peak|rush|worst)\s(hour|minute|second)s?\s[^\d.;:\n]{0,30}?(\d(?:[\d,.]{0,14}\d)?)\s(?!concurrent|simultan|parallel|active|open|online|token|second|minute|gpu|card|user|people|staff|agent|client|session|stream)([a-z]{3,16})(?![a-z])(?!\s(?:per|a|an|each)\s)",
 )
 # "1,800 requests in the busiest hour"; "requests per minute: 90", as keys of files have it.
 _THINGS = (
     r"(?:requests?|reqs?|quer(?:y|ies)|calls|prompts|chats|messages|tickets|documents?|docs|jobs|questions|completions)"
 )
 _IN_BUSY_HOUR = Gated(
-    rf"(?<![\w.])(\d[\d,.]{{0,12}}k?)\s({_THINGS})\s(?:(?:are|is|get|gets|reach(?:es)?|hits?|arrives?|comes?|goes|go|lands?)\s(?:[a-z'\-]+\s){{0,6}}?)?(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
+    rf"(?<![\w.])(\d(?:[\d,.]{{0,12}}\d)?k?)\s({_THINGS})\s(?:(?:are|is|get|gets|reach(?:es)?|hits?|arrives?|comes?|goes|go|lands?)\s(?:[a-z'\-]+\s){{0,6}}?)?(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
     r"(hour|minute|second|day)(?![a-z])",
 )
 # "busiest minute: 1,080 requests".
 _BUSY_KEY = Gated(
     r"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet)){0,5}"
-    rf"\s?[:=]\s?(\d[\d,.]*k?)\s({_THINGS})(?![a-z])",
+    rf"\s?[:=]\s?(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS})(?![a-z])",
 )
 _KEYED_RATE = Gated(
-    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_]user)?)"
+    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
     r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
-    r"(\d[\d,.]*k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
+    r"(\d(?:[\d,.]{0,14}\d)?k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
 )
 # "documents: 48000": as many of them.
 _KEYED_WORK = Gated(
@@ -50,7 +50,7 @@ _KEYED_WORK = Gated(
 _FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
 _IN_SOME_TIME = Gated(
     rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary|completion|generation|turn|document|request|query)\s"
-    rf"(?:per|every|in|over|within|each)\s(\d{{1,3}}|{_FEW})\s(second|minute|hour)s(?![a-z])",
+    rf"(?:per|every|in|over|within|each)\s(?:an?\s)?(\d{{1,3}}|{_FEW})(?:\s(second|minute|hour)s|[\s\-](second|minute|hour)[\s\-](?:buckets?|windows?|intervals?|slots?|slices?|periods?))(?![a-z])",
 )
 _DISTILLED = Gated(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])")
 # "~~A10G~~": struck out.
@@ -150,7 +150,7 @@ def _percentile(match: re.Match[str]) -> str:
 def _in_one_unit(match: re.Match[str]) -> str:
     count, span = ((read_number(words) or 1) for words in (match[1], match[3]))
     each = count / span
-    return f"{each:.12g} {match[2]} per {match[4]}"
+    return f"{each:.12g} {match[2]} per {match[4] or match[5]}"
 
 
 def _spelled_time(match: re.Match[str]) -> str:

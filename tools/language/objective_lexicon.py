@@ -19,7 +19,7 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
         r"(?:延迟|时延|响应(?:时间|速度)?|首字|首\s?token|(?<!最低)(?<!最小)速度)",
     ),
     "throughput": (
-        rf"(?:(?:through|thru)[\s\-]?put|tput|tpt|goodput|tps|(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)(?:/gpu)?)(?!{_PER_DOLLAR}|(?:/|\sper\s)user)",
+        rf"(?:(?:through|thru)[\s\-]?put|tput|tpt|goodput|tps|(?:output\s)?(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)(?:(?:/|\sper\s)(?:gpu|card))?)(?!{_PER_DOLLAR}|(?:/|\sper\s)user)",
         r"(?:吞吐(?:量|率)?|处理能力|(?<!最)产出)",
     ),
     "cost": (
@@ -67,7 +67,7 @@ _VERB = (
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
-    r"high(?:er|est)?|best|max(?:imum)?|min(?:imum)?|total|overall|aggregate|raw|pure|sheer|good|us|our|everything)){0,5}"
+    r"high(?:er|est)?|best|max(?:imum)?|min(?:imum)?|total|overall|aggregate|raw|pure|sheer|good|output|us|our|everything)){0,5}"
 )
 # A figure right behind: a limit ("target latency of 2 s"), not an objective.
 _NO_FIGURE = (

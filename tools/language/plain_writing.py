@@ -45,6 +45,10 @@ _IN_EACH = Gated(
 _NODE_HAS = Gated(
     r"(?<![a-z])(?:an?|each|every|one)\s(?P<node>tray|node|server|box|vm|machine|host|worker)\s(?:being|is|has|having|holds|means)\s(?P<n>\d{1,2}|two|four|eight)\s(?P<gpus>gpus|cards)(?![a-z])",
 )
+# "H100s, four to a server".
+_TO_A_NODE = Gated(
+    r"(?<![\w.])(?P<n>\d{1,2}|two|four|six|eight|sixteen)\s(?:(?:gpus|cards|of\s(?:them|these))\s)?to\s(?:an?|each|every|one)\s(?P<node>server|host|node|box|machine|vm)(?![a-z])"
+)
 # "at most 56 generations at once": what is served at once are requests.
 _SERVED_AT_ONCE = Gated(
     r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts)\s"
@@ -59,6 +63,32 @@ _LONGEST = Gated(
 _WORKER_NODES = Gated(
     r"(?<![\w.])(?P<n>\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|twelve)\s(?:(?:gpu|cluster|kubernetes|k8s)\s)?workers"
     r"(?=\s(?:with|of|having)\s(?:\d{1,2}|one|two|four|eight)(?![.,\d]))",
+)
+# "please leave disaggregation out".
+_LEFT_OUT = Gated(
+    r"(?<![a-z])(?:please\s)?(?:leave|keep)\s(?!(?:one|two|an?|the\s(?:first|last|other|second))\s)(?P<what>(?!nodes?|gpus?|cards?|servers?)[a-z/]+(?:[\s\-][a-z/]+){0,3}?)\sout(?:\s(?:of\s(?:it|this|the\splan)|for\snow|entirely|please))?(?=\s?(?:[,.;!\n]|$))"
+)
+# "tensor parallelism must not span more than 4 GPUs", "nor should TP use over 4 cards".
+_WIDEST = Gated(
+    r"(?:(?<![a-z])(?:nor|never|no)\s(?:[a-z]{2,8}\s){0,3})?(?<![a-z])(?P<what>tensor[\s\-]parallel(?:ism)?|tp|expert[\s\-]parallel(?:ism)?|ep|pipeline[\s\-]parallel(?:ism)?|pp)(?:\sgroups?)?\s(?:(?:(?:must|should|may|can|shall|will)(?:\snot|n't)?|cannot|can't|mustn't|is\snot\sto|to|never)\s){0,2}"
+    r"(?:span|use|cover|cross|exceed|take|go\s(?:over|across|beyond)|spread\sover|run\s(?:over|across))\s(?:more\sthan|over|beyond)\s(?P<n>\d{1,3}|two|four|eight|sixteen)\s(?:of\sthe\s)?(?:gpus|cards)(?![a-z])"
+)
+_NOT_MORE = Gated(r"(?<![a-z])(?:nor|not|never|cannot|no)(?![a-z])|n't")
+# "the A100 boxes (there are two, eight cards each)".
+_BOXES_TOLD = Gated(
+    rf"(?<![a-z])(?:the|our)\s(?P<card>[a-z]{{1,3}}\d{{1,4}}[a-z]{{0,3}})\s(?P<node>servers|nodes|boxes|machines|hosts)\s?[(,-]\s?(?:there\sare|we\shave|we've\sgot)\s(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}),\s(?P<each>\d{{1,2}}|{ENGLISH_NUMBER})\s(?:cards|gpus)\s(?:each|apiece)\s?\)?"
+)
+# "It isn't pipeline parallelism that we can't do": said twice not to be, it says nothing of what is.
+_TWICE_DENIED = Gated(
+    r"(?<![a-z])(?:it|that)\s(?:isn't|is\snot|wasn't)\s[a-z][a-z\s\-]{2,40}\sthat\s(?:we|i|they|you)\s(?:can't|cannot|don't|won't|mustn't|may\snot|shouldn't)\s[a-z]{2,10}(?![a-z])"
+)
+# "2k/700 requests": their two lengths.
+_LENGTHS_OF_REQUESTS = Gated(
+    r"(?<![\w./])(\d[\d.,]{0,8}k|\d{3,6})\s?/\s?(\d[\d.,]{0,8}k|\d{2,6})\s(?=(?:token\s)?(?:requests|calls|prompts|chats|traffic)(?![a-z]))"
+)
+# "Eight single-GPU replicas": how each is split, and no count of cards.
+_SINGLE_GPU_REPLICAS = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:single|one|1)[\s\-](?:gpu|card)\s(?:replicas|instances|copies)(?![a-z])"
 )
 # "512 concurrency highest tok/s": a wish behind a figure is a statement of its own.
 _WISH_BEHIND = Gated(
@@ -131,20 +161,6 @@ _TOKEN_RATE = Gated(
     r"(?<![a-z])(?:token|decode|decoding|generation|output|typing|reading)\s(?:rate|speed)s?((?:[\s:=]|(?:of|is|must\sbe|should\sbe|at\sleast|min(?:imum)?|above|over|about|around|no\sless\sthan|not\sbelow)(?![a-z]))*"
     r"\d{1,4}(?:\.\d)?)\s?(?=(?:per|/|a|each|every)\s?s(?:ec(?:ond)?)?\s?(?:per|/|for\s(?:each|every)|a)\s?(?:user|request|stream|session|person|client))",
 )
-# "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
-_LENGTH = r"\d[\d,]{0,12}(?:\.\d+)?\s?k?"
-_ALL = r"(?:total|context|altogether|overall|all\stold|in\s(?:total|all)|in\sand\sout|input\s(?:and|\+|plus)\soutput)"
-_ANSWER = (
-    r"(?:the\s|its\s|our\s|an?\s)?"
-    r"(?:completions?|repl(?:y|ies)|answers?|responses?|outputs?|generat(?:ions?|ed)|summar(?:y|ies)|written)(?![a-z])"
-)
-_ABOUT = r"(?:\s?(?:about|around|roughly|approximately|approx\.?|some|just|only|~|≈))?\s?"
-_OF_TOTAL = Gated(
-    rf"(?<![\w.])(?P<all>{_LENGTH})\s(?:tokens?|toks?)\s(?:of\s)?{_ALL}(?:\s(?:each|apiece|per\s[a-z]{{4,12}}))?\s?[,;(\-]?\s?"
-    rf"(?:of\swhich\s{_ANSWER}\s(?:is|are|makes?|takes?|has|have){_ABOUT}(?P<a>{_LENGTH})(?:\stokens?)?|"
-    rf"(?:with|of\swhich|including|incl\.?){_ABOUT}(?P<b>{_LENGTH})(?:\stokens?)?(?:\sof\s(?:that|those|them|which|it))?\s(?:being|are|is|for|as|of|go(?:es)?\sto)\s{_ANSWER}|"
-    rf"{_ABOUT}(?P<c>{_LENGTH})(?:\stokens?)?\sof\s(?:that|those|them|which|it)\s(?:being|are|is|for|as|go(?:es)?\sto)\s{_ANSWER})(?![\w.]\d)",
-)
 # "思考大概 1500 token, 正式回答 500 token", "2k reasoning tokens plus 500 of answer": both are the output.
 _THOUGHT_CHINESE = Gated(
     r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]{0,12}k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]{0,12}k?)(?=\s?个?\s?tokens?)",
@@ -170,28 +186,12 @@ def _number(words: str) -> float:
     return float(words) if words[0].isdigit() else float(chinese_value(words) or 1)
 
 
-def _both_lengths(match: re.Match[str]) -> str:
-    """ "2000 input tokens, 300 output tokens" for a length of both together and the answer's part of it."""
-    total, answer = (read_number(words) for words in (match["all"], match["a"] or match["b"] or match["c"]))
-    if total is None or answer is None or answer >= total:
-        return match.group()
-    return f"{total - answer:.12g} input tokens, {answer:.12g} output tokens"
-
-
 def _sum_of(match: re.Match[str]) -> str:
     return f"{sum(read_number(match[part]) or 0 for part in 'ab'):.12g}"
 
 
 def _one_every(match: re.Match[str]) -> str:
     return f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}"
-
-
-def _same_length(match: re.Match[str]) -> str:
-    """Both lengths of what goes in and comes out alike, with the instruction that stands before all of it."""
-    amount = (read_number(match["n"].replace(",", "")) or 0) * (4 / 3 if match["unit"] == "words" else 1)
-    more = float(match["more"] or 0)
-    shared = f" of which {more:g} are a shared prefix" if more else ""
-    return f"input of {amount + more:.0f} tokens{shared}, output of {amount:.0f} tokens"
 
 
 def _within_days(match: re.Match[str]) -> str:
@@ -202,6 +202,23 @@ def _at_the_peak(match: re.Match[str]) -> str:
     found = find_quantities(f"{match['n']} 次请求")
     amount = (found[0].decimal_value if found else 0.0) * _number(match["k"])
     return f"高峰每天 {amount:.0f} 次请求"
+
+
+def _at_most_so_wide(match: re.Match[str]) -> str:
+    if not _NOT_MORE.search(match.group()):
+        return match.group()
+    return f"{match['what']} at most {read_number(match['n']) or 1:g}"
+
+
+def _at_most_as_few(match: re.Match[str]) -> str:
+    words = match["m"].lower().removeprefix("all ")
+    most = 2 if words == "both" else read_number(words) or 1
+    return f"at most {most:g} {match['card']}, as few as needed,{match['rest']}"
+
+
+def _boxes_told(match: re.Match[str]) -> str:
+    nodes, each = (read_number(match[name].lower()) or 1 for name in ("n", "each"))
+    return f"{nodes:g} {match['node']} with {each:g}x {match['card']} each"
 
 
 def _so_often(match: re.Match[str]) -> str:
@@ -223,6 +240,16 @@ _CIRCA = Gated(r"(?<![a-z.])(?:ca|approx|circa)\.\s?(?=\d)")
 # "4-bit is out of the question": nothing that comes out.
 _OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z])")
 
+_ON_THE_OTHER_HAND = Gated(r",\s(?:on\sthe\sother\shand|however|though|by\scontrast|of\scourse|in\sturn),\s")
+# "Is one H100 enough for …, or should I use both cards?"
+_ENOUGH_OR_MORE = Gated(
+    r"(?<![a-z])(?:is|are|will|would)\s(?:one|an?\ssingle|1|two|2|four|4)\s(?:of\s(?:the|our)\s)?(?P<card>[a-z][\w\-]{1,12}(?:\s(?:pcie|sxm|nvl|\d{2,3}\s?gb))?)s?\s(?:be\s)?(?:enough|sufficient|ok(?:ay)?|suffice)(?P<rest>[^?\n]{0,200}?),?\s"
+    r"or\s(?:do|should|must|would|will)\s(?:i|we)\s(?:rather\s|really\s|better\s)?(?:need|use|take|have|go\sfor|buy)\s(?:to\s(?:use|take|have)\s)?(?P<m>both|all\s(?:two|four|eight|\d{1,2})|two|three|four|eight|\d{1,2})(?:\sof\s(?:them|these|those))?(?:\s(?:cards|gpus))?(?:\s(?:of|in)\s(?:the|our)\s[a-z]{3,10})?(?=\s?[?,.;)])"
+)
+# "TPOT can be relaxed to 80 ms", "TPOT 可以放宽到 80ms".
+_RELAXED = Gated(
+    r"\s(?:can|may|could)\s(?:now\s)?be\s(?:relaxed|loosened|raised|tightened|lowered|widened)\sto\s(?=\d)|\s?(?:可以?|能|已)?(?:放宽|放松|收紧|调整)(?:到|成|为|至)\s?(?=\d)"
+)
 _ONE_AND_SAME = Gated(r"(?<![a-z])one\sand\sthe\ssame(?![a-z])")
 # "yo, got 3 nodes": the writer has them; "the trainer got 3 nodes" says who else.
 _GOT = Gated(
@@ -262,7 +289,7 @@ _DAILY_CHINESE = Gated(
 )
 # "高峰大概是均值的 3 倍", behind an amount of each day.
 _PEAK_CHINESE = Gated(
-    r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求[,;。][^\n\d]{0,10}?高峰(?:时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
+    r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求[,;。][^\n\d]{0,10}?高峰(?:时段|时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:全天|一天|当天|日)?的?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
 )
 # "servers are 8x H100, three of them": nodes that are told first, and counted behind.
 _COUNTED_BEHIND = Gated(
@@ -274,19 +301,13 @@ _COUNTED_BEHIND = Gated(
 _TERM = Gated(
     r",?\s(?:\d|one|three)[\s\-]?(?:years?|yr)\s(?:reserved|commit(?:ment|ted)?|savings\splan)(?:\s(?:pric(?:e|ing)|rate|instances?))?(?![a-z])"
 )
-# "comes out at about the same length" behind what goes in.
-_LENGTH_TOO = (
-    r"(?:(?:and\s)?(?:it\s|that\s)?(?:comes?|goes|are|is)\s(?:back\s)?(?:out\s)?(?:at|with|in)?\s?|(?:and\s)?(?:the\s)?(?:answers?|outputs?|repl(?:y|ies)|translations?|results?)\s(?:is|are|has|have|comes?\sout)\s(?:at\s)?)"
-    r"(?:about|roughly|around|pretty\smuch|more\sor\sless)?\s?(?:of\s)?(?:the\ssame\s(?:length|size)|as\slong)(?![a-z])(?:\s(?:again|out|back))?"
-)
-_SAME_LENGTH = Gated(
-    rf"(?<![\w.,])(?P<n>\d[\d,]{{0,7}}k?)\s(?P<unit>tokens|words)\s(?:in|each|long|of\sinput)?\s?,?\s?(?:and\s)?{_LENGTH_TOO}(?:,?\s(?:plus|with|and|\+)\s(?:an?|the|our)\s(?:(?:fixed|shared|constant|common|static|same)\s)?(?P<more>\d{{2,5}})[\s\-]tokens?\s(?:long\s)?(?:system\s)?(?:instructions?|prompts?|templates?|preambles?))?",
-)
-
 # What is written instead, in the order in which it is done: a later one reads what an earlier one wrote.
 _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
     (_CIRCA, "about "),
     (_OUT_OF, "not allowed"),
+    (_ON_THE_OTHER_HAND, " "),
+    (_RELAXED, " of "),
+    (_ENOUGH_OR_MORE, _at_most_as_few),
     (_GOT, "we have "),
     (_NEMOTRON, r"Llama-\g<v>-Nemotron-"),
     (_NODES_OF, r"\g<n> \g<node> of "),
@@ -302,22 +323,27 @@ _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
     (_ONE_AND_SAME, "the same"),
     (_COUNTED_BEHIND, r"\g<n> \g<node> with \g<each>"),
     (_TERM, ""),
-    (_SAME_LENGTH, _same_length),
     (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
     (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
     (_TOKEN_RATE, r"\1 tokens "),
-    (_OF_TOTAL, _both_lengths),
     (_SOFTWARE, lambda match: match.group().split()[0].rstrip("0123456789.")),
     (_NOTHING_SHOWS, r"; first token within \g<time>;"),
     (_ONE_EVERY, _one_every),
     (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
     (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}"),
     (_IN_EACH, r"\g<n> \g<what>"),
+    (_TO_A_NODE, r"\g<n> gpus per \g<node>"),
     (_NODE_HAS, r"\g<n> \g<gpus> per \g<node>"),
     (_SERVED_AT_ONCE, r"\g<n> requests "),
     (_LONGEST, r"\g<most> "),
     (_WORKER_NODES, r"\g<n> nodes"),
     (_WISH_BEHIND, ", "),
+    (_LEFT_OUT, r"no \g<what>"),
+    (_WIDEST, _at_most_so_wide),
+    (_BOXES_TOLD, _boxes_told),
+    (_TWICE_DENIED, ""),
+    (_LENGTHS_OF_REQUESTS, r"input \1, output \2, "),
+    (_SINGLE_GPU_REPLICAS, lambda match: f"DP{read_number(match['n'].lower()) or 1:g} x TP1"),
     (_ONE_EACH_CHINESE, "每卡各有副本"),
     (_GOES_IN, r"input \g<n> tokens"),
     (_COMES_OUT, r"output \g<n> tokens"),

@@ -43,6 +43,20 @@ _SHARES: tuple[tuple[str, float], ...] = (
         (rf"(?:an?|one)[\s\-]{word}{_OF}|{figure}分之一", 1 / part)
         for part, word, figure in ((5, "fifth", "五"), (6, "sixth", "六"), (8, "eighth", "八"), (10, "tenth", "十"))
     ),
+    *(
+        (rf"{count}[\s\-]{word}s{_OF}|{figure}分之{of}", number / part)
+        for part, word, figure in ((5, "fifth", "五"), (10, "tenth", "十"))
+        for number, count, of in (
+            (2, "two", "[二两]"),
+            (3, "three", "三"),
+            (4, "four", "四"),
+            (6, "six", "六"),
+            (7, "seven", "七"),
+            (8, "eight", "八"),
+            (9, "nine", "九"),
+        )
+        if number < part
+    ),
 )
 # "1 in 6 of them", "two out of every five users": a share of people, and no two numbers.
 _FEW_OF = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|\d{1,3})"

@@ -12,7 +12,7 @@ _HEAD = Gated(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$")
 # The line that a mail program puts before what it quotes; all that follows it is older.
 _HEADER = Gated(
     r"^\s*(?:[-_—–=]{2,}\s*(?:original (?:message|e?-?mail|request)|forwarded message|"
-    r"原始邮件|转发的?邮件|原邮件|原文|原始需求|原需求)\s*[-_—–=]*|"
+    r"(?:昨天|之前|上次|前天|先前|上周|此前)?的?(?:原始邮件|转发的?邮件|原邮件|原文|原始需求|原需求|邮件))\s*[-_—–=]*|"
     r"[-_—–]{2,}[^-_|\n]{2,40},[^-_|\n]{2,40}[-_—–]{2,}|"
     r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
 )

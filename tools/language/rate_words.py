@@ -33,7 +33,7 @@ _DAY_S = 86_400
 _MOST_BEHIND = 160
 _MOST_BEHIND_WORK = 320  # of a job, which is told first, and its deadline last
 _CLOCK = (
-    r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?(?P<c{n}>\d{{1,2}})(?::\d\d)?\s?"
+    r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?(?P<c{n}>\d{{1,2}})(?P<s{n}>:\d\d)?\s?"
     r"(?P<m{n}>[ap]\.?m\.?(?![a-z])|点钟?|时|h(?![a-z]))?"
 )
 _COUNT = (
@@ -113,6 +113,10 @@ _TOKENS_IN_TIME = Gated(
     rf"每个?(?P<time3>[天日周月年])[^\d。;]{{0,8}}输入(?:大?约)?{_AMOUNT.format('i3')}(?:{_TOKENS})?[,和\s]{{0,3}}输出(?:大?约)?{_AMOUNT.format('o3')}(?:{_TOKENS})?",
 )
 _SCALES = {"b": "billion", "bn": "billion", "mn": "million", "m": "million"}
+_AT_ONCE_IN_A_TIME = Gated(
+    r"(?<![\w.])\d[\d,]{0,8}\s?(?:concurren(?:cy|t(?:\s(?:requests?|users?|calls?))?)|parallel\srequests?)\s?(?:per|/|a|each)\s?(?:s|sec|second|minute|min)(?![a-z])|"
+    r"(?<!\d)\d[\d,]{0,8}\s?(?:路|个)?并发(?:数|量)?\s?(?:每|/)\s?(?:秒钟?|s(?![a-z]))"
+)
 # Fields of claims until all has been read: (tokens in, tokens out) a second, and a peak over the mean.
 _AMOUNTS, _STRETCH = "tokens_that_come", "peak_over_mean"
 
@@ -129,6 +133,13 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
         ]
         amounts = tuple(None if side is None else _amount(side) / seconds for side in sides)
         claims.claim(_AMOUNTS, amounts, page.take(*match.span()))
+
+
+def leave_mixed_units(page: Page, claims: Claims) -> None:
+    """Take off the page what is said to be served at once in a time: "500 concurrency per second"."""
+    for match in page.search(_AT_ONCE_IN_A_TIME):
+        words = page.take(*match.span())
+        claims.leave_unread(f"{words!r}: say whether so many are served at once or come in a second")
 
 
 def read_batches(page: Page, claims: Claims) -> None:
@@ -367,7 +378,10 @@ def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
     if "h" in groups:
         hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4")))))
         return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None
-    if not (groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)):
+    is_clock = groups["s1"] and groups["s2"]
+    if not (
+        is_clock or groups["m1"] or groups["m2"] or groups["p1"] or (groups["lead"] and groups["tail"] is not None)
+    ):
         return None  # "between 5 and 10 users"
     ends = [int(groups[f"c{n}"]) for n in (1, 2)]
     halves = [groups[f"p{n}"] or groups[f"m{n}"] or "" for n in (1, 2)]

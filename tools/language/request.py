@@ -48,7 +48,7 @@ from .permission_words import allow_stated, read_disaggregation, read_relaxation
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
 from .quoted import quoted_apart
-from .rate_words import read_batches, read_token_amounts, settle_rates
+from .rate_words import leave_mixed_units, read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
@@ -198,6 +198,7 @@ def read_page(page: Page, claims: Claims) -> None:
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
     read_most_load(page, claims)
+    leave_mixed_units(page, claims)
     read_token_amounts(page, claims)
     read_batches(page, claims)
     read_rate_curve(page, claims)

@@ -176,7 +176,8 @@ def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bo
     if not isinstance(constraint, ReservedConstraint):
         return False
     if constraint.kind != "reserved_nodes":
-        return gpus is not None and constraint.value >= gpus and _OTHER_ONES.search(constraint.words) is not None
+        is_of_others = gpus is not None and constraint.value == gpus and _OTHER_ONES.search(constraint.words)
+        return gpus is not None and (constraint.value > gpus or bool(is_of_others))
     part = lex.PART_OF_IT.search(constraint.words)
     return part is not None and part["o"] in lex.ORDINALS and 0 < nodes == lex.ORDINALS.index(part["o"])
 

@@ -43,6 +43,7 @@ _ASIDE = Gated(
     r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
     r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
+    r"(?:is|are)\s(?:going\s(?:away|back)|being\s(?:retired|decommissioned|returned|phased\sout|removed)|leaving)|(?:is|are)(?:n't|\snot)\s(?:available|accessible|ours|for\sus)|stays?\sthere|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
     r"(?:promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
     r"(?:vendor|supplier|partner)s?(?:'s)?\s(?:demo|poc|numbers?|claims?|slides?|deck|sheet)|poc|proof\sof\sconcept|follow-?ups?|demo\sdid|didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
@@ -51,7 +52,7 @@ _ASIDE = Gated(
     r"(?:none|nothing|not\sone)\sof\s(?:it|that|this|them|those|these|which)\s(?:is|are)\s(?:ours|for\sus|mine)|"
     r"(?:everyone|everybody|people|they|vendors?|some(?:one|body))(?:\s(?!and|but)\w+){0,3}\ssays?|(?:was|were)\stold|(?:'ve|have)\s(?:also\s)?(?:read|heard)|rumou?rs?|"
     r"burn(?:ed|t|s)?|(?:pre|post)?-?train(?:ing|ed|er|ers)|fine[\s\-]?tun(?:ing|ed)|died|misunderstanding|mix[\s\-]?up|mistaken(?:ly)?|"
-    r"lent|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
+    r"lent|elsewhere|of\s(?:its|their)\sown|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
@@ -103,7 +104,7 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
             return rank
         behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
         if behind is not None and _ASIDE.search(behind.group()):
-            return 1
+            return 2
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     is_denied = _DENIED.match(text, right) is not None
     return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0

@@ -13,7 +13,7 @@ from ..gated import Gated
 from .attention_words import demanded_spans, fill
 from .claims import Claims
 from .compared_words import Compared, find_compared, options
-from .constraint_words import rule_out
+from .constraint_words import PERMITS, rule_out
 from .degree_words import PHASE_WORD, Degree, find_degrees, phase_name, phase_of, runs_of
 from .page import Page
 from .said import StatedDegrees, StatedStrategy
@@ -36,7 +36,7 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.claim("disaggregated", True, words)
         for phase, count in counts.items():
             _claim_degree(claims, phase, "replicas", claims.checked_degree(count, words), words)
-    degrees = find_degrees(page, claims)
+    degrees = _without_permitted(page, claims, find_degrees(page, claims))
     gpus = _read_gpus(page, claims)
     by_phase = _by_phase(page, degrees)
     if (compared := find_compared(page, degrees) or _rivals(page, by_phase)) is not None:
@@ -54,6 +54,18 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.drop(name)
     if strategy is not None:
         claims.claim("strategy", strategy[0], strategy[1])
+
+
+def _without_permitted(page: Page, claims: Claims, degrees: Sequence[Degree]) -> list[Degree]:
+    """The degrees that are demanded: those of a clause that allows them fix nothing."""
+    demanded: list[Degree] = []
+    for one in degrees:
+        clause = page.clause_text(one.start, one.end)
+        if PERMITS.search(clause):
+            claims.leave_unread(f"{clause!r} allows a strategy and demands none; all are ranked")
+        else:
+            demanded.append(one)
+    return demanded
 
 
 def _claim_compared(claims: Claims, compared: Compared) -> None:

@@ -32,6 +32,10 @@ _RULES = (
     Gated(
         rf"{_TIME}\s(?:for|per)\s(?:an?|one|each|every|the)\s(?:single\s|whole\s)?{_THING}(?![a-z])(?=\s?(?:[,.;:()\n]|$|at\s|in\s|is\s|are\s|p\d\d))"
     ),
+    # "no request may take more than 30 s".
+    Gated(
+        rf"(?<![a-z])(?:no|never\san?)\s(?:single\s)?{_THING}\s(?:may|must|should|can|shall|is\sto)\s(?:ever\s)?(?:take|last|need|run)\s(?:for\s)?(?:more|longer)\sthan\s{_TIME}{_FIRST}"
+    ),
     # "the whole thing may take 20 s".
     Gated(
         rf"(?<![a-z])(?:the\s)?(?:whole|entire)\s(?:thing|call|request|round\strip|job|lot)\s(?:(?:must|should|has\sto|may|can)\s)?(?:not\s)?(?:take|be\sdone|finish|fit|last|exceed)\s(?:longer\sthan\s|more\sthan\s|up\sto\s|in(?:to)?\s|within\s|at\smost\s)?{_TIME}{_FIRST}"

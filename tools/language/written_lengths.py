@@ -23,7 +23,9 @@ _EACH_SECOND = re.compile(r"[每一1]\s?秒钟?[^\d,;。]{0,4}$|(?<![a-z])(?:per
 _STATED = Gated(
     r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
     r"(?<![a-z])tokens?\s?(?:≈|~|=|:|are|is|being)\s?(?:about\s)?(?P<factor>\d\.\d{1,3})\s?(?:x|\*|times)\s(?:the\s)?(?:number\sof\s)?words?(?:\sin\sour\slanguage)?|"
-    r"(?P<tokens>(?<![\d.])\d(?:\.\d{1,3})?)\s?tokens?\s?(?:an?|per|/|each|for\seach)\s?(?:english\s)?word(?![a-z])",
+    r"(?P<tokens>(?<![\d.])\d(?:\.\d{1,3})?)\s?tokens?\s?(?:an?|per|/|each|for\seach)\s?(?:english\s)?word(?![a-z])|"
+    r"(?<![a-z])(?:an?|one|each|every)\s(?:[a-z]{4,10}\s)?word\s(?:is|has|makes|takes|costs|comes\sto|=|≈|~)\s?(?:about\s)?(?P<of_word>\d(?:\.\d{1,3})?)\s?tokens?|"
+    r"(?:take\s|count\s|with\s)?(?P<part>\d)\s?tokens?\s(?:for|per|to|in)\s(?:every\s|each\s)?(?P<words>\d)\swords(?![a-z])",
 )
 _STATED_CHINESE = Gated(
     r"[1一每]\s?个?(?:汉字|字|字符)\s?(?:大?约|算|按|是|为|=|合|等于|折(?:算)?(?:成|为)?|对应)*\s?(?P<n>\d(?:\.\d{1,3})?)\s?(?:个\s?)?tokens?",
@@ -43,8 +45,9 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
     rates: dict[str, float] = {}
 
     def stated(match: re.Match[str]) -> str:
-        letters, tokens = match["letters"], match["tokens"] or match["factor"]
-        rates.update({"letter": 1.0 / float(letters)} if letters else {"word": float(tokens)})
+        letters, tokens = match["letters"], match["tokens"] or match["factor"] or match["of_word"]
+        of_words = float(match["part"]) / float(match["words"]) if match["part"] else float(tokens or 1)
+        rates.update({"letter": 1.0 / float(letters)} if letters else {"word": of_words})
         return "so much"
 
     text = _STATED.sub(stated, text)

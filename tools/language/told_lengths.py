@@ -1,0 +1,97 @@
+"""A length that is told by another: "2,300 tokens, of which 300 are the answer", "the reply is a quarter of that".
+
+What was made of which words is said as a reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ..gated import Gated
+from .quantities import find_quantities, read_number, read_share
+
+# "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
+_LENGTH = r"\d(?:[\d,]{0,12}\d)?(?:\.\d+)?\s?k?"
+_ALL = r"(?:total|context|altogether|overall|all\stold|in\s(?:total|all)|in\sand\sout|input\s(?:and|\+|plus)\soutput)"
+_ANSWER = (
+    r"(?:the\s|its\s|our\s|an?\s)?"
+    r"(?:completions?|repl(?:y|ies)|answers?|responses?|outputs?|generat(?:ions?|ed)|summar(?:y|ies)|written)(?![a-z])"
+)
+_ABOUT = r"(?:\s?(?:about|around|roughly|approximately|approx\.?|some|just|only|~|≈))?\s?"
+_OF_TOTAL = Gated(
+    rf"(?<![\w.])(?P<all>{_LENGTH})\s(?:tokens?|toks?)\s(?:of\s)?{_ALL}(?:\s(?:each|apiece|per\s[a-z]{{4,12}}))?\s?[,;(\-]?\s?"
+    rf"(?:of\swhich\s{_ANSWER}\s(?:is|are|makes?|takes?|has|have){_ABOUT}(?P<a>{_LENGTH})(?:\stokens?)?|"
+    rf"(?:with|of\swhich|including|incl\.?){_ABOUT}(?P<b>{_LENGTH})(?:\stokens?)?(?:\sof\s(?:that|those|them|which|it))?\s(?:being|are|is|for|as|of|go(?:es)?\sto)\s{_ANSWER}|"
+    rf"{_ABOUT}(?P<c>{_LENGTH})(?:\stokens?)?\sof\s(?:that|those|them|which|it)\s(?:being|are|is|for|as|go(?:es)?\sto)\s{_ANSWER})(?![\w.]\d)",
+)
+# "comes out at about the same length" behind what goes in.
+_LENGTH_TOO = (
+    r"(?:(?:and\s)?(?:it\s|that\s)?(?:comes?|goes|are|is)\s(?:back\s)?(?:out\s)?(?:at|with|in)?\s?|(?:and\s)?(?:the\s)?(?:answers?|outputs?|repl(?:y|ies)|translations?|results?)\s(?:is|are|has|have|comes?\sout)\s(?:at\s)?)"
+    r"(?:about|roughly|around|pretty\smuch|more\sor\sless)?\s?(?:of\s)?(?:the\ssame\s(?:length|size)|as\slong)(?![a-z])(?:\s(?:again|out|back))?"
+)
+_SAME_LENGTH = Gated(
+    rf"(?<![\w.,])(?P<n>\d[\d,]{{0,7}}k?)\s(?P<unit>tokens|words)\s(?:in|each|long|of\sinput)?\s?,?\s?(?:and\s)?{_LENGTH_TOO}(?:,?\s(?:plus|with|and|\+)\s(?:an?|the|our)\s(?:(?:fixed|shared|constant|common|static|same)\s)?(?P<more>\d{{2,5}})[\s\-]tokens?\s(?:long\s)?(?:system\s)?(?:instructions?|prompts?|templates?|preambles?))?",
+)
+# "the reply is a quarter of that length", "outputs are 20% of the input", "输出是输入的五分之一".
+_SHARE = (
+    r"(?:\d{1,3}(?:\.\d)?\s?(?:%|percent)|half|an?\s(?:third|quarter|fifth|sixth|eighth|tenth)|"
+    r"two\s(?:thirds|fifths)|three\s(?:quarters|fifths|tenths))"
+)
+_PART_OF_INPUT = Gated(
+    rf"(?<![a-z])(?:the\s|our\s|its\s|an?\s)?(?:completions?|repl(?:y|ies)|answers?|responses?|outputs?|generations?|summar(?:y|ies))\s(?:is|are|has|have|comes?\sto|takes?|runs?\sto|of)(?:\s(?:about|roughly|around|some|only|typically|usually))?\s"
+    rf"(?P<share>{_SHARE})\s(?:of\s)?(?:that|it|this|the\s(?:input|prompt|question|document|request)s?|as\slong|as\smuch|the\s(?:length|size))(?![a-z])(?:\s(?:length|size|long|in\slength|as\slong))?(?:\s(?:of|as)\s(?:the\s)?(?:input|prompt|that)s?)?|"
+    r"(?:输出|回答|回复|摘要|总结)(?:长度|大?约|大概|一般|平均)*(?:是|为|占|有|约)?(?:输入|提示词?|原文|问题)(?:长度)?的\s?(?P<cn>[一二两三四五六八九十]{1,2}分之[一二两三四五六七八九]|一半|[一二三四五六七八九]成|\d{1,3}\s?%)",
+)
+_MOST_BACK = 160  # characters to the length that a part is of
+_LEAST = 32  # tokens
+
+
+def with_told_lengths(text: str) -> tuple[str, list[str]]:
+    """A normalised text with both lengths as figures of their own, and how each was found."""
+    notes: list[str] = []
+    for pattern, rewrite in _RULES:
+        text = pattern.sub(lambda match, rewrite=rewrite: _noted(match, rewrite(match), notes), text)
+    return text, notes
+
+
+def _noted(match: re.Match[str], written: str | None, notes: list[str]) -> str:
+    if written is None:
+        return match.group()
+    notes.append(f"{' '.join(match.group().split())[:200]!r} worked out as {written.strip()!r}")
+    return written
+
+
+def _both_lengths(match: re.Match[str]) -> str | None:
+    """ "2000 input tokens, 300 output tokens" for a length of both together and the answer's part of it."""
+    total, answer = (read_number(words) for words in (match["all"], match["a"] or match["b"] or match["c"]))
+    if total is None or answer is None or answer >= total:
+        return None
+    return f"{total - answer:.12g} input tokens, {answer:.12g} output tokens"
+
+
+def _part_of_input(match: re.Match[str]) -> str | None:
+    """The output as so many tokens, of the last length that is told before it."""
+    share = read_share(match["share"] or match["cn"])
+    before = find_quantities(match.string[max(0, match.start() - _MOST_BACK) : match.start()])
+    told = [one for one in before if one.upper is None and one.value >= _LEAST]
+    lengths = [one for one in told if one.unit == "tokens"] or [one for one in told if one.unit == "count"]
+    if share is None or not 0.0 < share < 1.0 or not lengths:
+        return None
+    tokens = round(lengths[-1].value * share)
+    return f"输出 {tokens} token" if match["cn"] else f"output of {tokens} tokens"
+
+
+def _same_length(match: re.Match[str]) -> str:
+    """Both lengths of what goes in and comes out alike, with the instruction that stands before all of it."""
+    amount = (read_number(match["n"].replace(",", "")) or 0) * (4 / 3 if match["unit"] == "words" else 1)
+    more = float(match["more"] or 0)
+    shared = f" of which {more:g} are a shared prefix" if more else ""
+    return f"input of {amount + more:.0f} tokens{shared}, output of {amount:.0f} tokens"
+
+
+_RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
+    (_SAME_LENGTH, _same_length),
+    (_OF_TOTAL, _both_lengths),
+    (_PART_OF_INPUT, _part_of_input),
+)
