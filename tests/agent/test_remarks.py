@@ -17,6 +17,41 @@ REQUESTS = (
     "Llama 3.3 70B fp8 on 2 nodes of 8 H100, 3000 tokens in, 500 out, 40 concurrent, TTFT under 1 s",
     "Qwen3-32B，8张H100，输入2000，输出300，并发20，TPOT 50ms以内",
 )
+# Things that a company has, and that no request is about: a number of them is no load, no length and no hardware.
+THINGS = [
+    "shops",
+    "laptops",
+    "groups",
+    "maps",
+    "schools",
+    "trucks",
+    "ships",
+    "cameras",
+    "phones",
+    "printers",
+    "offices",
+    "countries",
+    "brands",
+    "songs",
+    "books",
+    "lawyers",
+    "farms",
+    "robots",
+    "sensors",
+    "labels",
+    "answers",
+    "albums",
+    "towers",
+    "bridges",
+    "rules",
+    "tests",
+    "branches",
+    "sites",
+    "invoices",
+]
+THINGS_CHINESE = ("家门店", "个城市", "台打印机", "张发票", "块硬盘", "条产线", "名员工", "所学校", "页文档", "辆车")
+SUBJECTS = ("The meeting", "A backup", "The lift", "Each lesson", "Our contract", "The gateway", "Maria")
+PREDICATES = ("takes 20 seconds", "costs 500 euros a month", "writes 2 GB a day", "runs every 15 minutes", "is at 60%")
 # How words are quoted and what is listed may differ.
 TOLD = {"words", "unread", "readings"}
 
@@ -34,3 +69,24 @@ def test_a_remark_changes_nothing_that_is_read(remark: str, request_: str) -> No
     as_sentence = remark[0].upper() + remark[1:]
     for text in (f"{request_}. {as_sentence}.", f"{request_}, {remark}", f"{as_sentence}. {request_}"):
         assert facts(text) == facts(request_), text
+
+
+@pytest.mark.one_in(20)
+@pytest.mark.parametrize("thing", THINGS)
+@pytest.mark.parametrize("said", ["Our client runs 20 {}.", "There are 20 {} involved.", "Each of them has 20 {}."])
+def test_a_number_of_other_things_changes_nothing_that_is_read(thing: str, said: str) -> None:
+    assert facts(f"{REQUESTS[1]}. {said.format(thing)}") == facts(REQUESTS[1])
+
+
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize("thing", THINGS_CHINESE)
+@pytest.mark.parametrize("said", ["我们有 20 {}。", "目前覆盖 20 {}。", "隔壁组用了 20 {}。"])
+def test_a_number_of_other_things_in_chinese_changes_nothing(thing: str, said: str) -> None:
+    assert facts(f"{REQUESTS[2]}。{said.format(thing)}") == facts(REQUESTS[2])
+
+
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_what_something_else_takes_or_costs_changes_nothing(subject: str, predicate: str) -> None:
+    assert facts(f"{REQUESTS[1]}. {subject} {predicate}.") == facts(REQUESTS[1])

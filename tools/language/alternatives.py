@@ -23,7 +23,7 @@ from .standing import is_given_up, standing
 _ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)")
 # Between two statements of one thing: the later takes the place of the earlier.
 CORRECTED = Gated(
-    r"(?<![a-z])(?:scratch\sthat|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
+    r"(?<![a-z])(?:scratch\sthat|(?:no,?\s)?hang\son|hold\son|(?:we|they|i)\sswapped\s(?:that|it|those)|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"nope|my\sbad|(?:in\sfact|in\sreality),?\s(?:it|they|we)|(?:(?<=[.,;:!(\-]\s)wrong|(?:that's|that\swas|this\sis)\swrong)(?=\s?[,.:;!\-])|no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"[改换][成为用到]|升级[成到为]|迁移?[到至]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了",

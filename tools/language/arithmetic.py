@@ -14,7 +14,7 @@ from ..gated import Gated
 from .quantities import find_quantities, read_share
 
 _N = (
-    r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,3})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
+    r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,12})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty)(?![a-z]))"
 )
 _NZ = r"(?<![A-Za-z\d.])(?:\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)(?:\s?[万亿])?"
@@ -82,7 +82,7 @@ _OF_PEOPLE = Gated(
     rf"(?:,?\s(?:of\s(?:whom|which|them|these)|and)\s{_ABOUT}(?P<share>{_SHARE})\s(?:of\sthem\s)?(?:are|is|have|use|work|log|sit)[^,.;:\d]{{0,40}}|\s(?:are|have|use|work|log|sit)\s[^,.;:\d]{{2,40}})?"
     r"[,;.:]\s(?:and\s)?(?:each|every\sone|everyone)(?:\sof\s(?:these|them|those|whom|which))?(?:'s\s[a-z\-]{2,16}|\sone's\s[a-z\-]{2,16})?\s[a-z]{2,12}\s"
     rf"(?:{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
-    rf"(?:(?P<h>{_N})[\s\-](?:hours?|h)\s(?:shift|duty|day)|(?P<time>hour|minute))(?![a-z])|"
+    rf"(?:(?P<h>{_N})[\s\-](?:hours?|h)\s(?:shift|duty|day)|(?P<time>hour|minute|second|day))(?![a-z])|"
     rf"(?:an?|one)\s(?:call|request|question|message|query|prompt|completion)\s{_ABOUT}every\s{_ABOUT}(?P<gap>{_N})\s?(?P<gap_unit>s|sec|seconds?|minutes?|min)(?![a-z]))",
 )
 # "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
@@ -193,7 +193,7 @@ def _of_all(match: re.Match[str]) -> str | None:
     amount = people * _value(match["m"])
     if match["h"]:
         return f"{amount / _value(match['h']):.12g} requests per hour"
-    return f"{amount:.12g} requests per {match['time']}"
+    return f"{amount:.10g} requests per {match['time']}"
 
 
 def _let_through(match: re.Match[str]) -> str | None:

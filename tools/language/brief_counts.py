@@ -9,14 +9,11 @@ from itertools import groupby
 
 from ..catalog.hardware import mentions
 from ..gated import Gated
+from .brief_keys import COUNT, MACHINE_TYPE
 from .brief_statements import Statement, key_words
 from .quantities import find_quantities
 
-_MACHINE = Gated(
-    r"(?:instance|vm|sku|machine|server|box|node)(?: (?:type|model|shape|size|sku|flavou?r))?|"
-    r"实例(?:类型|规格)?|机型|服务器(?:型号)?"
-)
-_COUNT = Gated(r"count|quantity|qty|number|amount|how many|数量|台数")
+_MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
 _MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|count)")
 _PRICE = Gated(r"(?:list )?(?:hourly (?:usd|price|cost|rate)|(?:usd|price|cost|rate) (?:per|an?) hour|usd hourly)")
 _OF_DAY = Gated(r"(?P<item>[a-z]{3,16})s per (?P<time>day|hour|minute|second)")
@@ -52,7 +49,7 @@ def _of_machines(group: Sequence[Statement]) -> list[Statement]:
     told: list[Statement] = []
     for one in group:
         key = _key(one)
-        if _COUNT.fullmatch(key):
+        if COUNT.fullmatch(key):
             one = replace(one, path=(*one.path[:-1], "nodes"))
         elif _MOST.fullmatch(key):
             one = replace(one, path=(*one.path[:-1], "max nodes"))

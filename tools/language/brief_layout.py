@@ -87,6 +87,11 @@ _ASKED = Gated(
     r"(?P<crosses>(?:across|over|cross|between)\s?(?:the\s)?(?:nodes?|servers?|machines?|hosts?|instances?))): ",
     flags=0,
 )
+_PERCENTILE = Gated(r"(?<![a-z\d])p\s?(?P<p>50|90|95|99)(?!\d)|(?<!\d)(?P<nth>50|90|95|99)(?:th)?[\s_]percentile")
+_OF_LATENCY = Gated(
+    r"(?<![a-z])(?:ttft|tpot|itl|e2e|(?:first|output|per)[\s_]token|end[\s_]to[\s_]end|latency|response[\s_]time)|首\s?(?:token|字|包)|每\s?个?\s?token|时延|延迟|端到端"
+)
+_EACH_NODE = re.compile(r"\A(?P<node>每(?:节点|台机器|台|机)): (?P<n>\d{1,3})\Z")  # of "每节点卡数"
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 
 
@@ -128,8 +133,18 @@ def _line(statement: Statement) -> Line:
     prefix, body = plain_text(_prefix(statement)), _with_unit(statement, plain_text(statement.text))
     if (answer := _answered(prefix, body)) is not None:
         return Line(statement, answer, 0)
-    text = with_keyed_amounts(with_paired_statistics(prefix + body))
+    body = _with_statistic(statement, prefix, body)
+    text = _EACH_NODE.sub(r"\g<node>\g<n>卡", with_keyed_amounts(with_paired_statistics(prefix + body)))
     return Line(statement, text, min(len(prefix), len(text) - 1) if text == prefix + body else 0)
+
+
+def _with_statistic(statement: Statement, prefix: str, body: str) -> str:
+    """The words of a latency with the percentile of the heading or key above it: "指标(P95)" over "首 token: 5 秒"."""
+    above = statement.path[:-1] if statement.keyed else statement.path
+    found = next(filter(None, (_PERCENTILE.search(part) for part in reversed(above))), None)
+    if found is None or not _OF_LATENCY.search(prefix) or _PERCENTILE.search(prefix + body):
+        return body
+    return f"{body} (p{found['p'] or found['nth']})"
 
 
 def _answered(prefix: str, body: str) -> str | None:

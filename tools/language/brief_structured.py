@@ -13,6 +13,17 @@ from typing import Any
 
 from ..gated import Gated
 from ..shapes import is_list, is_object
+from .brief_keys import (
+    COUNT,
+    DEGREE,
+    GPU_KEY,
+    MACHINE_TYPE,
+    MACHINES,
+    OF_EACH,
+    key_under,
+    planned_figure,
+    said_by_key,
+)
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 
@@ -53,60 +64,6 @@ _NODES_OF_OFFER = Gated(
 )
 _GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数", flags=0)
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
-_COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
-_GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
-# {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
-_KEPT_BACK = Gated(
-    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
-    flags=0,
-)
-# {"allowed": {"pipeline_parallelism": false}}: what may be done, of which nothing is demanded.
-_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
-# "gpus_granted_to_us", "taken_by_others".
-_GRANTED_KEY = Gated(
-    r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
-    r"(?: (?:to|for) (?:us|me|this|the project))?",
-    flags=0,
-)
-_TAKEN_KEY = Gated(
-    r"(?:gpus? |cards? |accelerators? )?(?:taken|used|occupied|blocked|in use|reserved) "
-    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))",
-    flags=0,
-)
-_NETWORK_PARENT = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络", flags=0)
-_BETWEEN_KEY = Gated(r"between|across|inter|outside|external|节点间|机间", flags=0)
-_HARDWARE_KEY = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
-_CROSSING_KEY = Gated(
-    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
-    flags=0,
-)
-_DEGREE_KEY = Gated(
-    r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
-)
-# {"gpu": "L40S", "per_node": 4, "count": 2}: what is counted has so many cards.
-_EACH_KEY = Gated(
-    r"(?:gpus?|cards?|accelerators?)? ?(?:per (?:node|server|machine|host|box)|each)(?: (?:gpus?|cards?|count))?|"
-    r"每[台节]点?(?:卡|gpu)数",
-    flags=0,
-)
-_MACHINES = Gated(r"(?:.* )?(?:nodes|servers|hosts|machines|boxes|instances)", flags=0)
-# {"typical": 22, "plan_for": 70}: of several figures of one thing the one that is planned for.
-_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
-_OTHER_FIGURES = Gated(
-    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured",
-    flags=0,
-)
-_SHARED_KEY = Gated(
-    r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
-    r"(?:part|prefix|portion|prompt|head)(?: tokens?| length)?",
-    flags=0,
-)
-_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
-_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
-_MACHINE_KEY = Gated(
-    r"(?:machine|instance|vm|node|server)(?: ?(?:type|model|shape|size|sku|flavou?r))|sku|机型|实例(?:类型|规格)",
-    flags=0,
-)
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
     "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
@@ -118,7 +75,12 @@ _QUALIFIER = Gated(r"direction(?:ality)?|duplex|percentile|quantile|statistic|st
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
-_FIGURE_KEYS = ("value", "target", "limit", "max", "threshold", "min", "amount", "值", "取值", "目标")
+_FIGURE_KEY = Gated(
+    r"(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: (?P<unit>ms|milliseconds?|s|sec|seconds?))?|"
+    r"值|取值|目标",
+    flags=0,
+)
+_QUANTILE = re.compile(r"quantile|percentile|分位数?")
 _UNIT_KEYS = ("unit", "units", "单位")
 
 
@@ -194,6 +156,9 @@ class _Walker:
 
     def _add(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
         if value is None or value == "":
+            if (comment := self._parsed.comments.get(at)) and " " in comment:  # "tensorParallel: null  # TP8 or TP4?"
+                check_statement(comment, self._where(at), len(self._statements))
+                self._statements.setdefault(((), comment), Statement((), comment, self._where(at), keyed=False))
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if comment := self._parsed.comments.get(at):
@@ -223,16 +188,16 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
-        elif (planned := _planned_figure(value)) is not None:
+        elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        counts_machines = any(_EACH_KEY.fullmatch(key_words(k)) for k in value) or (
-            bool(keys) and _MACHINES.fullmatch(key_words(keys[-1])) is not None
+        counts_machines = any(OF_EACH.fullmatch(key_words(k)) for k in value) or (
+            bool(keys) and MACHINES.fullmatch(key_words(keys[-1])) is not None
         )
         names_machine = counts_machines or any(
-            _MACHINE_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
+            MACHINE_TYPE.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
         )
-        names_card = any(_GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
+        names_card = any(GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int)]
         unit = next((f" {_unit(v)}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
         beside = ", ".join(f"p{value[k]}" if isinstance(value[k], int) else str(value[k]) for k in qualifiers)
@@ -243,20 +208,12 @@ class _Walker:
             elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
-                own = f"{counted} {key}" if counted and _COUNT.fullmatch(key_words(key)) else key
-                if keys and _KEPT_BACK.search(key_words(keys[-1])) and _HARDWARE_KEY.fullmatch(key_words(key)):
-                    own = f"reserved {key_words(key)}"
-                elif _TAKEN_KEY.fullmatch(key_words(key)) and isinstance(item, int):
-                    own = "reserved gpus"
-                elif keys and _NETWORK_PARENT.fullmatch(key_words(keys[-1])) and _BETWEEN_KEY.fullmatch(key_words(key)):
-                    own = f"{key_words(keys[-1])} between nodes"
-                elif keys and isinstance(item, bool) and _ALLOWED.fullmatch(key_words(keys[-1])):
-                    self._add((*keys, key), "allowed" if item else "not allowed", (*at, key))
+                own = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
+                if (said := said_by_key(key_words(keys[-1]) if keys else "", key_words(key), item)) is not None:
+                    self._add((*keys, *said[:-1]), said[-1], (*at, key))
                     continue
-                elif keys and _is_denied(item) and _CROSSING_KEY.search(key_words(key)):
-                    self._add(keys, _kept_inside(key_words(key)), (*at, key))
-                    continue
-                self._walk((*keys, _in_plain_key(own)), item, (*at, key))
+                own = key_under(key_words(keys[-1]) if keys else "", own, item)
+                self._walk((*keys, own), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""
@@ -278,12 +235,12 @@ class _Walker:
         elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
-            is_range = len(items) == 2 and items[0] < items[1] and not _DEGREE_KEY.fullmatch(own)
+            is_range = len(items) == 2 and items[0] < items[1] and not DEGREE.fullmatch(own)
             self._add(
                 keys,
                 f"{items[0]} to {items[1]}"
                 if is_range
-                else (" or " if _DEGREE_KEY.fullmatch(own) else ", ").join(map(str, items)),
+                else (" or " if DEGREE.fullmatch(own) else ", ").join(map(str, items)),
                 at,
             )
         else:
@@ -296,7 +253,7 @@ class _Walker:
         others: dict[str, list[str]] = {}
         for item in items:
             plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
-            card = next((v for k, v in plain.items() if _GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
+            card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
             nodes, each = (
                 next((v for k, v in plain.items() if one.fullmatch(k)), None)
                 for one in (_NODES_OF_OFFER, _GPUS_OF_NODE)
@@ -316,7 +273,7 @@ class _Walker:
         """A list of servers or of cards: how many, and what is said of each."""
         records = [item for item in items if is_object(item)]
         count, counted_key = len(items), None
-        counted_key = next((k for k in (records[0] if records else ()) if _COUNT.fullmatch(key_words(k))), None)
+        counted_key = next((k for k in (records[0] if records else ()) if COUNT.fullmatch(key_words(k))), None)
         if counted_key is not None and len(records) == len(items):
             counts = [record.get(counted_key) for record in records]
             if all(isinstance(n, int) and not isinstance(n, bool) for n in counts):
@@ -334,37 +291,10 @@ class _Walker:
                     self._walk((*inside, key), value, (*at, i, key))
 
 
-def _in_plain_key(key: str) -> str:
-    """A key as the readers of words know it: "promptCommonPart", "minimum_instances"."""
-    words = key_words(key)
-    if _SHARED_KEY.fullmatch(words):
-        return "shared prefix tokens"
-    if _GRANTED_KEY.fullmatch(words):
-        return "gpus"
-    if _EACH_KEY.fullmatch(words) and words != "each":
-        return "gpus per node"
-    return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
-
-
-def _kept_inside(words: str) -> str:
-    """What a key that is denied keeps inside of a node: the thing above it, a degree that it names, or replicas."""
-    if _CROSSING_KEY.fullmatch(words):
-        return "must stay inside one node"
-    named = _DEGREE_KEY.match(words)
-    return f"no {named.group().upper()} across nodes" if named else "no replica may span nodes"
-
-
-def _is_denied(value: Any) -> bool:
-    return value is False or (isinstance(value, str) and _DENIED.fullmatch(key_words(value)) is not None)
-
-
-def _planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """The key and figure that is planned for, of several figures of one thing; `None` where none is."""
-    planned = [key for key in value if _PLANNED_KEY.fullmatch(key_words(key))]
-    others = [key for key in value if _OTHER_FIGURES.fullmatch(key_words(key))]
-    if len(planned) != 1 or not others or len(value) != 1 + len(others):
-        return None
-    return planned[0], value[planned[0]]
+def _percentile(key: str, value: Any) -> str:
+    """What stands beside a figure in words: a quantile of 0.95 is p95."""
+    is_share = _QUANTILE.fullmatch(key) and isinstance(value, float) and 0.0 < value < 1.0
+    return f"p{value * 100:g}" if is_share else f"{value}"
 
 
 def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -408,11 +338,13 @@ def _labelled(value: Mapping[str, Any]) -> tuple[str, str] | None:
     if len(plain) != len(value):
         return None
     label_key = next((k for k in _LABEL_KEYS if k in plain), None)
-    figure_key = next((k for k in _FIGURE_KEYS if k in plain), None)
+    figure_key = next((k for k in plain if _FIGURE_KEY.fullmatch(k)), None)
     unit = next((_unit(str(plain[k])) for k in _UNIT_KEYS if k in plain), "")
     if figure_key is None or (label_key is None and not unit) or len(plain) > 6:
         return None
+    found = _FIGURE_KEY.fullmatch(figure_key)
+    unit = unit or (found["unit"] if found else None) or ""
     used = {label_key, figure_key, *_UNIT_KEYS}
-    rest = ", ".join(f"{v}" for k, v in plain.items() if k not in used)
+    rest = ", ".join(_percentile(k, v) for k, v in plain.items() if k not in used)
     text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
     return (str(plain[label_key]) if label_key else "", f"{text} {rest}".strip())

@@ -43,7 +43,9 @@ _TECHNIQUE = Gated(
 _WEIGHED = Gated(
     r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:[开用跑上拆起放拉做部署分成]{1,3})?(?:\s(?:\d{1,3}|(?!less|more|fewer|lower|higher|less)[a-z]{1,10})){0,4}\s?$",
 )
-_WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:which(?![a-z])|哪[个种一]|谁(?!来))")
+_WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:(?:to\s)?which(?![a-z])|选?哪[个种一]|比,?\s?哪[个种]|谁(?!来)|怎么选|二选一)")
+# Beside a degree of a choice, of no meaning: "纯 TP8", "plain TP8".
+_ONLY = Gated(r"(?<![a-z])(?:plain|pure|just|only|simple)(?![a-z])|纯|单独|只用|直接")
 # Right before the first degree of a strategy: as many replicas of it ("one TP4 or two TP2").
 _COUNT_BEFORE = Gated(
     rf"(?<![A-Za-z0-9_.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
@@ -55,6 +57,7 @@ _GROUPS = Gated(
     rf"(?:{ATTENTION_DP})(?=\s?(?:[+&,/]|with|and|plus)\s?(?:ep|expert))|"
     rf"(?<=[\d])\s?(?:[+&,/]|with|and|plus)\s?(?:{ATTENTION_DP})(?!\s?=?\s?\d)"
 )
+_GROUPS_ALONE = Gated(rf"(?:{ATTENTION_DP})(?:\s?(?:[+&/]|with|plus)\s?)?(?!\s?=?\s?\d)")
 _LINK = re.compile(r"[\s+&,/]*(?:(?:with|and|plus)\s?)?$")
 _DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|tensor[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
 
@@ -69,6 +72,9 @@ class Compared:
 
 def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
     """The strategies that a choice names, in one place, or `None`."""
+    if (sides := _two_sides(page, degrees)) is not None:
+        start, end = sides[0][0].start, sides[1][-1].end
+        return Compared(page.original[start:end].strip(), options(page, sides))
     is_one = len({(one.name, one.value) for one in degrees}) == 1 or len(runs_of(page, degrees)) == 1
     if is_one and (asked := _weighed_technique(page, degrees)):
         return asked
@@ -76,23 +82,30 @@ def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
     if span is None:
         return None
     inside = [one for one in degrees if span[0] <= one.start and one.end <= span[1]]
-    return Compared(
-        page.original[slice(*span)].strip(), options(page, inside, is_choice_of_two=_is_of_two(page, inside))
-    )
+    return Compared(page.original[slice(*span)].strip(), options(page, [inside]))
 
 
-def _is_of_two(page: Page, degrees: Sequence[Degree]) -> bool:
-    """Whether "and" stands between two things to choose from: "TP4 and DP4, which holds up better?"."""
-    return len(degrees) == 2 and AND.fullmatch(page.original[degrees[0].end : degrees[1].start]) is not None
+def _two_sides(page: Page, degrees: Sequence[Degree]) -> tuple[Sequence[Degree], Sequence[Degree]] | None:
+    """The degrees on both sides of "and" where it stands between two things to choose from, or `None`.
+
+    "TP4 and DP4, which holds up better?", "TP8xPP2 与 DP attention + EP16 哪个吞吐更高".
+    """
+    for place, (one, other) in enumerate(pairwise(degrees), start=1):
+        gap = _ONLY.sub("", _GROUPS_ALONE.sub("", page.original[one.end : other.start]))
+        if AND.fullmatch(gap) is None:
+            continue
+        before = next(run for run in runs_of(page, degrees[:place]) if one in run)
+        behind = next(run for run in runs_of(page, degrees[place:]) if other in run)
+        if _WHICH_OF_BOTH.match(page.original, behind[-1].end):
+            return before, behind
+    return None
 
 
 def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
     """From the first degree of a choice to its last."""
     for one, other in pairwise(degrees):
-        between = page.original[one.end : other.start]
-        gap = _LINK.sub("", _GROUPS.sub("", between)) + " "
-        is_choice = AND.fullmatch(between) and _WHICH_OF_BOTH.match(page.original, other.end)
-        if is_choice or (len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap)):
+        gap = _LINK.sub("", _GROUPS.sub("", page.original[one.end : other.start])) + " "
+        if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
             return _around(page, degrees, one, other)
     if not degrees:
         return None
@@ -118,9 +131,8 @@ def _around(page: Page, degrees: Sequence[Degree], one: Degree, other: Degree) -
     return first[0].start, runs[last][-1].end
 
 
-def options(page: Page, degrees: Sequence[Degree], *, is_choice_of_two: bool = False) -> tuple[StatedStrategy, ...]:
+def options(page: Page, parts: Sequence[Sequence[Degree]]) -> tuple[StatedStrategy, ...]:
     """The strategies that degrees name which differ; none where they are of one phase only, or name a single one."""
-    parts = [[one] for one in degrees] if is_choice_of_two else [degrees]
     strategies = tuple(dict.fromkeys(strategy for part in parts for strategy in _named(page, part)))
     return strategies if len(strategies) > 1 else ()
 

@@ -26,6 +26,11 @@ _FAR = 2.7  # three words of meaning between a figure and the word that it is re
 _LEAST_LENGTH = 16  # tokens; a smaller bare number beside the word for a text is a version, a step or a list's number
 _NUMBER = Gated(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?")
 _UNIT = Gated(r"\d\s?k(?![a-z])|tok|词元|字|words?|(?<![a-z])(?:in|out|(?:in|out)puts?|[io]sl)(?![a-z])|输[入出]")
+# "20 answers" counts answers; "answers of 20 tokens" says how long they are.
+_COUNTS_TEXTS = Gated(
+    r"\s?\d[\d,]*\s(?:labels|tags|returns|answers|replies|responses|prompts|summaries|drafts|translations|headlines|captions|documents|articles|questions|verdicts|explanations|completions)\s?|"
+    r"\s?\d[\d,]*\s?[页份篇封条]\s?(?:文档|文章|报告|材料|邮件|合同|回复|回答|问题|论文)\s?"
+)
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # What GPUs of a node are counted of: words without it, or a node, count something else ("one every other week").
@@ -56,7 +61,7 @@ def grade(name: str, value: Any, words: str) -> Grade:
     if name in _LENGTHS:
         if _UNIT.search(words):
             return Grade.PLAIN
-        if isinstance(value, int | float) and value < _LEAST_LENGTH:
+        if _COUNTS_TEXTS.fullmatch(words) or (isinstance(value, int | float) and value < _LEAST_LENGTH):
             return Grade.THIN
         return Grade.LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else Grade.PLAIN
     if name in _LIMITS:

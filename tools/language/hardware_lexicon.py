@@ -110,6 +110,7 @@ OPEN = Gated(
 FEWEST_WORDS = Gated(r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少")
 # "How many servers?", where each is said to hold so many: "servers with 8 H200".
 NODES_ASKED = Gated(
+    r"(?<![a-z])(?:(?:fewest|smallest|lowest|minimum|minimal|least)\s(?:possible\s)?(?:number\sof\s|amount\sof\s|count\sof\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?|instances?|vms?)(?![a-z])|(?:smallest|lowest|minimum|fewest)\snumber\sof\s(?:those|these|such|the)\s(?:cards|gpus|machines|servers|nodes)(?![a-z]))|"
     r"(?<![a-z])how\s(?:many|few)\s(?:of\s(?:them|these|those|the|such)\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?)(?![a-z])|(?:多少|几)台(?:机器|服务器|节点)?",
 )
 _COUNTED_THINGS = rf"(?:{_GPU_WORDS}|{_NODE_NOUN}(?:e?s)?)"

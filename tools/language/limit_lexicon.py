@@ -61,6 +61,12 @@ LENGTH_FOLLOWS = Gated(
 STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "95": "p95", "99": "p99"}
 STRICTER = ("mean", "p50", "p90", "p95", "p99")
 FOR_ALL = Gated(r"(?:both|all|均|都)[^,.;]{0,12}$")
+AND = Gated(r"\s?(?:and|&)\s?(?:an?\s|the\s)?|\s?(?:和|与|且)\s?")
+"""Between two limits of which one statistic is said behind."""
+FROM_BELOW = Gated(
+    r"(?:(?<![a-z])(?:(?:not|never|no|n't)\s(?:be\s|go\s|drop\s|fall\s)?(?:lower|less|below|under|faster|shorter|quicker)(?:\sthan)?|at\sleast|(?:a\s)?minimum(?:\sof)?)|>=?|≥|不(?:得|能|可|应)?(?:低于|小于|少于)|至少)\s?$"
+)
+"""Before a time: it may not be shorter."""
 PLURAL_AFTER = Gated(r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)")
 
 ONE_GPU = Gated(r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡")

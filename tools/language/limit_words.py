@@ -7,6 +7,7 @@ A latency of which nothing says what it is ("latency 2 s") is reported as unread
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..gated import Gated, Pattern
 from . import limit_lexicon as lex
@@ -103,7 +104,11 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
             continue
         name = "tpot" if quantity.unit == "ms/token" else pairing.role.name
         start, end = pairing.span if pairings.get(quantity) is pairing else (quantity.start, quantity.end)
-        if name in lex.FIELDS:
+        if name in lex.FIELDS and lex.FROM_BELOW.search(page.original[max(0, quantity.start - 40) : quantity.start]):
+            words = page.clause_text(quantity.start, quantity.end)
+            claims.leave_unread(f"{words[:200]!r} bounds a latency from below, which no plan keeps")
+            page.take(quantity.start, quantity.end)
+        elif name in lex.FIELDS:
             limits.append(_limit(page, claims, name, quantity, start, end))
         else:
             words = page.original[start:end].strip()
@@ -190,6 +195,7 @@ _MOST_OF_ONE_USER = 5000
 # Below so many tokens/s for each of the requests a bound on the whole deployment bounds nothing.
 _LEAST_OF_ANY = 100  # tokens/s
 _LEAST_OF_EACH = 5.0
+_SLOWEST = 0.1  # tokens/s: one in ten seconds
 # People read along with a stream of up to some hundred tokens/s: a larger bound is meant for the whole.
 _MOST_READ_ALONG = 250.0
 _OF_WHOLE = "{!r} read as the throughput of the whole deployment, not of one user"
@@ -199,6 +205,10 @@ def settle_speed(claims: Claims) -> None:
     """Take a speed for that of one user where the load alone makes far more in all, and nobody says it of the whole."""
     speed, words = claims.values.get("min_tokens_per_second"), claims.words.get("min_tokens_per_second", "")
     if speed is None or speed > _MOST_READ_ALONG or claims.has("tpot_ms_max"):
+        return
+    if speed < _SLOWEST:
+        claims.drop("min_tokens_per_second")
+        claims.leave_unread(f"{words!r} is no speed that a server could miss")
         return
     values, note = claims.values, _OF_WHOLE.format(words)
     is_open = note in claims.readings
@@ -251,6 +261,15 @@ def _claim_with_statistics(
         most = _FAR_FROM_ONE if len(limits) == 1 else 6.0
         if cost < min(most, near.get(nearest, most)):
             chosen[nearest], near[nearest] = statistic, cost
+    for i, (limit, after) in enumerate(pairwise(limits)):
+        is_pair = {limit.field, after.field} == {"ttft_ms_max", "tpot_ms_max"}
+        if (
+            is_pair
+            and i + 1 in chosen
+            and i not in chosen
+            and lex.AND.fullmatch(page.original[limit.end : after.start])
+        ):
+            chosen[i] = chosen[i + 1]  # "TTFT 1 s and TPOT 40 ms at p95"
     for field in lex.FIELDS.values():
         stated: list[_Stated] = [(chosen.get(i), limit) for i, limit in enumerate(limits) if limit.field == field]
         if len({statistic for statistic, _ in stated}) > 1:

@@ -88,6 +88,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![\u4e00-\u9fff])入(?=\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?出)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
         rf"{_AFTER_NUMBER}(?:(?:in\s)?entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
+        r"(?<![a-z])(?:produced|generated|written|made|built|derived|drawn\sup)\sfrom(?=\s(?:some\s|about\s|around\s|roughly\s|~\s?)?\d)",
+        r"(?<![a-z])source\s(?:tokens|text|segments?|sentences?|documents?)(?![a-z])",
         rf"{_AFTER_NUMBER}[进入](?![行程口])|进来(?=\s?(?:大?约|大概)?\d)",
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参(?:长度)?|文档(?:长度)?",
     ),
@@ -96,6 +98,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|(?:spits?|emits?|produces?|outputs?)(?:\s(?:out|back))?(?=\s(?:about\s|around\s|roughly\s|some\s|~\s?)?\d[\d,.k]{0,8}\s?tok)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|teasers?|snippets?|blurbs?|(?:re)?drafts?|labels?|tags?|feedback|verdicts?|explanations?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
+        r"(?<![a-z])target\s(?:tokens|text|segments?|sentences?)(?![a-z])",
         r"(?<=[\dkns,/;\s])出(?=\s?\d)",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|(?:in\s)?exit)(?![a-z])",
@@ -219,7 +222,7 @@ TOGETHER = Gated(
 )
 """Said of a number of people or things: that they are served together, not that there are so many of them."""
 ACTIVE = Gated(
-    r"(?<![a-z])(?:generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
+    r"(?<![a-z])(?:at\sit\s(?:together|at\sonce|at\sthe\ssame\stime)|generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
     r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
 )
 """Said of a part of people or sessions: that they are served while the others are not."""
@@ -228,6 +231,11 @@ OVER_TIME = Gated(
     r"(?:hours?|days?|shifts?|mornings?|afternoons?|weeks?|times?|months?)(?![a-z])|(?:每天|每日|每小时|一天|一小时|高峰时?段?)[内里]?",
 )
 """How long people use something for a while in, each for himself."""
+ASKED_FOR = Gated(
+    r"(?<![a-z])(?:requests?|reqs?|quer(?:y|ies)|calls?|prompts?|chats?|messages?|tickets?|documents?|docs|jobs?|questions?|completions?|conversations?|sessions?|turns?|e?-?mails?|reviews?|reports?|summar(?:y|ies)|transcripts?|articles?|records?|rows?|items?|pages?|images?|claims?|cases?|invocations?|tasks?|generations?|translations?|"
+    r"hits|lookups?|search(?:es)?|visits?|interactions?|contacts?|letters?|files?|forms?|invoices?|contracts?|suggestions?|answers?|repl(?:y|ies)|drafts?|posts?|comments?|notes?|essays?|papers?|abstracts?|logs?|alerts?|events?|users?|people|uses?|runs?|segments?|sentences?|inferences?)(?![a-z])|请求|[次条份单封篇件通]|对话|问答|会话"
+)
+"""What a model is asked for or asked about: an amount of it is a load, whatever else is stated."""
 OF_NO_LOAD = Gated(
     r"(?<![a-z])(?:was|were|is|are|came\sfrom|comes\sfrom|in|during|from)\s(?:just\s|only\s|mostly\s|all\s)?(?:an?\s|the\s|our\s)?(?:bots?|crawlers?|attacks?|ddos|scrap(?:ers?|ing)|(?:load|stress|smoke|soak)[\s\-]?tests?|test\sruns?|outliers?|flukes?|one[\s\-]?offs?|glitch(?:es)?)(?![a-z])|"
     r"(?:压测|压力测试|爬虫|刷量|攻击|灰度)"

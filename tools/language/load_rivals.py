@@ -18,6 +18,7 @@ from .mix_words import with_mix
 from .page import Page, between, breaks_of
 from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
 
+_BY_THE_HOUR = 1 / 3601  # what is told of a day, a week or a month
 _TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|\sand(?=\s)|(?<![pP])(?<![pP]\d)\d")
 
@@ -29,7 +30,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     """
     each = load_of_one(page, statements)
     kept = of_all_hardware(page, claims, [one for one in statements if one is not each])
-    kept = _telling(page, claims, _of_users(page, claims, kept))
+    kept = _telling(page, claims, _of_users(page, claims, _asked_for(page, claims, kept)))
     kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, kept)))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
@@ -115,6 +116,22 @@ def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
     is_rates = times and all(one.role == "rate" for one in rivals)
     at_other_times = is_rates and (len(times) == len(rivals) or not all(one.quantity.spelled for one in rivals))
     return [most] if at_other_times else []
+
+
+def _asked_for(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements without amounts of a day of what no model is asked for, beside a number served at once.
+
+    "32 concurrent requests. The farm sells 20 cows a week": as a rate it would take the place of what is in flight.
+    """
+    if not any(one.role == "concurrency" and one.quantity.value > 1 for one in statements):
+        return statements
+    kept = list(statements)
+    for one in [one for one in statements if one.role == "rate" and one.quantity.factor < _BY_THE_HOUR]:
+        if not lex.ASKED_FOR.search(one.quantity.words):
+            kept.remove(one)
+            page.take(one.quantity.start, one.quantity.end)
+            claims.leave_unread(f"{one.words!r} was not read as a rate of requests beside a number served at once")
+    return kept
 
 
 def _of_users(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -23,6 +23,7 @@ _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"nodes", "gpus", "gpus_open"}),
     *_SIDES.values(),
     frozenset({"weights", "precisions"}),
+    frozenset({"strategy", "compared"}),
 )
 _COLLECTED = frozenset({"words", "assumed", "unread", "readings", "relaxations", "constraints"})
 

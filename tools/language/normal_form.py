@@ -37,10 +37,11 @@ _BUSY_KEY = Gated(
     rf"\s?[:=]\s?(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS})(?![a-z])",
 )
 _KEYED_RATE = Gated(
-    rf"(?<![a-z])({_THINGS}|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
+    rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
     r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d(?:[\d,.]{0,14}\d)?k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
 )
+_OF_REQUESTS = Gated(rf"{_THINGS}|(?:output\s)?tokens?")
 # "documents: 48000": as many of them.
 _KEYED_WORK = Gated(
     r"(?<![a-z_])(documents|docs|records|rows|articles|e-?mails|tickets|reviews|transcripts|invoices|contracts)(?:[\s_](?:total|count))?\s?[:=]\s?"
@@ -133,7 +134,9 @@ def normalise(text: str) -> str:
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"(?<=\d)(gi?b?)x(?=\d{1,4}(?![\w.]))", r"\1 x ", text, flags=re.IGNORECASE)  # "A100 80Gx8"
-    text = re.sub(r"每个?(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?", r"每\1", text, flags=re.IGNORECASE)
+    text = re.sub(
+        r"每个?(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?(?:\s?[::]\s?(?=\d))?", r"每\1", text, flags=re.IGNORECASE
+    )
     text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
@@ -175,4 +178,10 @@ def _each_with_its_figure(match: re.Match[str]) -> str:
 def with_keyed_amounts(text: str) -> str:
     """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
     text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(r"\2 \3 per \1", text))
-    return _KEYED_RATE.sub(lambda match: match.expand(r"\4 \1 per \2\3") if match[3] else match.group(), text)
+    return _KEYED_RATE.sub(_keyed_rate, text)
+
+
+def _keyed_rate(match: re.Match[str]) -> str:
+    """A rate of each user or GPU, or of things that no reader of rates names, with its amount before it."""
+    is_known = match[3] == "" and _OF_REQUESTS.fullmatch(match[1]) is not None
+    return match.group() if is_known else match.expand(r"\4 \1 per \2\3")

@@ -49,6 +49,24 @@ _NODE_HAS = Gated(
 _TO_A_NODE = Gated(
     r"(?<![\w.])(?P<n>\d{1,2}|two|four|six|eight|sixteen)\s(?:(?:gpus|cards|of\s(?:them|these))\s)?to\s(?:an?|each|every|one)\s(?P<node>server|host|node|box|machine|vm)(?![a-z])"
 )
+# "machines of 8 H100": what each of them has, where nothing counts them.
+_MACHINES_OF = Gated(
+    rf"(?:(?P<q>(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER}))\s(?:[a-z]+\s)?)?(?<![a-z])(?P<node>machines|servers|nodes|boxes|hosts)\s(?:of|with|having)\s(?P<n>\d{{1,2}}|four|eight)\s?x?\s?(?=[a-z]{{1,3}}\d)"
+)
+# "Kimi K2 Thinking-style traffic": no model that is planned.
+_STYLE = Gated(
+    r"(?<![\w])[A-Z][A-Za-z0-9.]*(?:[ \-][A-Z0-9][A-Za-z0-9.]*){0,3}-(?:style|like|class|level|grade)(?=\s[a-z])",
+    flags=0,
+)
+# "Does it fit on a single A100? If it doesn't, what's the smallest number": asked is the number.
+_FITS_ON_ONE = Gated(
+    r"(?<![a-z])(?P<lead>(?:does|do|will|would|can|could)\s[^?.\n]{2,60}?\s(?:fit|run|work)\s(?:on|in|onto|into)\s)(?:an?\ssingle|one|just\sone|1)\s(?P<what>[^?\n]{2,40}\?\s?(?:and\s)?(?:if\s(?:it|that|they)\s(?:doesn't|don't|does\snot|won't|can't)|if\snot|otherwise|or\selse)[,]?\s(?=[^?\n]{0,30}(?:how\smany|number)))"
+)
+# "20 张发票", "6 台打印机", "20 块钱": the measure words of cards and machines, of other things.
+_OTHER_THINGS = Gated(
+    r"(?P<n>(?<![A-Za-z\d.])\d{1,6}|[一二两三四五六七八九十百]{1,3})\s?(?:张(?=发票|表|报表|图|照片|截图|订?单|车?票|纸|海报|桌|床|名片|证)|"
+    r"块(?=钱|硬盘|屏|地|区域|业务|内容|ssd|盘|电池)|台(?=打印机|电脑|机器人|手机|平板|终端|摄像|空调|设备|车|电视|笔记本|机柜|交换机|路由器|机床|收银|录音))"
+)
 # "at most 56 generations at once": what is served at once are requests.
 _SERVED_AT_ONCE = Gated(
     r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts)\s"
@@ -137,7 +155,8 @@ _HALF_THOUSAND = Gated(
 # "2 x TP4", "TP4 x 2": as many replicas of it.
 _TIMES_STRATEGY = Gated(
     r"(?<![\w.])(\d{1,3})\s?[x×*]\s?(tp\s?=?\s?\d{1,3})(?!\w)(?!\s?[x×*]\s?\d)|"
-    r"(?<!\w)(tp\s?=?\s?\d{1,3})\s?[x×*]\s?(\d{1,3})(?=\s?(?:[?,.;:)\n]|$|(?:replicas?|copies)(?![a-z])))"
+    r"(?<!\w)(tp\s?=?\s?\d{1,3})\s?[x×*]\s?(\d{1,3})(?=\s?(?:[?,.;:)\n]|$|(?:replicas?|copies)(?![a-z])|副本|个?实例))|"
+    r"(?<!\w)(?P<again>tp\s?=?\s?\d{1,3})\s(?:twice|two\stimes)(?![a-z])"
 )
 # Versions of what runs beside an engine: no quantity of a plan.
 _SOFTWARE = Gated(
@@ -214,6 +233,12 @@ def _at_most_as_few(match: re.Match[str]) -> str:
     words = match["m"].lower().removeprefix("all ")
     most = 2 if words == "both" else read_number(words) or 1
     return f"at most {most:g} {match['card']}, as few as needed,{match['rest']}"
+
+
+def _of_each_machine(match: re.Match[str]) -> str:
+    if match["q"]:
+        return match.group()
+    return f"{match['node']} with {read_number(match['n']) or 1:g} gpus each, "
 
 
 def _boxes_told(match: re.Match[str]) -> str:
@@ -330,9 +355,13 @@ _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
     (_NOTHING_SHOWS, r"; first token within \g<time>;"),
     (_ONE_EVERY, _one_every),
     (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
-    (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4]} x {match[2] or match[3]}"),
+    (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4] or 2} x {match[2] or match[3] or match['again']}"),
     (_IN_EACH, r"\g<n> \g<what>"),
     (_TO_A_NODE, r"\g<n> gpus per \g<node>"),
+    (_MACHINES_OF, _of_each_machine),
+    (_STYLE, "such"),
+    (_FITS_ON_ONE, r"\g<lead>\g<what>"),
+    (_OTHER_THINGS, r"\g<n> 个"),
     (_NODE_HAS, r"\g<n> \g<gpus> per \g<node>"),
     (_SERVED_AT_ONCE, r"\g<n> requests "),
     (_LONGEST, r"\g<most> "),

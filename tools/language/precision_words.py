@@ -130,6 +130,18 @@ _ONLY_IF = Gated(
 )
 
 
+# Around a format: it was tried once, was not approved, or is for where another does not do.
+_NOT_READY = Gated(
+    r"(?:\s(?:weights?|version|checkpoint|build))?\s(?:(?:has|have|is|are|was)(?:n't|\snot)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"
+)
+_ONCE = Gated(
+    r"(?:(?<![a-z])(?:last\stime|earlier\s(?:trial|pilot|attempt|test)s?|in\sthe\spilot|back\sthen)(?![a-z])|上[次回]|之前试)[^,.;。()\n]{0,16}$"
+)
+_FALLBACK = Gated(
+    r"(?<![a-z])(?:should\sit\snot(?:\s(?:fit|work|hold|do))?|if\sit\s(?:doesn't|won't|can't|does\snot)(?:\s[a-z]{2,6})?|if\snot|otherwise|failing\sthat|or\selse)[,;]?\s(?:then\s)?(?:(?:its|the|in|with|use|to|go|take)\s){0,3}$|(?:否则|不行|放不下)(?:的话)?[,]?\s?(?:就|再)?(?:用|上|换)?\s?$"
+)
+
+
 class _Reader:
     """Reads formats off a page; `chosen` collects what is to be chosen from, by tensor."""
 
@@ -250,8 +262,17 @@ class _Reader:
             words = f"{match.group()}{only.group()}".strip()
             self._claims.leave_unread(f"{words!r} is for where another format does not do, and was not planned for")
             return True
-        before = self._page.original[max(0, match.start() - 30) : match.start()]
-        return bool(self._opened) and _EXCEPT.search(before) is not None
+        before = self._page.original[max(0, match.start() - 40) : match.start()]
+        is_conditional = any(start <= match.start() < end for start, end in self._claims.conditional)
+        if _FALLBACK.search(before) and not is_conditional:
+            self._claims.leave_unread(
+                f"{match.group()!r} is for where another format does not do, and was not planned for"
+            )
+            return True
+        if _NOT_READY.match(self._page.original, match.end()) or _ONCE.search(before):
+            self._claims.reading(f"{match.group()!r} was tried once or is not ready, and was not read")
+            return True
+        return bool(self._opened) and _EXCEPT.search(before[-30:]) is not None
 
     def _is_least(self, match: re.Match[str]) -> bool:
         """Whether bits are the fewest that may be: then narrower formats are excluded."""

@@ -52,6 +52,26 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
     return "\n".join(older[sent + (_SENDER.match(older[sent]) is not None) :]), "\n".join(newer)
 
 
+# "--- current state, for reference only ---" … "--- end ---": a block that says of itself that it is not asked for.
+_REFERENCE_BLOCK = Gated(
+    r"(?:^|(?<=\n))[ \t]{0,4}[-=_*#~]{2,12}[ \t]?[^\n]{0,40}?(?:for\sreference|reference\sonly|"
+    r"current\s(?:state|setup|deployment)|"
+    r"as[\s-]is(?:\sstate)?|old\s(?:state|setup|deployment)|仅供参考|现状|旧配置)[^\n]{0,40}?[-=_*#~]{2,12}[ \t]*\n"
+    r"(?:(?![ \t]{0,4}[-=_*#~]{2,12})[^\n]{0,400}\n){1,60}?[ \t]{0,4}[-=_*#~]{2,12}[^\n]{0,40}(?:\n|$)"
+)
+
+
+def without_reference(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text without blocks that are said to be for reference only, and what was set aside."""
+    notes: list[str] = []
+
+    def gone(match: re.Match[str]) -> str:
+        notes.append(f"{' '.join(match.group().split())[:200]!r} is said to be for reference, and was set aside")
+        return "\n"
+
+    return _REFERENCE_BLOCK.sub(gone, text), tuple(notes)
+
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SENT = Gated(
     r"^[\s>]*(?:date|sent|日期|发送时间|时间)\s*[:：][^\n]*?(?:(?P<day>\d{1,2})\.?\s(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|(?P<y>\d{4})[-/](?P<m>\d{1,2})[-/](?P<d>\d{1,2}))"

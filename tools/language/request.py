@@ -47,7 +47,7 @@ from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
-from .quoted import quoted_apart
+from .quoted import quoted_apart, without_reference
 from .rate_words import leave_mixed_units, read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .reserved_words import settle_kept_of_each
@@ -88,7 +88,7 @@ _STAMP = Gated(
 # Places of a document, by their numbers: "the targets of section 4".
 _PLACE_IN_A_DOCUMENT = Gated(
     r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
-    r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]",
+    r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]|(?<![\d.])\d{1,2}\)\s?(?:[-–—~,、]|到|至|and|to)\s?\d{1,2}\)",
 )
 _LIST_NUMBER = Gated(
     r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)",
@@ -133,8 +133,9 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
-    written = text
+    written, references = without_reference(text)
     text, launches = with_commands_in_words(written)
+    launches = (*references, *launches)
     older, newer = quoted_apart(text, is_quoted=is_quoted)
     if older:
         older, newer, notes = with_later_figures(normalise(older), normalise(newer))

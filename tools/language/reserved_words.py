@@ -178,6 +178,9 @@ def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bo
     if constraint.kind != "reserved_nodes":
         is_of_others = gpus is not None and constraint.value == gpus and _OTHER_ONES.search(constraint.words)
         return gpus is not None and (constraint.value > gpus or bool(is_of_others))
+    most = nodes or gpus
+    if most is not None and constraint.value > most:
+        return True
     part = lex.PART_OF_IT.search(constraint.words)
     return part is not None and part["o"] in lex.ORDINALS and 0 < nodes == lex.ORDINALS.index(part["o"])
 

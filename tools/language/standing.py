@@ -56,7 +56,7 @@ _ASIDE = Gated(
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
-    r"原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
+    r"给了?[^,;。\n]{1,8}(?:组|团队|部门|同事)了?|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
     r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     rf"{_STAYS_CHINESE}|"
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
@@ -105,9 +105,15 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
         behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
         if behind is not None and _ASIDE.search(behind.group()):
             return 2
+    if text[left - 1 : left] in (")", "]"):  # "the old backend (on 2 T4) did 11,000 an hour"
+        opened = max(text.rfind("(", 0, left - 1), text.rfind("[", 0, left - 1))
+        before, _ = between(breaks_of(text, _CLAUSE_END, 0, max(0, opened)), opened, opened, max(0, opened))
+        if opened > 0 and (rank := rank_of(text[before:opened])) > 0:
+            return rank
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
-    is_denied = _DENIED.match(text, right) is not None
-    return 1 if is_denied or _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
+    if _DENIED.match(text, right) is not None:
+        return 2
+    return 1 if _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
 
 
 def rank_of(words: str) -> int:

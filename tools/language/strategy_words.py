@@ -87,7 +87,7 @@ def _rivals(page: Page, by_phase: Mapping[str, Sequence[Degree]]) -> Compared | 
             if one.name != _DEMAND and other.value != one.value and not all(is_keyed):
                 words = ", ".join(dict.fromkeys(degree.words for degree in stated))
                 numbered = [degree for degree in stated if degree.name != _DEMAND]
-                found = options(page, numbered) if phase == "both" else ()
+                found = options(page, [numbered]) if phase == "both" else ()
                 # Copies that are spoken of somewhere else are those of a strategy that is not known here.
                 return Compared(words, tuple(strategy for strategy in found if strategy.prefill != StatedDegrees()))
     return None

@@ -1,0 +1,117 @@
+"""Keys of structured briefs: what they count, keep back, allow or cross, and how the readers of words have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..gated import Gated
+from .brief_statements import key_words
+
+COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n", flags=0)
+GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
+# {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
+_KEPT_BACK = Gated(
+    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
+    flags=0,
+)
+# {"allowed": {"pipeline_parallelism": false}}: what may be done, of which nothing is demanded.
+_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
+# "gpus_granted_to_us", "taken_by_others".
+_GRANTED_KEY = Gated(
+    r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
+    r"(?: (?:to|for) (?:us|me|this|the project))?",
+    flags=0,
+)
+_TAKEN_KEY = Gated(
+    r"(?:gpus? |cards? |accelerators? )?(?:taken|used|occupied|blocked|in use|reserved) "
+    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))",
+    flags=0,
+)
+_NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络", flags=0)
+_BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间", flags=0)
+_HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
+_CROSSING = Gated(
+    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
+    flags=0,
+)
+DEGREE = Gated(
+    r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
+)
+# {"gpu": "L40S", "per_node": 4, "count": 2}: what is counted has so many cards.
+OF_EACH = Gated(
+    r"(?:gpus?|cards?|accelerators?)? ?(?:per (?:node|server|machine|host|box)|each)(?: (?:gpus?|cards?|count))?|"
+    r"每[台节]点?(?:卡|gpu)数",
+    flags=0,
+)
+MACHINES = Gated(r"(?:.* )?(?:nodes|servers|hosts|machines|boxes|instances)", flags=0)
+# {"typical": 22, "plan_for": 70}: of several figures of one thing the one that is planned for.
+_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
+_OTHER_FIGURES = Gated(
+    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured",
+    flags=0,
+)
+_SHARED_KEY = Gated(
+    r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
+    r"(?:part|prefix|portion|prompt|head)(?: tokens?| length)?",
+    flags=0,
+)
+_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
+_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
+MACHINE_TYPE = Gated(
+    r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
+    r"服务器型号",
+    flags=0,
+)
+# {"nice": ["first token after 700 ms"]}
+_WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望", flags=0)
+
+
+def said_by_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
+    """What a key says together with the one above it and a yes or no, after the keys that it stands under, if any."""
+    if parent and isinstance(value, bool) and _ALLOWED.fullmatch(parent):
+        return words, "allowed" if value else "not allowed"
+    if parent and _is_denied(value) and _CROSSING.search(words):
+        return (_kept_inside(words),)
+    return None
+
+
+def key_under(parent: str, key: str, value: Any) -> str:
+    """A key as the readers of words know it: "promptCommonPart", "minimum_instances", "nodes" under "reserved"."""
+    words = key_words(key)
+    if parent and _KEPT_BACK.search(parent) and _HARDWARE.fullmatch(words):
+        return f"reserved {words}"
+    if _TAKEN_KEY.fullmatch(words) and isinstance(value, int):
+        return "reserved gpus"
+    if _NETWORK.fullmatch(parent) and _BETWEEN_NODES.fullmatch(words):
+        return f"{parent} between nodes"
+    if _WISH.fullmatch(words):
+        return "nice to have"
+    if _SHARED_KEY.fullmatch(words):
+        return "shared prefix tokens"
+    if _GRANTED_KEY.fullmatch(words):
+        return "gpus"
+    if OF_EACH.fullmatch(words) and words != "each":
+        return "gpus per node"
+    return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
+
+
+def _kept_inside(words: str) -> str:
+    """What a key that is denied keeps inside of a node: the thing above it, a degree that it names, or replicas."""
+    if _CROSSING.fullmatch(words):
+        return "must stay inside one node"
+    named = DEGREE.match(words)
+    return f"no {named.group().upper()} across nodes" if named else "no replica may span nodes"
+
+
+def _is_denied(value: Any) -> bool:
+    return value is False or (isinstance(value, str) and _DENIED.fullmatch(key_words(value)) is not None)
+
+
+def planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """The key and figure that is planned for, of several figures of one thing; `None` where none is."""
+    planned = [key for key in value if _PLANNED_KEY.fullmatch(key_words(key))]
+    others = [key for key in value if _OTHER_FIGURES.fullmatch(key_words(key))]
+    if len(planned) != 1 or not others or len(value) != 1 + len(others):
+        return None
+    return planned[0], value[planned[0]]
