@@ -30,8 +30,8 @@ settings.register_profile("nightly", settings.get_profile("push"), max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 os.environ["HF_HUB_CACHE"] = os.devnull
 os.environ.pop("SHARDWRIGHT_ONLINE", None)
-# A shell has what it starts in the background ignore interrupts, `nohup` hang-ups, and so would all processes that tests
-# interrupt.
+# A shell has what it starts in the background ignore interrupts, `nohup` hang-ups, and so would all processes that
+# tests interrupt.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)

@@ -52,6 +52,12 @@ THINGS = [
 THINGS_CHINESE = ("家门店", "个城市", "台打印机", "张发票", "块硬盘", "条产线", "名员工", "所学校", "页文档", "辆车")
 SUBJECTS = ("The meeting", "A backup", "The lift", "Each lesson", "Our contract", "The gateway", "Maria")
 PREDICATES = ("takes 20 seconds", "costs 500 euros a month", "writes 2 GB a day", "runs every 15 minutes", "is at 60%")
+OTHERS = ("The crawler", "Our Kafka", "The vector database", "The old pipeline", "A different team", "The competitor")
+OF_OTHERS = (
+    "runs vLLM 0.6", "uses TP4", "has 3 replicas", "serves 200 users", "handles 90 requests per second",
+    "runs Mixtral 8x7B", "answers within 300 ms", "makes 80 tokens per second", "owns 16 A100s", "needs 5 instances",
+    "uses int8", "has 12 nodes",
+)  # fmt: skip
 # How words are quoted and what is listed may differ.
 TOLD = {"words", "unread", "readings"}
 
@@ -90,3 +96,10 @@ def test_a_number_of_other_things_in_chinese_changes_nothing(thing: str, said: s
 @pytest.mark.parametrize("predicate", PREDICATES)
 def test_what_something_else_takes_or_costs_changes_nothing(subject: str, predicate: str) -> None:
     assert facts(f"{REQUESTS[1]}. {subject} {predicate}.") == facts(REQUESTS[1])
+
+
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("said", OF_OTHERS)
+def test_what_is_said_of_another_system_changes_nothing(other: str, said: str) -> None:
+    assert facts(f"{REQUESTS[1]}. {other} {said}.") == facts(REQUESTS[1])

@@ -119,7 +119,9 @@ _PART_OF_DAY = Gated(
 # "a request shows up every 250 ms", "one call comes in every 4 seconds".
 _EVERY_SO_OFTEN = Gated(
     rf"(?<![a-z])(?:an?|one|another|the\snext)\s(?:new\s|single\s)?(?:request|query|call|prompt|message|ticket|job|question|document|user|conversation|chat)s?\s"
-    rf"(?:(?:shows\sup|arrives?|comes?(?:\sin)?|lands?|hits\sus|is\ssent|gets?\sin|starts?|drops\sin)\s)?(?:on\saverage\s)?(?:about\s|roughly\s|some\s|~\s?)?(?:once\s)?every\s{_ABOUT}(?P<n>{_N})\s?(?P<unit>ms|milliseconds?|s|sec|seconds?|min|minutes?)(?![a-z])"
+    rf"(?:(?:shows\sup|arrives?|comes?(?:\sin)?|lands?|hits\sus|is\ssent|gets?\sin|starts?|drops\sin)\s)?(?:on\saverage\s)?(?:about\s|roughly\s|some\s|~\s?)?(?:once\s)?every\s{_ABOUT}(?P<n>{_N})\s?(?P<unit>ms|milliseconds?|s|sec|seconds?|min|minutes?)(?![a-z])|"
+    rf"(?<![a-z])every\s{_ABOUT}(?P<n2>{_N})\s?(?P<unit2>ms|milliseconds?|s|sec|seconds?|min|minutes?),?\s(?:on\saverage,?\s)?(?:an?|one|another|the\snext|some(?:body|one)'s)\s(?:new\s)?(?:request|query|call|prompt|message|ticket|job|question|document|conversation|chat)\s"
+    r"(?:lands|arrives|comes(?:\sin)?|hits|is\ssent|starts|shows\sup|reaches|drops\sin)(?![a-z])"
 )
 _SECONDS_OF = {"m": 60.0, "s": 1.0}
 _FEWEST = 20  # "two agents" that make calls are no amount of work
@@ -212,7 +214,7 @@ def _all_pages(match: re.Match[str]) -> str:
 
 
 def _every_so_often(match: re.Match[str]) -> str | None:
-    unit, value = match["unit"].lower(), _value(match["n"])
+    unit, value = (match["unit"] or match["unit2"]).lower(), _value(match["n"] or match["n2"])
     seconds = value / 1000 if unit.startswith(("ms", "milli")) else value * _SECONDS_OF[unit[0]]
     return f"{1 / seconds:.12g} requests per second" if seconds else None
 

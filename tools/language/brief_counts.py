@@ -14,8 +14,11 @@ from .brief_statements import Statement, key_words
 from .quantities import find_quantities
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
-_MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|count)")
-_PRICE = Gated(r"(?:list )?(?:hourly (?:usd|price|cost|rate)|(?:usd|price|cost|rate) (?:per|an?) hour|usd hourly)")
+_MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)")
+_PRICE = Gated(
+    r"(?:list )?(?:hourly (?:usd|price|cost|rate)|"
+    r"(?:usd|price|cost|rate) (?:per|an?) (?:(?:machine|instance|vm|node|server) )?hour|usd hourly)"
+)
 _OF_DAY = Gated(r"(?P<item>[a-z]{3,16})s per (?P<time>day|hour|minute|second)")
 _OF_EACH = Gated(r"(?:llm |model )?(?:calls|requests|prompts|queries|passes) per (?P<item>[a-z]{3,16})")
 _WINDOW = Gated(r"(?:window|busy|working|business|active|office) hours|hours per day|window h")

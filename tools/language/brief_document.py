@@ -56,7 +56,7 @@ _FOREIGN_KEY = Gated(
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
-    r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
+    r"date|author|owner|team|contact|project|service|id|notes?|comments?|description|purpose|status|region|zone|currency|"
     r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)",
     flags=0,
 )

@@ -57,10 +57,17 @@ _SHARED_KEY = Gated(
     flags=0,
 )
 _LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
+_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?", flags=0)
 _DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
 MACHINE_TYPE = Gated(
     r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
     r"服务器型号",
+    flags=0,
+)
+# {"avoid": ["pipeline parallelism"]}
+_FORBIDS = Gated(
+    r"(?:do not|dont|don't|not)(?: use| do| want)?|no|never|avoid|forbidden|banned|excluded?|disallowed|off limits|"
+    r"ruled out|禁止|禁用|不用|不要|不使用",
     flags=0,
 )
 # {"nice": ["first token after 700 ms"]}
@@ -73,6 +80,8 @@ def said_by_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
         return words, "allowed" if value else "not allowed"
     if parent and _is_denied(value) and _CROSSING.search(words):
         return (_kept_inside(words),)
+    if isinstance(value, str) and _FORBIDS.fullmatch(words) and DEGREE.match(key_words(value)):
+        return (f"no {value}",)
     return None
 
 
@@ -93,6 +102,8 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return "gpus"
     if OF_EACH.fullmatch(words) and words != "each":
         return "gpus per node"
+    if most := _MOST_KEY.fullmatch(words):
+        return f"max {most[1]}"
     return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
 
 

@@ -61,7 +61,10 @@ _UNIT_IN_KEY = Gated(
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = Gated(
-    rf"{FORMER}|{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"
+    rf"{FORMER}|staging(?: (?:cluster|environment))?|sandbox|"
+    r".{0,24}(?:for (?:information|context|reference)(?: only)?|only for (?:information|context|reference)|fyi)\W?|"
+    rf"(?:附录?\W{{0,2}})?.{{0,8}}仅供(?:了解|参考).{{0,4}}|(?:附录?\W{{0,2}})?历史.{{0,14}}|"
+    rf"{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"
     r"|beyond)(?: the)? scope|non ?goals?|not part of .{1,30}|"
     r"(?:(?:other |rejected |discarded )?alternatives|(?:other|rejected|discarded) (?:options|ideas)"
     r"|options(?= considered| rejected))"
@@ -71,7 +74,8 @@ _OUT_OF_SCOPE = Gated(
     flags=0,
 )
 _BACKGROUND = Gated(
-    rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|history|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
+    rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|(?:\w+ )?history(?: \w+){{0,3}}"
+    rf"|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
     rf"|(?:附录?\W?)?监控.{{0,10}})",
     flags=0,
@@ -92,6 +96,7 @@ _OF_LATENCY = Gated(
     r"(?<![a-z])(?:ttft|tpot|itl|e2e|(?:first|output|per)[\s_]token|end[\s_]to[\s_]end|latency|response[\s_]time)|首\s?(?:token|字|包)|每\s?个?\s?token|时延|延迟|端到端"
 )
 _EACH_NODE = re.compile(r"\A(?P<node>每(?:节点|台机器|台|机)): (?P<n>\d{1,3})\Z")  # of "每节点卡数"
+_TOKENS_IN = re.compile(r"\btok(?:en)?s? (?P<side>in|out)(?:put)?\b")  # "tokens_in"
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 
 
@@ -190,7 +195,7 @@ def _prefix(statement: Statement) -> str:
 def _spelled(key: str) -> str:
     """The words of a key without its unit; only an identifier is parted at its capitals ("gpusPerNode")."""
     words = key_words(key) if _IDENTIFIER.fullmatch(key) else UNIT_BEHIND.sub(" ", normalise(key))
-    return _UNIT_IN_KEY.sub("", words).strip()
+    return _TOKENS_IN.sub(r"\g<side>put tokens", _UNIT_IN_KEY.sub("", words).strip())
 
 
 def _with_unit(statement: Statement, body: str) -> str:

@@ -198,9 +198,11 @@ class _Walker:
             MACHINE_TYPE.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
         )
         names_card = any(GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
-        qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int)]
+        qualifiers = [
+            k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int | float)
+        ]
         unit = next((f" {_unit(v)}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
-        beside = ", ".join(f"p{value[k]}" if isinstance(value[k], int) else str(value[k]) for k in qualifiers)
+        beside = ", ".join(_percentile(key_words(k), value[k]) for k in qualifiers)
         for key, item in _with_own_qualifiers(value).items():
             is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
             if is_figure and (unit or beside):
@@ -245,7 +247,8 @@ class _Walker:
             )
         else:
             for i, item in enumerate(items):
-                self._walk(keys, item, (*at, i))
+                said = said_by_key("", own, item)
+                self._walk((*keys[:-1], *said[:-1]) if said else keys, said[-1] if said else item, (*at, i))
 
     def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
         """A list of kinds of hardware of which one is to be had, as the choice that it is; whether it is one."""
@@ -292,9 +295,10 @@ class _Walker:
 
 
 def _percentile(key: str, value: Any) -> str:
-    """What stands beside a figure in words: a quantile of 0.95 is p95."""
-    is_share = _QUANTILE.fullmatch(key) and isinstance(value, float) and 0.0 < value < 1.0
-    return f"p{value * 100:g}" if is_share else f"{value}"
+    """What stands beside a figure in words: a quantile of 0.95 or 95 is p95."""
+    if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
+        return f"{value}"
+    return f"p{round(value * 100, 6) if value < 1 else value:g}"
 
 
 def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,15 +122,23 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     """
     sizes = NodeSizes()
     named: list[Named] = []
+    others = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
     for mention in hardware.mentions(page.text):
         if mention.accelerator is None and CORRECTED.match(page.original[mention.end :].lstrip(" .,;-")):
             _keep_count(page, claims, mention.start)
             _take_counted(page, mention.start, mention.end)
             claims.reading(f"{mention.words!r} is taken back and was not read")
             continue
+        if mention.accelerator is None and others:
+            page.take(mention.start, mention.end)
+            claims.leave_unread(f"{mention.words!r} is no accelerator that is known, and another is named")
+            continue
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
-        if page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
+        is_once = claims.tells_past(mention.start, mention.end) and not all(
+            claims.tells_past(one.start, one.end) for one in others
+        )
+        if is_once or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
             _take_counted(page, mention.start, mention.end)
             continue
         if _PLACE_BEFORE.search(page.original[max(0, mention.start - 24) : mention.start]):

@@ -56,6 +56,14 @@ _MOST_BETWEEN = 60
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
 
 
+# What a plan is told to have, to reach or to pay: of the past it demands nothing.
+_OF_NOW = frozenset((
+    "strategy", "compared", "engine", "engine_version", "weights", "kv_cache", "activations", "disaggregated",
+    "gpus_per_node", "usd_per_gpu_hour", "usd_per_node_hour", "ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max",
+    "min_tokens_per_second", "tokens_per_second_per_gpu", "max_batch",
+))  # fmt: skip
+
+
 @dataclass(slots=True)
 class Claims:
     """Collects what the readers found; `said()` checks it as a whole and freezes it."""
@@ -63,6 +71,7 @@ class Claims:
     # What is read, where a later statement may correct an earlier one.
     text: str = ""
     conditional: tuple[tuple[int, int], ...] = ()  # where it speaks of conditions
+    past: tuple[tuple[int, int], ...] = ()  # where it tells what held once
     describes_model: bool = False  # a config or dimensions beside it: a name that no catalogue has may be that model's
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
@@ -76,6 +85,9 @@ class Claims:
         Raises:
             RequestError: the figure is impossible, or other words stated another value.
         """
+        if name.partition(".")[0] in _OF_NOW and self.is_past(words):
+            self.reading(f"{words!r} tells what held once, and was not read as the {label(name.partition('.')[0])}")
+            return
         if (reason := self._impossible(name, value, words)) is not None:
             if grade(name, value, words) is Grade.THIN:
                 self.leave_unread(f"{words!r} is no {label(name)}, and was not understood")
@@ -141,7 +153,7 @@ class Claims:
 
     def _gives_way(self, name: str, value: Any, words: str) -> bool:
         """Whether one of the two statements holds on a condition, and so gives way; of two that do, neither stands."""
-        before, now = self._is_conditional(self.words[name]), self._is_conditional(words)
+        before, now = (self._is_within(one, self.conditional) for one in (self.words[name], words))
         if not before and not now:
             return False
         for one in [self.words[name]] * before + [words] * now:
@@ -152,9 +164,17 @@ class Claims:
                 self.values[name], self.words[name] = value, words
         return True
 
-    def _is_conditional(self, words: str) -> bool:
-        places = [match.start() for match in re.finditer(re.escape(words), self.text)]
-        return bool(places) and all(any(a <= place < b for a, b in self.conditional) for place in places)
+    def tells_past(self, start: int, end: int) -> bool:
+        """Whether the words at this span of the text tell what held once."""
+        return any(left <= start and end <= right for left, right in self.past)
+
+    def is_past(self, words: str) -> bool:
+        """Whether words only stand where the text tells what held once."""
+        return self._is_within(words, self.past)
+
+    def _is_within(self, words: str, spans: tuple[tuple[int, int], ...]) -> bool:
+        places = [match.start() for match in re.finditer(re.escape(words), self.text)] if spans else []
+        return bool(places) and all(any(a <= place < b for a, b in spans) for place in places)
 
     def has(self, name: str) -> bool:
         """Whether anything was claimed for this field."""

@@ -124,6 +124,7 @@ def read_constraints(page: Page, claims: Claims) -> None:
     if claims.has("accelerators"):
         found.append(claims.values["accelerators"])
         claims.drop("accelerators")
+    found = [one for one in found if not claims.is_past(one.words)]
     if found:
         kept = merged_constraints(tuple(found))
         claims.claim("constraints", kept, "; ".join(one.words for one in kept))

@@ -82,7 +82,7 @@ _BETWEEN = Gated(
 _STOP = re.compile(r"[.;\n]")
 _NEAR_FAILURE = 60  # characters
 _FAILS = Gated(
-    r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?)(?![a-z])|崩|挂死|报错|有问题"
+    r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?|won't\s(?:fly|work|do|fit|run))(?![a-z])|崩|挂死|报错|有问题"
 )
 # What stands between degrees of one strategy.
 _JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?")

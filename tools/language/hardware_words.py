@@ -167,6 +167,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
+    for count in [one for one in counts if claims.is_past(one.words)]:
+        counts.remove(count)
+        claims.reading(f"{count.words!r} tells what held once, and was not read as what there is")
     counts = without_bounds(page.original, claims, counts)
     counts = agreed(claims, without_the_busy(claims, counts, available))
     former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")

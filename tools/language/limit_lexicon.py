@@ -27,7 +27,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         r"inter[\s\-]?token(?:[\s\-](?:latency|delay|time|gap|interval))?|(?:time|gap|delay|latency|interval)[\s\-](?:between|per|for\s(?:each|every)|of\seach)[\s\-](?:two\s|successive\s|consecutive\s)?"
         rf"{_OUT}tokens?|token[\s\-]to[\s\-]token(?:\slatency)?|"
         rf"(?:per|each|every|one|a|subsequent|next|following|later|further|additional|remaining)[\s\-](?:subsequent\s|next\s|following\s|later\s|further\s|additional\s)?{_OUT}tokens?(?:[\s\-](?:latency|time|after\sthat|thereafter|afterwards))?|"
-        rf"per[\s\-]tok|between\s(?:two\s|successive\s|consecutive\s)?{_OUT}tokens|(?:decode|decoding|generation)[\s\-](?:latency|time|step)|token\s(?:latency|interval)|"
+        rf"(?:time|latency)\s?/\s?(?:output\s)?tok(?:en)?(?![a-z])|per[\s\-]tok|between\s(?:two\s|successive\s|consecutive\s)?{_OUT}tokens|(?:decode|decoding|generation)[\s\-](?:latency|time|step)|token\s(?:latency|interval)|"
         r"tokens?\s(?:after\sthat|thereafter|afterwards)|(?:every|each)\s(?:one|other)\s(?:after(?:\s(?:it|that))?|thereafter)|"
         r"(?:new|next|another)\stokens?\s(?:every|each)|(?:the\s)?(?:rest|others|remaining\sones|subsequent\sones|following\sones)(?=\s(?:at|in|every|within|under|each)))(?![a-z])"
         r"|(?:每一?个?|单个?|逐个?|后续(?:每个?)?|之后每个?|后面每个?)\s?(?:输出|生成)?\s?(?:token|词元|字)\s?(?:间|的|生成|输出)?(?:延迟|时延|时间|间隔|耗时)?"

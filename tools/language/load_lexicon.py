@@ -89,6 +89,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
         rf"{_AFTER_NUMBER}(?:(?:in\s)?entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
         r"(?<![a-z])(?:produced|generated|written|made|built|derived|drawn\sup)\sfrom(?=\s(?:some\s|about\s|around\s|roughly\s|~\s?)?\d)",
+        r"(?<![a-z])(?:reads?|ingests?|takes\sin|is\sfed|consumes)(?=\s(?:about\s|some\s|around\s|roughly\s|~\s?)?\d[\d,.]{0,9}\s?k?\s?tok)",
+        r"(?<=tokens\s)up(?=\s?(?:[,.;)\n]|$|and(?![a-z])))",
         r"(?<![a-z])source\s(?:tokens|text|segments?|sentences?|documents?)(?![a-z])",
         rf"{_AFTER_NUMBER}[进入](?![行程口])|进来(?=\s?(?:大?约|大概)?\d)",
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参(?:长度)?|文档(?:长度)?",
@@ -98,12 +100,13 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|(?:spits?|emits?|produces?|outputs?)(?:\s(?:out|back))?(?=\s(?:about\s|around\s|roughly\s|some\s|~\s?)?\d[\d,.k]{0,8}\s?tok)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|teasers?|snippets?|blurbs?|(?:re)?drafts?|labels?|tags?|feedback|verdicts?|explanations?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
+        r"(?<=tokens\s)down(?=\s?(?:[,.;)\n]|$|and(?![a-z])))",
         r"(?<![a-z])target\s(?:tokens|text|segments?|sentences?)(?![a-z])",
         r"(?<=[\dkns,/;\s])出(?=\s?\d)",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}(?:back(?!-|\sthen|\sin\s)|(?:com(?:ing|es?)|going|goes)\s(?:back\s)?out|(?:of\s)?(?:reasoning|thinking)|(?:in\s)?exit)(?![a-z])",
         rf"{_AFTER_NUMBER}出(?![现错字口])|出去(?=\s?(?:大?约|大概)?\d)",
-        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|(?<!等)(?:回复|回答)(?:长度)?|(?<!等)答案|产出|出参(?:长度)?",
+        r"(?<!等模型)(?<!等着模型)(?<!等待模型)输出的?(?:序列|文本)?的?(?:长度|token数?)?|(?<!在)(?<!正)生成(?!的?(?:请求|用户|会话|对话|连接|任务|人))的?(?:长度|内容)?|(?<!等)(?:回复|回答)(?:长度)?|(?<!等)答案|产出|出参(?:长度)?",
         r"(?:摘要|总结|纪要|译文|评语|点评|批注)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文|评语|点评|批注)",
     ),
     "throughput": (

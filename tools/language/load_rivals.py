@@ -30,7 +30,8 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     """
     each = load_of_one(page, statements)
     kept = of_all_hardware(page, claims, [one for one in statements if one is not each])
-    kept = _telling(page, claims, _of_users(page, claims, _asked_for(page, claims, kept)))
+    kept = _asked_for(page, claims, _of_now(page, claims, kept))
+    kept = _telling(page, claims, _of_users(page, claims, kept))
     kept = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, kept)))
     for role in LOADS:
         _keep_one(page, claims, kept, role, _agreed)
@@ -116,6 +117,19 @@ def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
     is_rates = times and all(one.role == "rate" for one in rivals)
     at_other_times = is_rates and (len(times) == len(rivals) or not all(one.quantity.spelled for one in rivals))
     return [most] if at_other_times else []
+
+
+def _of_now(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements without those of the past, where others say what the load or the length is."""
+    kept = list(statements)
+    for roles in (LOADS, ("input",), ("output",)):
+        rivals = [one for one in kept if one.role in roles]
+        once = [one for one in rivals if claims.tells_past(one.quantity.start, one.quantity.end)]
+        for one in once if len(once) < len(rivals) else ():
+            kept.remove(one)
+            page.take(one.quantity.start, one.quantity.end)
+            claims.reading(f"{one.words!r} tells what held once, and was set aside")
+    return kept
 
 
 def _asked_for(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -56,6 +56,9 @@ _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
 _CALLS = Gated(r"request|quer|请求")
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
+# "240 个坐席": so many of what the noun names, and not the tokens that a word beside it speaks of.
+_COUNTS_THINGS = Gated(r"\s?[个名位家台所辆]\s?(?!中文|英文|汉|字|词|左右|上下|以|输入|输出)[\u4e00-\u9fff]")
+
 
 @dataclass(frozen=True, slots=True)
 class _Load:
@@ -138,7 +141,9 @@ def _pair_up(page: Page) -> _Load:
     in_pair = {*slashes, *slashes.values()}
 
     def accepts(role: str, quantity: Quantity) -> bool:
-        is_length = not counts_calls(page, quantity) and not is_part(page, quantity)
+        is_length = not (
+            counts_calls(page, quantity) or is_part(page, quantity) or _COUNTS_THINGS.match(page.text, quantity.end)
+        )
         fits = is_length if role in lex.LENGTHS else quantity not in in_pair and not is_whole(page, quantity)
         return fits and _accepts(role, quantity)
 

@@ -28,9 +28,11 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
         r"(?:成本|费用|花费|价格|花钱|开销|支出|预算|性价比)",
     ),
 }  # fmt: skip
-_MOST = r"(?:best|max(?:imum|imal|ed)?|highest|most|peak|top|greatest|maximi[sz](?:e|ed|ing|ation\sof)|biggest|largest)"
+_MOST = (
+    r"(?:best|max(?:imum|imal|ed)?|highest|most|peak|top|greatest|maximi[sz](?:e[ds]?|ing|ation\sof)|biggest|largest)"
+)
 _LEAST = (
-    r"(?:lowest|minimum|minimal|min|minimi[sz](?:e|ed|ing|ation\sof)|least|smallest|best|shortest|reduc(?:e|ing)|"
+    r"(?:lowest|minimum|minimal|min|minimi[sz](?:e[ds]?|ing|ation\sof)|least|smallest|best|shortest|reduc(?:e|ing)|"
     r"fastest|tightest|cut(?:ting)?(?:\sdown)?)"
 )
 _FILL = (

@@ -84,7 +84,7 @@ _DISAGGREGATED = Gated(
 _DENIED_BEHIND = Gated(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
     r"\s?[:|]?\s?(?:还|暂|本期)?(?:未|没有?|不)(?:启用|开启?|上|用|做|部署|采用)|\s?[:|]\s?(?:off|disabled|none|not\s(?:used|enabled|planned|in\suse))(?![a-z])|"
-    r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|本期|也)?都?(?:先)?(?:不|别|免)(?!错)",
+    r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|[本这]期|本次|这轮|现阶段|这个季度|也)?都?(?:先)?(?:不|别|免)(?!错)",
 )
 # "disagg or colocated, whatever is faster", "PD 分离或混部都行": a choice between both is none.
 _OR_NOT = Gated(

@@ -67,6 +67,16 @@ _OTHER_THINGS = Gated(
     r"(?P<n>(?<![A-Za-z\d.])\d{1,6}|[一二两三四五六七八九十百]{1,3})\s?(?:张(?=发票|表|报表|图|照片|截图|订?单|车?票|纸|海报|桌|床|名片|证)|"
     r"块(?=钱|硬盘|屏|地|区域|业务|内容|ssd|盘|电池)|台(?=打印机|电脑|机器人|手机|平板|终端|摄像|空调|设备|车|电视|笔记本|机柜|交换机|路由器|机床|收银|录音))"
 )
+# "two replicas at TP4".
+_REPLICAS_AT = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:replicas|copies|instances)\s(?:(?:each\s)?(?:at|of|with|using|in|on)\s)(?P<tp>tp\s?=?\s?\d{{1,3}})(?![\w\d])"
+)
+# "one of our 8-way H100 hosts".
+_WAY_HOSTS = Gated(
+    rf"(?<![\w.])(?:(?P<n>one|an?|\d{{1,3}}|{ENGLISH_NUMBER})\s(?:of\s(?:our|the|these|those)\s)?)?(?P<each>\d{{1,2}})-way\s(?P<card>[a-z]{{1,3}}\d{{1,4}}[a-z]{{0,3}})\s(?P<node>hosts?|servers?|nodes?|box(?:es)?|machines?)(?![a-z])"
+)
+# "单路输入": of each request.
+_OF_ONE_STREAM = re.compile(r"单路(?=输入|输出|平均|请求)")
 # "at most 56 generations at once": what is served at once are requests.
 _SERVED_AT_ONCE = Gated(
     r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts)\s"
@@ -89,7 +99,8 @@ _LEFT_OUT = Gated(
 # "tensor parallelism must not span more than 4 GPUs", "nor should TP use over 4 cards".
 _WIDEST = Gated(
     r"(?:(?<![a-z])(?:nor|never|no)\s(?:[a-z]{2,8}\s){0,3})?(?<![a-z])(?P<what>tensor[\s\-]parallel(?:ism)?|tp|expert[\s\-]parallel(?:ism)?|ep|pipeline[\s\-]parallel(?:ism)?|pp)(?:\sgroups?)?\s(?:(?:(?:must|should|may|can|shall|will)(?:\snot|n't)?|cannot|can't|mustn't|is\snot\sto|to|never)\s){0,2}"
-    r"(?:span|use|cover|cross|exceed|take|go\s(?:over|across|beyond)|spread\sover|run\s(?:over|across))\s(?:more\sthan|over|beyond)\s(?P<n>\d{1,3}|two|four|eight|sixteen)\s(?:of\sthe\s)?(?:gpus|cards)(?![a-z])"
+    r"(?:span|use|cover|cross|exceed|take|go\s(?:over|across|beyond)|spread\sover|run\s(?:over|across))\s(?:more\sthan|over|beyond)\s(?P<n>\d{1,3}|two|four|eight|sixteen)\s(?:of\sthe\s)?(?:gpus|cards)(?![a-z])|"
+    r"(?P<denied>(?<![a-z])(?:won't|don't|do\snot|can't|not|no|never|nothing)(?![a-z]))[^.;\n]{0,40}?\s(?:spread|stretch|run|take|use|put)s?\s(?P<what2>tensor[\s\-]parallel(?:ism)?|tp|expert[\s\-]parallel(?:ism)?|ep|pipeline[\s\-]parallel(?:ism)?|pp)\s(?:over|across|on|beyond|to)\s(?:more\sthan\s)?(?P<n2>\d{1,3}|two|four|eight|sixteen)\s(?:gpus|cards)(?![a-z])"
 )
 _NOT_MORE = Gated(r"(?<![a-z])(?:nor|not|never|cannot|no)(?![a-z])|n't")
 # "the A100 boxes (there are two, eight cards each)".
@@ -141,7 +152,7 @@ _SPACED_GROUPS = Gated(
 )
 # "People get annoyed if nothing shows up for 2 seconds": the first token is due by then.
 _NOTHING_SHOWS = Gated(
-    r"(?<![a-z])(?:if|when)\s(?:there's\snothing|nothing\s(?:shows(?:\sup)?|appears|comes(?:\sback)?|happens|moves)|(?:the\s|they\s(?:see|get)\s)?(?:no|first)\s(?:first\s)?(?:token|word|text|reply|answer)s?\s"
+    r"(?<![a-z])(?:if|when)\s(?:(?:there's|they\ssee)\snothing|nothing\s(?:shows(?:\sup)?|appears|comes(?:\sback|\sup|\sout)?|happens|moves|is\sthere)|(?:the\s|they\s(?:see|get)\s)?(?:no|first)\s(?:first\s)?(?:token|word|text|reply|answer)s?\s"
     r"(?:(?:shows(?:\sup)?|appears|comes)|isn't\s(?:there|out|visible)))\s(?:for|within|in|after|by)\s(?:about\s|some\s|more\sthan\s)?(?P<time>\d[\d.]{0,5}\s?(?:ms|milliseconds?|s|sec|seconds?))(?![a-z])",
 )
 # "every active dev triggers one every ~6 seconds": one of what was spoken of.
@@ -226,7 +237,7 @@ def _at_the_peak(match: re.Match[str]) -> str:
 def _at_most_so_wide(match: re.Match[str]) -> str:
     if not _NOT_MORE.search(match.group()):
         return match.group()
-    return f"{match['what']} at most {read_number(match['n']) or 1:g}"
+    return f"{match['what'] or match['what2']} at most {read_number(match['n'] or match['n2']) or 1:g}"
 
 
 def _at_most_as_few(match: re.Match[str]) -> str:
@@ -239,6 +250,13 @@ def _of_each_machine(match: re.Match[str]) -> str:
     if match["q"]:
         return match.group()
     return f"{match['node']} with {read_number(match['n']) or 1:g} gpus each, "
+
+
+def _way_hosts(match: re.Match[str]) -> str:
+    count = read_number(match["n"].lower()) if match["n"] and match["n"].lower() not in ("a", "an") else 1
+    if match["n"] is None:
+        return f"{match['node']} with {match['each']}x {match['card']} each"
+    return f"{count or 1:g} node{'s' * ((count or 1) > 1)} with {match['each']}x {match['card']} each"
 
 
 def _boxes_told(match: re.Match[str]) -> str:
@@ -310,7 +328,7 @@ _BUSIEST_HOUR = Gated(
 )
 # "日均请求 80 万左右", "日均 80 万次"
 _DAILY_CHINESE = Gated(
-    r"日均(?:请求|调用|访问|对话|问答)?(?:量|数|次数)?\s?(?:大?约|大概|差不多)?\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?(?:左右|上下)?\s?(?:次|个|条)?(?:请求|调用|对话)?(?=\s?[,;。:]|$)"
+    r"(?:日均(?:请求|调用|访问|对话|问答)?(?:量|数|次数)?|日(?:请求|调用|访问|对话|问答)(?:量|数|次数))\s?(?:大?约|大概|差不多)?\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?(?:左右|上下)?\s?(?:次|个|条)?(?:请求|调用|对话)?(?=\s?[,;。:]|$)"
 )
 # "高峰大概是均值的 3 倍", behind an amount of each day.
 _PEAK_CHINESE = Gated(
@@ -362,6 +380,9 @@ _REWRITTEN: tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...] = (
     (_STYLE, "such"),
     (_FITS_ON_ONE, r"\g<lead>\g<what>"),
     (_OTHER_THINGS, r"\g<n> 个"),
+    (_REPLICAS_AT, lambda match: f"DP{read_number(match['n'].lower()) or 1:g} x {match['tp']}"),
+    (_WAY_HOSTS, _way_hosts),
+    (_OF_ONE_STREAM, "每个请求"),
     (_NODE_HAS, r"\g<n> \g<gpus> per \g<node>"),
     (_SERVED_AT_ONCE, r"\g<n> requests "),
     (_LONGEST, r"\g<most> "),

@@ -59,7 +59,7 @@ _BIT_FORMATS: dict[str, DType] = {"4": "int4", "8": "int8", "16": "bf16"}
 _FIELDS = ("weights", "kv_cache", "activations")
 # What joins formats of which one is to be chosen; what may join them where the words beside them say so.
 _OR = Gated(
-    r"(?:\s?\ue002{1,20})?(?:\sif\spossible)?\s?(?:weights?|权重)?\s?[,(]?\s?(?:or|或者?|还是|抑或)\s?(?:else\s)?(?:(?:with|in|use)\s|用)?",
+    r"(?:\s?\ue002{1,20})?(?:\sif\spossible)?\s?(?:weights?|权重)?\s?[,(]?\s?(?:or|或者?|还是|抑或)\s?(?:else\s)?(?:(?:with|in|use|stay\s(?:on|with|at)|stick\s(?:to|with)|keep|remain\s(?:on|at)|go\swith)\s|用)?",
 )
 _COMMA = re.compile(r"\s?,\s?")
 _AND = Gated(r"\s?(?:weights?|权重)?\s?,?\s?(?:and|&|和|与|及)\s?")

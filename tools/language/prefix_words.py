@@ -115,7 +115,7 @@ _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",
     rf"(?<=[a-z])\s(?:of|with|have|has|having|take|takes)\s(?:about\s)?{_number('turns')}\sturns?(?:\seach)?(?![a-z])",
-    rf"{_number('turns')}\sturns?\s(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
+    rf"{_number('turns')}\sturns?\s(?!(?:per|an?|each|every)\s(?:second|minute|hour|day|week|month))(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
     rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮)",
     rf"(?<=[话天])\s?(?:为|有|共|平均)?\s?{_number('turns')}\s?轮",
 )

@@ -65,10 +65,10 @@ _RATIO = (
     r"(?=\s(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
     r"(?![a-z]))"
 )
-_TENTHS = tuple(
-    (rf"{figure}成(?![本立为功员都熟])", place / 10) for place, figure in enumerate("一二三四五六七八九", start=1)
-)
-_FRACTIONS = (*_SHARES, *_TENTHS, ("两成(?![本立为功员都熟])", 0.2))
+_TENTHS_IN_CHINESE = (*enumerate("一二三四五六七八九", start=1), (2, "两"))
+_TENTHS_AND_HALF = tuple((rf"{figure}成[五半]", place / 10 + 0.05) for place, figure in _TENTHS_IN_CHINESE)
+_TENTHS = tuple((rf"{figure}成(?![本立为功员都熟])", place / 10) for place, figure in _TENTHS_IN_CHINESE)
+_FRACTIONS = (*_SHARES, *_TENTHS_AND_HALF, *_TENTHS)
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = Gated(

@@ -33,7 +33,7 @@ _DAY_S = 86_400
 _MOST_BEHIND = 160
 _MOST_BEHIND_WORK = 320  # of a job, which is told first, and its deadline last
 _CLOCK = (
-    r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?(?P<c{n}>\d{{1,2}})(?P<s{n}>:\d\d)?\s?"
+    r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?\s?(?P<c{n}>\d{{1,2}})(?P<s{n}>:\d\d)?\s?"
     r"(?P<m{n}>[ap]\.?m\.?(?![a-z])|点钟?|时|h(?![a-z]))?"
 )
 _COUNT = (

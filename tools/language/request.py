@@ -43,7 +43,9 @@ from .most_load_words import read_most_load, settle_most_load
 from .normal_form import normalise
 from .objective_words import read_objective
 from .offload_words import read_offload, settle_offload
+from .others import set_aside_others
 from .page import Page
+from .past_words import note_past
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
@@ -193,6 +195,8 @@ def read_page(page: Page, claims: Claims) -> None:
     set_aside_rejected(page, claims)
     set_aside_replaced(page, claims)
     set_aside_denied(page, claims)
+    set_aside_others(page, claims)
+    note_past(page, claims)
     model = read_model(page, claims)
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)

@@ -22,6 +22,7 @@ _WITHDRAWN = Gated(
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
     r"(?:(?<=[.!?]\s)|(?<=\n))(?:it\s|that\s|there\s)?(?:was|were|had\sbeen)\s(?:[^.;!?\n]|\.(?=\d)){5,140},\s(?:please\s|so\s)?(?:ignore|disregard|forget)\s(?:it|that|this)(?![a-z])|"
+    r"(?:[^.;!?\n]|\.(?=\d)){5,140}[;,.]\s(?:that|this|it|they|those|which)\s(?:was|were|is|are)\s(?:sized|planned|meant|bought|built|made|intended)\sfor\s(?:another|something|other|an?\sdifferent|somebody|someone)[^.;\n]{0,60}|"
     r"(?:v\d[\d.]{0,6}|上一?版|旧版|初版|之前(?:的)?版本)\s?(?:中|里|的)?[^,;。\n]{1,30}?(?:有误|不对|写错了?|错了|作废|过时)|"
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
 )
@@ -39,6 +40,7 @@ _ASIDE = Gated(
     r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
     r"(?<![a-z])(?:(?:the|a|an|their|some|our)\s)?(?:vendor|supplier|competitor|rival)(?:'s|s)?\s(?:demos?|pocs?|blogs?|slides?|numbers?|decks?|says?|said|claims?|claimed|gets?|got|reached|showed|did|ran)(?![a-z])"
     r"(?:[^.;!?\n。]|\.(?=\S)){0,160}|"
+    r"[^,。;\n]{2,80}[,]?\s?(?:与|和|跟)(?:本单|本次|本项目|本方案|这次|此次|规划|本期)(?:评估|规划|申请|采购)?(?:无关|没关系|没有关系)|"
     r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
     r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"

@@ -41,6 +41,7 @@ _SHARE = (
 _PART_OF_INPUT = Gated(
     rf"(?<![a-z])(?:the\s|our\s|its\s|an?\s)?(?:completions?|repl(?:y|ies)|answers?|responses?|outputs?|generations?|summar(?:y|ies))\s(?:is|are|has|have|comes?\sto|takes?|runs?\sto|of)(?:\s(?:about|roughly|around|some|only|typically|usually))?\s"
     rf"(?P<share>{_SHARE})\s(?:of\s)?(?:that|it|this|the\s(?:input|prompt|question|document|request)s?|as\slong|as\smuch|the\s(?:length|size))(?![a-z])(?:\s(?:length|size|long|in\slength|as\slong))?(?:\s(?:of|as)\s(?:the\s)?(?:input|prompt|that)s?)?|"
+    rf"(?<![a-z])(?:writes?|produces?|returns?|generates?|emits?|answers\swith|gives\sback)\s(?:about\s|roughly\s|only\s|some\s)?(?P<share2>{_SHARE})\sof\s(?:that|it|this|the\s(?:input|prompt)s?)(?![a-z])|"
     r"(?:输出|回答|回复|摘要|总结)(?:长度|大?约|大概|一般|平均)*(?:是|为|占|有|约)?(?:输入|提示词?|原文|问题)(?:长度)?的\s?(?P<cn>[一二两三四五六八九十]{1,2}分之[一二两三四五六七八九]|一半|[一二三四五六七八九]成|\d{1,3}\s?%)",
 )
 _MOST_BACK = 160  # characters to the length that a part is of
@@ -72,7 +73,7 @@ def _both_lengths(match: re.Match[str]) -> str | None:
 
 def _part_of_input(match: re.Match[str]) -> str | None:
     """The output as so many tokens, of the last length that is told before it."""
-    share = read_share(match["share"] or match["cn"])
+    share = read_share(match["share"] or match["share2"] or match["cn"])
     before = find_quantities(match.string[max(0, match.start() - _MOST_BACK) : match.start()])
     told = [one for one in before if one.upper is None and one.value >= _LEAST]
     lengths = [one for one in told if one.unit == "tokens"] or [one for one in told if one.unit == "count"]

@@ -17,6 +17,9 @@ _THING = (
 )
 _WHOLE = r"(?:complete|full|whole|entire|finished)"
 _FIRST = r"(?!\s(?:token|word|character|sign|byte|chunk|to\sfirst|until\s(?:the\s)?first|per\s(?:output\s)?token))"
+_CHINESE = Gated(
+    r"(?P<time>(?<![\w.])\d{1,4}(?:\.\d{1,2})?\s?(?:毫?秒|ms|s(?![a-z])))钟?(?:之内|以内|内)(?:就|要|必须|能)?(?:整[条篇个体段]|全部|完整地?)(?:的?(?:回复|回答|结果))?(?:返回|出完|生成完?|给出|完成|输出)"
+)
 _RULES = (
     # "a complete answer within 12 s", "the full draft in 25 seconds".
     Gated(
@@ -44,6 +47,7 @@ _RULES = (
 # "The first token is back within 2 s".
 _OF_FIRST = Gated(r"(?<![a-z])(?:first|tokens?|words?|ttft|setup|upload|load(?:ed|ing)?|start(?:ed|up)?)(?![a-z])")
 _NEAR = 40
+_WE_DID = Gated(r"(?<![a-z])(?:we|they|i|it)\s$")
 # "for 95%", "(95 %)" behind a time: of the requests.
 _SHARE_BEHIND = Gated(
     r"(?P<time>\d\s?(?:ms|s|secs?|seconds?|min|minutes?))(?P<latest>\sat\sthe\slatest)?,?\s(?:for\s(?P<a>50|90|95|99)\s?%(?:\sof\s(?:the\s)?(?:cases|time))?|\(\s?(?P<b>50|90|95|99)\s?%\s?\))(?=\s?[.,;:)\n]|$|\s(?:and|but)(?![a-z]))"
@@ -55,9 +59,11 @@ def with_whole_answers(text: str) -> str:
     text = _SHARE_BEHIND.sub(lambda match: f"{match['time']}{match['latest'] or ''} p{match['a'] or match['b']}", text)
     for rule in _RULES:
         text = rule.sub(_from_end_to_end, text)
-    return text
+    return _CHINESE.sub(r"端到端 \g<time>以内", text)
 
 
 def _from_end_to_end(match: re.Match[str]) -> str:
     before = re.split(r"[,.;:\n]", match.string[max(0, match.start() - _NEAR) : match.start()])[-1]
+    if _WE_DID.search(match.string, max(0, match.start() - 8), match.start()) and "answered" in match.group().lower():
+        return match.group()  # "last year we answered within 300 ms"
     return match.group() if _OF_FIRST.search(before) else f" end to end within {match['time']}"

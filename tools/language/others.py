@@ -1,0 +1,78 @@
+"""What is said of other systems and other people: "the vector database (3 nodes) is sized elsewhere".
+
+A sentence that begins with one of them speaks of its hardware, its load and its settings. It comes off the page before
+anything is read of it, and a reading says so; hardware that it counts may be a part of what there is, which is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..catalog import hardware, model_mentions
+from ..gated import Gated
+from .claims import Claims
+from .page import Page
+
+_SYSTEM = (
+    r"(?:mysql|postgres\w{0,5}|redis|kafka|elastic\w{0,8}|mongo\w{0,4}|clickhouse|(?:vector\s)?(?:database|db)|data\s?(?:lake|warehouse)|"
+    r"etl(?:\s(?:job|pipeline))?|hadoop|spark|crawlers?|embedd?(?:ing|er)s?(?:\s(?:service|model|server))?|re-?rank(?:er|ing)(?:\s(?:service|model))?|asr|tts|"
+    r"(?:web\s)?front[\s\-]?end|web\s?servers?|api\s?gateway|gateway|load\sbalancers?|ci(?:\s(?:system|cluster|runners?))?|build\s(?:farm|server)|mail\sserver|(?:object\s)?storage|"
+    r"(?:search|spark|hadoop|kafka|elastic\w{0,8})\scluster|billing\s(?:service|system)|"
+    r"(?:staging|test|dev(?:elopment)?)\s(?:environment|cluster|system)|(?:guardrail|moderation|router|classifier)\s(?:model|service)?)"
+)
+_FORMER = (
+    r"(?:old|previous|former|legacy)\s(?:(?!model|cluster|hardware|node|server|gpu|card|load|traffic)[a-z\-]{2,12}\s)?"
+    r"(?:system|setup|deployment|service|pipeline|stack|backend|solution|bot|chatbot|assistant|pilot|vendor|provider)"
+)
+_PEOPLE = (
+    r"(?:(?:(?:sister|other|different|another|training|research|neighbou?ring|recommendation|data\sscience)\s(?:team|group|department|project|lab|division|company)s?)|"
+    r"(?:team|lab|group|department)s?\s(?:next\sdoor|upstairs|downstairs)|competitors?|competition|vendors?)"
+)
+_VERB = (
+    r"(?:has|have|had|runs?|ran|uses?|used|owns?|needs?|needed|serves?|served|handles?|handled|sees?|saw|answers?|answered|makes?|made|costs?|is|are|was|were|takes?|took|holds?|managed|manages|did|does|gets?|got|reached|reaches|"
+    r"claims?|claimed|reports?|says?|said|wants?|plans?|bought|will)"
+)
+_OTHERS = Gated(
+    rf"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|(?<=[.!?;]\s\s)|^|(?<=[*_\-]\s)|(?<=\()|(?<=,\s))(?:(?:the|our|an?|their|that|its)\s)?(?:{_SYSTEM}|{_FORMER}|{_PEOPLE})"
+    rf"(?:\s?\([^()\n]{{0,80}}\))?\s(?:(?:currently|already|still|also|only|now|alone|itself|there)\s)?{_VERB}(?![a-z])"
+    r"(?:\([^()\n]{0,120}\)|[^.;!?\n()。]|\.(?=\S)){0,200}?(?=[.;!?\n()。]|,\s(?:but|so|while|whereas|and\s(?:we|i|our))(?![a-z])|\s[-–—]\s|$)|"
+    r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?:隔壁(?:组|团队|部门)?|(?:其他|别的|另一个?|训练|推荐|搜索|数据)(?:组|团队|部门)|(?:审核|业务|管理)?后台的?\s?mysql|mysql|redis|kafka|向量(?:数据)?库|数据库|(?:对象)?存储|语音(?:识别)?(?:模块|服务)|(?:嵌入|重排|embedding|rerank\w{0,3})\s?(?:模型|服务)?|前端|网关|爬虫|检索服务|(?:旧|老|之前的?|原来的?)(?:系统|服务|方案|平台)|竞品|友商|供应商|(?:测试|开发|灰度)环境)"
+    r"(?![^,;。\n]{0,12}(?:占|留|共用|共享))(?:\([^()\n]{0,80}\)|[^,;。\n()]){1,120}?(?=[,;。\n()]|$)"
+)
+# What is taken of what there is, kept for others, or sent to the model that is planned.
+_OF_OURS = Gated(
+    r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free)(?![a-z])|"
+    r"其中|占|预?留|共用|共享"
+)
+_COUNTED = Gated(
+    r"(?<![\w.])(?:\d{1,5}|one|two|three|four|five|six|eight|a)\s?(?:x\s?)?(?:[a-z]{1,3}\d{2,4}[a-z]{0,3}s?|gpus?|cards?|nodes?|servers?|machines?|box(?:es)?|hosts?|instances?|vms?)(?![a-z])|\d\s?[张块台]|\d\s?个?节点"
+)
+
+
+def set_aside_others(page: Page, claims: Claims) -> None:
+    """Take what is said of other systems off the page; the only model or card that is named is the one meant."""
+    for match in page.search(_OTHERS):
+        words = match.group().strip()
+        if _OF_OURS.search(words) or not any(map(str.isalnum, words)):
+            continue
+        kept = sorted(_only_names(page.text, match.start(), match.end()))
+        for start, end in zip(
+            [match.start(), *(end for _, end in kept)], [*(start for start, _ in kept), match.end()], strict=True
+        ):
+            page.take(start, end)
+        if _COUNTED.search(words):
+            claims.leave_unread(
+                f"{words[:300]!r} is said of another system; say so where it takes a part of what there is"
+            )
+        else:
+            claims.reading(f"{words[:300]!r} is said of another system, and was set aside")
+
+
+def _only_names(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the models and cards stand that are named nowhere else."""
+    models = [(one.start, one.end) for one in model_mentions.mentions(text)]
+    cards = [(one.start, one.end) for one in hardware.mentions(text) if one.accelerator is not None]
+    for named in (models, cards):
+        inside = [span for span in named if start <= span[0] and span[1] <= end]
+        if len(inside) == len(named):
+            yield from inside
