@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from ..gated import Gated
-from .quantities import find_quantities, read_share
+from .quantities import find_quantities, read_number, read_share
+from .rewriting import Workings, worked_out_by
 
 _N = (
     r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,12})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
@@ -123,24 +123,25 @@ _EVERY_SO_OFTEN = Gated(
     rf"(?<![a-z])every\s{_ABOUT}(?P<n2>{_N})\s?(?P<unit2>ms|milliseconds?|s|sec|seconds?|min|minutes?),?\s(?:on\saverage,?\s)?(?:an?|one|another|the\snext|some(?:body|one)'s)\s(?:new\s)?(?:request|query|call|prompt|message|ticket|job|question|document|conversation|chat)\s"
     r"(?:lands|arrives|comes(?:\sin)?|hits|is\ssent|starts|shows\sup|reaches|drops\sin)(?![a-z])"
 )
+# "高峰大概是均值的 3 倍", behind an amount of each day.
+_PEAK_CHINESE = Gated(
+    r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求[,;。][^\n\d]{0,10}?高峰(?:时段|时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:全天|一天|当天|日)?的?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
+)
+# "every active dev triggers one every ~6 seconds": one of what was spoken of.
+_ONE_EVERY = Gated(
+    r"(?<![a-z])((?:each|every)(?:\s[a-z]+){1,3}\s(?:triggers?|sends?|fires?|makes?|asks?|issues?|starts?|runs?|submits?))\s(?:one|it)\severy\s?(?:about\s|~|≈|some\s)?\s?(\d{1,3}|two|three|five|ten|twenty|thirty)\s(second|minute|hour)s?(?![a-z])",
+)
+# "每10秒25个请求"
+_IN_SO_MANY_SECONDS = Gated(
+    r"每\s?(?P<t>[1-9]\d{0,3})\s?(?P<unit>秒|分钟)钟?(?:约|大约|有|来|平均)?\s?(?P<n>\d[\d,.]{0,9})\s?(?:个|次|条|通)?(?:请求|调用|提问|问答)"
+)
 _SECONDS_OF = {"m": 60.0, "s": 1.0}
 _FEWEST = 20  # "two agents" that make calls are no amount of work
 
 
 def worked_out(text: str) -> tuple[str, list[str]]:
     """A normalised text with what follows from figures in place of them, and how each was worked out."""
-    notes: list[str] = []
-    text = _DAY_BY_ITS_HOUR.sub("per day", _PEAK.sub(_over_the_mean, text))
-    for pattern, rewrite in _RULES:
-        text = pattern.sub(lambda match, rewrite=rewrite: _noted(match, rewrite(match), notes), text)
-    return text, notes
-
-
-def _noted(match: re.Match[str], written: str | None, notes: list[str]) -> str:
-    if written is None:
-        return match.group()
-    notes.append(f"{' '.join(match.group().split())[:200]!r} worked out as {written.strip()!r}")
-    return written
+    return worked_out_by(_DAY_BY_ITS_HOUR.sub("per day", _PEAK.sub(_over_the_mean, text)), _RULES)
 
 
 def _value(words: str) -> float:
@@ -228,7 +229,25 @@ def _in_a_part_of_the_day(match: re.Match[str]) -> str:
     return f"{amount:.12g}{match['what']} per day, within {_value(match['h']):g} hours{match['between']}"
 
 
-_RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
+def _at_the_peak(match: re.Match[str]) -> str:
+    found = find_quantities(f"{match['n']} 次请求")
+    amount = (found[0].decimal_value if found else 0.0) * (read_number(match["k"]) or 1)
+    return f"高峰每天 {amount:.0f} 次请求"
+
+
+def _one_every(match: re.Match[str]) -> str:
+    return f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}"
+
+
+def _each_second(match: re.Match[str]) -> str:
+    seconds = _value(match["t"]) * (60 if match["unit"] == "分钟" else 1)
+    return f"每秒 {_value(match['n']) / seconds:.12g} 次请求"
+
+
+_RULES: Workings = (
+    (_IN_SO_MANY_SECONDS, _each_second),
+    (_PEAK_CHINESE, _at_the_peak),
+    (_ONE_EVERY, _one_every),
     (_WORKING_DAYS, _a_working_day),
     (_WORKING_DAY, _within_a_day),
     (_AT_ONCE_OF_EACH, _at_once_of_all),

@@ -61,7 +61,8 @@ _UNIT_IN_KEY = Gated(
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = Gated(
-    rf"{FORMER}|staging(?: (?:cluster|environment))?|sandbox|"
+    rf"{FORMER}|(?:previous|former|old|legacy|retired) (?:system|setup|deployment|service|stack|cluster|hardware)|"
+    rf"staging(?: (?:cluster|environment))?|sandbox|"
     r".{0,24}(?:for (?:information|context|reference)(?: only)?|only for (?:information|context|reference)|fyi)\W?|"
     rf"(?:附录?\W{{0,2}})?.{{0,8}}仅供(?:了解|参考).{{0,4}}|(?:附录?\W{{0,2}})?历史.{{0,14}}|"
     rf"{_NUMBERED}(?:(?:what(?: is|'s) )?(?:explicitly )?(?:out(?:side)?(?: of)?|not (?:in|part of)(?: the)?"

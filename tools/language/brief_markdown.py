@@ -58,6 +58,10 @@ _REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来�
 # A column that numbers the rows.
 _NUMBERING = Gated(r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|序号|编号|)", flags=0)
 _NUMBER_OF_ROW = re.compile(r"[A-Z]{0,6}[\-.#]?\d{1,4}(?:\.\d{1,3}){0,3}[.)]?")
+_NOW_HEADER = Gated(r"now|today|current(?:ly)?|as is|existing|before|old|actual|现状|目前|当前|现有|改造前", flags=0)
+_TARGET_HEADER = Gated(
+    r"target|from \w{3,9}|planned?|to be|new|future|after|goal|wanted|required|目标|规划|计划|改造后|新", flags=0
+)
 _LABEL_HEADER = Gated(
     r"(?:items?|requirements?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
     r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)",
@@ -306,6 +310,8 @@ def _former_columns(header: Sequence[str], words: Sequence[str]) -> set[int]:
         for i in range(1, len(words))
         if not _UNIT_HEADER.fullmatch(words[i]) and not _REMARK.fullmatch(words[i])
     }
+    if any(_TARGET_HEADER.fullmatch(words[i]) for i in ranks):
+        return {i for i in ranks if _NOW_HEADER.fullmatch(words[i])}
     least = min(ranks.values(), default=0)
     return {i for i, rank in ranks.items() if rank > max(least, 0) or (least < 0 and rank > least)}
 

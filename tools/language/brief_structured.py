@@ -80,6 +80,8 @@ _FIGURE_KEY = Gated(
     r"值|取值|目标",
     flags=0,
 )
+# {"compare": ["tp8 x 2 replicas", "tp8+pp2"]}
+_COMPARED = Gated(r"(?:to )?compare[ds]?|comparisons?|candidates?|对比|比较|候选(?:方案)?", flags=0)
 _QUANTILE = re.compile(r"quantile|percentile|分位数?")
 _UNIT_KEYS = ("unit", "units", "单位")
 
@@ -191,7 +193,8 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        counts_machines = any(OF_EACH.fullmatch(key_words(k)) for k in value) or (
+        counts_both = any(MACHINES.fullmatch(key_words(k)) and isinstance(v, int) for k, v in value.items())
+        counts_machines = (any(OF_EACH.fullmatch(key_words(k)) for k in value) and not counts_both) or (
             bool(keys) and MACHINES.fullmatch(key_words(keys[-1])) is not None
         )
         names_machine = counts_machines or any(
@@ -234,6 +237,8 @@ class _Walker:
             self._counted(keys, items, at, _GPUS)
         elif len(items) > 1 and _OFFERS.fullmatch(own) and self._offers(keys, items, at):
             return
+        elif len(items) > 1 and _COMPARED.fullmatch(own) and all(isinstance(item, str) for item in items):
+            self._add(keys, f"compare {' or '.join(items)}", at)
         elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):

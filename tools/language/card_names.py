@@ -19,7 +19,7 @@ from .claims import Claims
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK, Page
 from .quantities import read_whole
-from .standing import is_former
+from .standing import is_former, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,12 @@ def _rack(page: Page, mention: hardware.AcceleratorMention, accelerator: Acceler
     )
 
 
+def _holds_as_well(page: Page, one: hardware.AcceleratorMention, other: hardware.AcceleratorMention) -> bool:
+    """Whether a card is said to be there no less than another is: "the old T4s go, we get MI308X" is of no T4."""
+    ranks = [standing(page.original, each.start, each.end, is_name=True) for each in (one, other)]
+    return ranks[0] <= ranks[1]
+
+
 def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     """Take the accelerators' names off the page.
 
@@ -129,7 +135,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             _take_counted(page, mention.start, mention.end)
             claims.reading(f"{mention.words!r} is taken back and was not read")
             continue
-        if mention.accelerator is None and others:
+        if mention.accelerator is None and any(_holds_as_well(page, one, mention) for one in others):
             page.take(mention.start, mention.end)
             claims.leave_unread(f"{mention.words!r} is no accelerator that is known, and another is named")
             continue

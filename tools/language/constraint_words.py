@@ -102,7 +102,7 @@ _DENIAL = cues(
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
 _CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为")
-_WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
+_WITHOUT = cues(r"without|w/o|with\sno|(?:must|shall|may|can)(?:\snot|n't|not)", "不用|不做|不得|不允许|禁止")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _ASKS_WHETHER = re.compile(r"([\u4e00-\u9fff])不\1")  # "EP跨不跨你们看着办"
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")

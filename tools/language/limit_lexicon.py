@@ -18,7 +18,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         r"ttft(?:[\s_\-]?ms)?(?:_max)?|(?:the\s)?(?:very\s)?(?:first|1st|initial)[\s\-](?:(?:output|answer|response|reply)[\s\-])?(?:token|word|character|byte)s?(?:'s)?(?:[\s\-](?:latency|time|delay))?|"
         r"(?:star(?:e|es|ing)|look(?:s|ing)?)\sat\s(?:an?|the)\s(?:empty|blank)\s(?:box|screen|page|window)|"
         r"(?:prefill|prompt\sprocessing)[\s\-](?:latency|time)|(?:initial|first)\sresponse(?:[\s\-](?:time|latency))?|"
-        r"(?:answers?|responses?|repl(?:y|ies)|completions?|output|text|streaming|generation)\s(?:should\s|must\s|to\s|has\sto\s|have\sto\s)?(?:start|begin|appear|kick\sin)(?:s|ing|ning)?|(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
+        r"(?:answers?|responses?|repl(?:y|ies)|completions?|output|text|streaming|generation)\s(?:should\s|must\s|to\s|has\sto\s|have\sto\s)?(?:start|begin|appear|kick\sin)(?:s|ing|ning)?|(?:has\sto|have\sto|must|should)\s(?:start|begin)(?=\s(?:with)?in)|(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
         r"|首\s?(?:个\s?)?(?:token|字|词元?|包|响)\s?(?:的)?(?:生成|响应|返回)?(?:延迟|时延|时间|耗时)?|第一个\s?(?:token|字|词)|预填充(?:延迟|时间|时延|耗时)",
     ),
     (

@@ -26,15 +26,20 @@ _FORMER = (
 )
 _PEOPLE = (
     r"(?:(?:(?:sister|other|different|another|training|research|neighbou?ring|recommendation|data\sscience)\s(?:team|group|department|project|lab|division|company)s?)|"
-    r"(?:team|lab|group|department)s?\s(?:next\sdoor|upstairs|downstairs)|competitors?|competition|vendors?)"
+    r"(?:team|lab|group|department)s?\s(?:next\sdoor|upstairs|downstairs)|competitors?|competition|vendors?|(?:friend|buddy|cousin|brother|room-?mate)s?|(?:[a-z]{3,12}\s)?colleagues)"
+)
+# "the MI250 cluster (32 cards) handles the other 400"
+_REST = (
+    r"(?:the|our)\s[a-z]{1,4}\d{2,4}[a-z]{0,4}\s(?:cluster|pool|fleet|farm|nodes?|box(?:es)?|servers?)(?:\s?\([^()\n]{0,60}\))?\s"
+    r"(?:handles?|serves?|takes?|runs?|does|covers?|keeps?)\s(?:all\s)?(?:the\s|our\s)?(?:other|rest|remaining|remainder)(?![a-z])"
 )
 _VERB = (
     r"(?:has|have|had|runs?|ran|uses?|used|owns?|needs?|needed|serves?|served|handles?|handled|sees?|saw|answers?|answered|makes?|made|costs?|is|are|was|were|takes?|took|holds?|managed|manages|did|does|gets?|got|reached|reaches|"
     r"claims?|claimed|reports?|says?|said|wants?|plans?|bought|will)"
 )
 _OTHERS = Gated(
-    rf"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|(?<=[.!?;]\s\s)|^|(?<=[*_\-]\s)|(?<=\()|(?<=,\s))(?:(?:the|our|an?|their|that|its)\s)?(?:{_SYSTEM}|{_FORMER}|{_PEOPLE})"
-    rf"(?:\s?\([^()\n]{{0,80}}\))?\s(?:(?:currently|already|still|also|only|now|alone|itself|there)\s)?{_VERB}(?![a-z])"
+    rf"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|(?<=[.!?;]\s\s)|^|(?<=[*_\-]\s)|(?<=\()|(?<=,\s))(?:{_REST}|(?:(?:the|our|an?|their|that|its|my)\s)?(?:{_SYSTEM}|{_FORMER}|{_PEOPLE})"
+    rf"(?:\s?\([^()\n]{{0,80}}\))?\s(?:(?:currently|already|still|also|only|now|alone|itself|there)\s)?{_VERB}(?![a-z]))"
     r"(?:\([^()\n]{0,120}\)|[^.;!?\n()。]|\.(?=\S)){0,200}?(?=[.;!?\n()。]|,\s(?:but|so|while|whereas|and\s(?:we|i|our))(?![a-z])|\s[-–—]\s|$)|"
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?:隔壁(?:组|团队|部门)?|(?:其他|别的|另一个?|训练|推荐|搜索|数据)(?:组|团队|部门)|(?:审核|业务|管理)?后台的?\s?mysql|mysql|redis|kafka|向量(?:数据)?库|数据库|(?:对象)?存储|语音(?:识别)?(?:模块|服务)|(?:嵌入|重排|embedding|rerank\w{0,3})\s?(?:模型|服务)?|前端|网关|爬虫|检索服务|(?:旧|老|之前的?|原来的?)(?:系统|服务|方案|平台)|竞品|友商|供应商|(?:测试|开发|灰度)环境)"
     r"(?![^,;。\n]{0,12}(?:占|留|共用|共享))(?:\([^()\n]{0,80}\)|[^,;。\n()]){1,120}?(?=[,;。\n()]|$)"

@@ -81,6 +81,7 @@ _INSTANCE = Gated(
 )
 # Who there is, which need not be who asks.
 _PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
+_LONGEST_REQUEST_S = 3600.0
 _FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少")
 # Who said a line of a chat, and when: "dana  10:02  ok, 8 H100s in that box", "[10:02] dana: ok", "[voice memo, 1:12]".
 _STAMP = Gated(
@@ -234,6 +235,7 @@ def read_page(page: Page, claims: Claims) -> None:
     settle_most_load(claims)
     settle_repeated(claims)
     _say_people(claims)
+    _doubt_unlikely_load(claims)
     _resolve_shares(claims)
     if not claims.has("accelerator") and not chosen_kinds(claims.values.get("constraints", ())):
         _refuse_unknown_part(page, claims)
@@ -250,7 +252,21 @@ def _say_people(claims: Claims) -> None:
     words = claims.words.get("concurrency", "")
     several = claims.values.get("concurrency", 1) > 1
     if several and _PEOPLE.search(words) and grade("concurrency", 1, words) is not Grade.PLAIN:
-        claims.assume("concurrency", f"{words!r} taken for as many requests at once")
+        if claims.has("request_rate"):
+            claims.drop("concurrency")
+            claims.reading(f"{words!r} counts people; {claims.words['request_rate']!r} is planned for")
+        else:
+            claims.assume("concurrency", f"{words!r} taken for as many requests at once")
+
+
+def _doubt_unlikely_load(claims: Claims) -> None:
+    """Doubt a number at once and a rate that hold together only where one request takes hours (Little's law)."""
+    at_once, rate = (claims.values.get(name) for name in ("concurrency", "request_rate"))
+    if at_once and rate and at_once / rate > _LONGEST_REQUEST_S:
+        claims.leave_unread(
+            f"{claims.words['concurrency']!r} beside {claims.words['request_rate']!r}: each request would take "
+            f"{at_once / rate / 3600:.3g} hours; say whether that is the rate of each of them"
+        )
 
 
 def _settle_open(claims: Claims) -> None:

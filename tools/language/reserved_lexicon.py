@@ -108,6 +108,12 @@ LEFT_CARRY = Gated(
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
 RANGE = Gated(rf"\d{_TO}\d")
 RANGE_OR_ONE = Gated(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?")
+# "reserved gpus: 0", "no GPUs reserved"
+NONE_KEPT = Gated(
+    r"(?<![a-z])(?:reserved|kept\s(?:back|free)|spare|hot\s(?:spare|stand-?by))\s(?:gpus?|cards?|nodes?|servers?)\s?[:=]\s?(?:0|no|none|zero)(?![\w.]\d?)|"
+    r"(?<![a-z])(?:no|zero|0)\s(?:gpus?|cards?|nodes?|servers?)\s(?:(?:is|are|to\sbe)\s)?(?:reserved|kept\s(?:back|free)|taken)(?![a-z])|"
+    r"预留\s?(?:卡|gpu|节点|机器)?数?\s?[:=为]?\s?(?:0\s?[张台个块]?(?![\d.])|无)"
+)
 _BROKEN = r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)"
 DOWN = cues(
     rf"{_BROKEN}|exclude",
@@ -133,7 +139,7 @@ AWAY = cues(
     r"(?:is|are)\s(?:another|an?\sother|the\s\w+|some(?:one|body)\selse)(?:\s(?:team|group|department|project|unit|lab))?'s",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经分?给了|分给了?(?!我|咱)|"
     rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
-    r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|给(?!大模型|推理|这个|我们|咱|你)[^,;。\n]{1,8}用(?!户)|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
+    r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|(?:(?<=[张台块卡点个都要须得先])给|(?:留|拿|拨|分|借|让)[^,;。\n]{0,8}?给)(?!大模型|推理|这个|我们|咱|你)[^,;。\n]{1,8}用(?!户)|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
 BUSY = cues(

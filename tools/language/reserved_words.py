@@ -77,6 +77,8 @@ _BEFORE, _BEHIND = 80, 25
 
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield what is kept from the plan, and take its words."""
+    for match in page.search(lex.NONE_KEPT):
+        page.take(*match.span())
     yield from _free_memory(page)
     yield from _usable_memory(page, claims)
     yield from read_replicas(page, claims)

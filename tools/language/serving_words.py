@@ -15,7 +15,7 @@ from .page import BOX, CARD, SENTENCE_END, Page
 from .quantities import Quantity, find_quantities
 from .reserved_lexicon import NODE, cues
 from .said import NO_ENGINE
-from .standing import is_former
+from .standing import is_former, standing
 from .units import unit_at
 
 _SPELLINGS = sorted((FRONT, *(one for engine in ENGINES.values() for one in engine.spellings)), key=len, reverse=True)
@@ -42,7 +42,7 @@ _NOR = Gated(r"\s?,?\s?(?:or|nor|and|和|与|跟|或者?|及)\s?")
 _ON_PAPER = Gated(
     r"(?<![a-z])(?:(?P<no>(?:no|without(?:\san(?:y)?|\sa)?)\s(?:serving\s|inference\s)?engine)(?![a-z])"
     r"(?!\s(?:is|was|has|yet|named|given|chosen|specified|stated|preference|overhead|limits?|version))"
-    r"|(?:serving\s)?engine\s?[:=]?\s?none(?![a-z])|(?<!tflops\s)on\spaper(?![a-z]))"
+    r"|(?:serving\s)?engine\s?[:=]?\s?none(?![a-z])|(?<!tflops\s)(?<!agents\s)(?<!people\s)(?<!staff\s)(?<!employees\s)(?<!users\s)on\spaper(?![a-z]))"
     r"|(?:不用|不限定|不考虑)(?:推理)?引擎|纸面(?:方案|规划|上)",
 )
 # Two numbers at least ("0.11.0", "1.2.0rc1", "0.5.8.post1"): one alone ("vLLM 16 users") counts something else.
@@ -92,7 +92,9 @@ def read_engine(page: Page, claims: Claims) -> None:
     """Read the serving engine that the plan is meant for, with its version where one stands beside it."""
     names, denied, versions = _named_engines(page)
     settled = settle(page.original, names)
-    for name in settled.meant if settled.kind != "choice" else ():
+    is_choice = settled.kind == "choice"
+    meant = _preferred(page, names) if is_choice else settled.meant
+    for name in meant:
         words = page.original[name.start : name.end].strip()
         claims.claim("engine", name.value, words)
         if (version := versions[name.start]) is not None:
@@ -102,7 +104,7 @@ def read_engine(page: Page, claims: Claims) -> None:
         words = page.take(*match.span())
         if is_meant:
             claims.claim("engine", NO_ENGINE, words)
-    _read_open_engine(page, claims, settled.meant if settled.kind == "choice" else (), denied)
+    _read_open_engine(page, claims, settled.meant if is_choice and not meant else (), denied)
     for match in page.search(_UNKNOWN) if "engine" not in claims.values else ():
         if not page.is_negated(*match.span()):
             words = page.take(*match.span()).strip()
@@ -128,6 +130,12 @@ def _named_engines(page: Page) -> tuple[list[Named], list[Named], dict[int, str 
     if any(name.value not in FRONTS for name in names):
         names = [name for name in names if name.value not in FRONTS]
     return names, denied, versions
+
+
+def _preferred(page: Page, names: Sequence[Named]) -> list[Named]:
+    """The one of a choice that its clause prefers: "vLLM or SGLang are both installed, preferably SGLang"."""
+    preferred = [one for one in names if standing(page.original, one.start, one.end) < 0]
+    return preferred[:1] if len({one.value for one in preferred}) == 1 else []
 
 
 def _read_open_engine(page: Page, claims: Claims, choice: Sequence[Named], denied: Sequence[Named]) -> None:

@@ -32,7 +32,7 @@ _FORMER = Gated(
 # "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
 _IN_BRACKETS = Gated(
     r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
-    r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno)|忽略|不用管|不算)\s?[.!]?\s?[)\]]",
+    r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno)|忽略|不用管|不算|(?:别|不要?|勿)(?:算|计|统计)(?:入|进[来去]|在内|上)?|(?:do\snot|don't)\scount\s(?:it|them|those|that))\s?[.!]?\s?[)\]]",
 )
 # "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
 # end of the sentence.
@@ -40,6 +40,10 @@ _ASIDE = Gated(
     r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:[^.!?;:\n]|\.(?=\S)){1,160}?(?<![a-z])(?:is|are)\s(?:none\sof\s|not\s|no\s)(?:your|our|my)\s(?:concern|business)(?:[^.!?;\n。]|\.(?=\S)){0,300}|"
     r"(?<![a-z])(?:(?:the|a|an|their|some|our)\s)?(?:vendor|supplier|competitor|rival)(?:'s|s)?\s(?:demos?|pocs?|blogs?|slides?|numbers?|decks?|says?|said|claims?|claimed|gets?|got|reached|showed|did|ran)(?![a-z])"
     r"(?:[^.;!?\n。]|\.(?=\S)){0,160}|"
+    r"(?:(?<=[.!?;]\s)|(?<=\n)|^)(?:not\srelevant|irrelevant|unrelated|off[\s\-]topic)(?![a-z])[^.:\n]{0,40}:(?:[^.!?\n]|\.(?=\S)){1,300}|"
+    r"(?<![a-z])(?:and\s)?(?:the|our|those|these)\s\d[\d,]{0,7}\s[a-z]{3,16}\s(?:are(?:n't|\snot)|do(?:n't|\snot)|will\snot|won't)\s(?:be\s)?(?:the\s|our\s)?(?:users?|using\sit|use\sit|counted|count|relevant)(?![a-z])|"
+    r"(?:(?<=[,.;]\s))[^,.;\n]{2,30}\s(?:the|our|my)\s[a-z]{3,16}\s(?:said|say|says|told\sus)\sno(?![a-z])|"
+    r"(?:(?<=[。;\n])|^)[^。;\n]{4,80}[,]\s?[那这它](?:个|些|份)?(?:数字?|数据|指标)?不(?:作|算)数|"
     r"[^,。;\n]{2,80}[,]?\s?(?:与|和|跟)(?:本单|本次|本项目|本方案|这次|此次|规划|本期)(?:评估|规划|申请|采购)?(?:无关|没关系|没有关系)|"
     r"(?<![a-z])(?:(?:background|history|context|fyi|for\s(?:context|reference))\s?[^.:;\n]{0,24}(?:skip|ignore|disregard)[^.:;\n]{0,16}:"
     r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"

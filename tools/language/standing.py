@@ -18,7 +18,7 @@ _HOLDS = Gated(
     r"最终|现在|只批|(?:今年|先|就|改)按|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
 )
 _PREFERS = re.compile(
-    r"(?<![a-z])(?:(?:i|we)(?:'d|\swould)?\s(?:(?:much|really|strongly)\s)?(?:prefer|rather|keep|stay|stick)(?!\snot(?![a-z]))|preferabl[ey]|let\sus\sstay\swith|let's\sstay\swith)(?![a-z])|更(?:想|倾向|希望)|优先用",
+    r"(?<![a-z])(?:(?:i|we)(?:'d|\swould)?\s(?:(?:much|really|strongly)\s)?(?:prefer|rather|keep|stay|stick)(?!\snot(?![a-z]))|preferabl[ey]|let\sus\sstay\swith|let's\sstay\swith)(?![a-z])|更(?:想|倾向|希望)|优先用?(?=\s?[a-z])",
     re.IGNORECASE,
 )
 # What says of something that it runs already, or is for others to plan.
@@ -37,6 +37,7 @@ STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}")
 _ASIDE = Gated(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
     r"(?:don't|doesn't|do\snot|does\snot|can't|cannot)\s(?:do|support|have|run|handle|speak|know)|"
+    r"(?:won't|will\snot|doesn't|does\snot|can't|cannot)\s(?:even\s)?(?:fit|leave|hold|suffice|be\senough)|"
     r"was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
     r"at\sfirst|first\s(?:draft|version|idea|plan|quote|estimate)|last\s(?:week|month|quarter|year|time|summer|autumn|winter|spring)|"
     r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today(?!'s)|current(?:ly)?|existing|so\sfar|"
@@ -56,8 +57,8 @@ _ASIDE = Gated(
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
-    r"给了?[^,;。\n]{1,8}(?:组|团队|部门|同事)了?|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
-    r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
+    r"给了?[^,;。\n]{1,8}(?:组|团队|部门|同事)了?|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上一?期|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
+    r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|现网|现用|老(?:环境|机器|集群|系统|服务)|一期|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     rf"{_STAYS_CHINESE}|"
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
 )

@@ -6,10 +6,10 @@ What was made of which words is said as a reading.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from ..gated import Gated
 from .quantities import find_quantities, read_number, read_share
+from .rewriting import Workings, worked_out_by
 
 # "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
 _LENGTH = r"\d(?:[\d,]{0,12}\d)?(?:\.\d+)?\s?k?"
@@ -44,23 +44,21 @@ _PART_OF_INPUT = Gated(
     rf"(?<![a-z])(?:writes?|produces?|returns?|generates?|emits?|answers\swith|gives\sback)\s(?:about\s|roughly\s|only\s|some\s)?(?P<share2>{_SHARE})\sof\s(?:that|it|this|the\s(?:input|prompt)s?)(?![a-z])|"
     r"(?:输出|回答|回复|摘要|总结)(?:长度|大?约|大概|一般|平均)*(?:是|为|占|有|约)?(?:输入|提示词?|原文|问题)(?:长度)?的\s?(?P<cn>[一二两三四五六八九十]{1,2}分之[一二两三四五六七八九]|一半|[一二三四五六七八九]成|\d{1,3}\s?%)",
 )
+# "思考大概 1500 token, 正式回答 500 token", "2k reasoning tokens plus 500 of answer": both are the output.
+_THOUGHT_CHINESE = Gated(
+    r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]{0,12}k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]{0,12}k?)(?=\s?个?\s?tokens?)",
+)
+_THOUGHT = Gated(
+    r"(?<![\w.])(?P<a>\d[\d,]{0,12}k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]{0,12}k?)\s"
+    r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])",
+)
 _MOST_BACK = 160  # characters to the length that a part is of
 _LEAST = 32  # tokens
 
 
 def with_told_lengths(text: str) -> tuple[str, list[str]]:
     """A normalised text with both lengths as figures of their own, and how each was found."""
-    notes: list[str] = []
-    for pattern, rewrite in _RULES:
-        text = pattern.sub(lambda match, rewrite=rewrite: _noted(match, rewrite(match), notes), text)
-    return text, notes
-
-
-def _noted(match: re.Match[str], written: str | None, notes: list[str]) -> str:
-    if written is None:
-        return match.group()
-    notes.append(f"{' '.join(match.group().split())[:200]!r} worked out as {written.strip()!r}")
-    return written
+    return worked_out_by(text, _RULES)
 
 
 def _both_lengths(match: re.Match[str]) -> str | None:
@@ -91,7 +89,13 @@ def _same_length(match: re.Match[str]) -> str:
     return f"input of {amount + more:.0f} tokens{shared}, output of {amount:.0f} tokens"
 
 
-_RULES: tuple[tuple[Gated, Callable[[re.Match[str]], str | None]], ...] = (
+def _sum_of(match: re.Match[str]) -> str:
+    return f"{sum(read_number(match[part]) or 0 for part in 'ab'):.12g}"
+
+
+_RULES: Workings = (
+    (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
+    (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
     (_SAME_LENGTH, _same_length),
     (_OF_TOTAL, _both_lengths),
     (_PART_OF_INPUT, _part_of_input),
