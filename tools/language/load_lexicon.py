@@ -197,9 +197,9 @@ VAGUE = Gated(
     r"customers|callers|employees|students)(?![a-z])|(?:几|数|上)[十百千万]+个?(?:人|用户|并发|请求|路)",
 )
 WORK = Gated(
-    r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
+    r"[^\S\n](?:[a-z]{3,12}[^\S\n])?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
     r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|calls|reports|messages|claims|notes|cases|logs|drafts|summaries|translations)(?![a-z])|"
-    r"\s[a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])",
+    r"[^\S\n][a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])",
 )
 WORK_CHINESE = re.compile(r"\s?[条篇份封](?!\s?(?:[/每]|请求|并发))")
 """Behind a large number, in Chinese."""
