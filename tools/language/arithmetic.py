@@ -230,9 +230,7 @@ def _in_a_part_of_the_day(match: re.Match[str]) -> str:
 
 
 def _at_the_peak(match: re.Match[str]) -> str:
-    found = find_quantities(f"{match['n']} 次请求")
-    amount = (found[0].decimal_value if found else 0.0) * (read_number(match["k"]) or 1)
-    return f"高峰每天 {amount:.0f} 次请求"
+    return f"高峰每天 {_value(match['n']) * (read_number(match['k']) or 1):.0f} 次请求"
 
 
 def _one_every(match: re.Match[str]) -> str:

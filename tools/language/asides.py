@@ -6,8 +6,9 @@ be taken of is left out of the text that is read. The report quotes texts as the
 
 from __future__ import annotations
 
-from ..gated import Gated, Pattern
+from ..gated import Gated
 from .number_words import ENGLISH_NUMBER
+from .rewriting import Rewriting, rewritten
 
 _N = rf"(?:\d{{1,4}}|{ENGLISH_NUMBER})"
 _PAGE = (
@@ -16,7 +17,7 @@ _PAGE = (
 )
 _ENGINE = r"(?:vllm|sglang|tensorrt[\s\-]?llm|trt[\s\-]?llm|lmdeploy|tgi)"
 _MAKERS = r"(?:people|folks|guys|team|maintainers|developers|community|experts?)"
-_ASIDES: tuple[tuple[Pattern, str], ...] = (
+_ASIDES: Rewriting = (
     # Who works on it: no load.
     (
         Gated(
@@ -90,6 +91,4 @@ _ASIDES: tuple[tuple[Pattern, str], ...] = (
 
 def without_asides(text: str) -> str:
     """A normalised text with such remarks in words that nothing is read of."""
-    for pattern, plain in _ASIDES:
-        text = pattern.sub(plain, text)
-    return text
+    return rewritten(text, _ASIDES)

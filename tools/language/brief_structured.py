@@ -193,9 +193,10 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
+        parent = key_words(keys[-1]) if keys else ""
         counts_both = any(MACHINES.fullmatch(key_words(k)) and isinstance(v, int) for k, v in value.items())
         counts_machines = (any(OF_EACH.fullmatch(key_words(k)) for k in value) and not counts_both) or (
-            bool(keys) and MACHINES.fullmatch(key_words(keys[-1])) is not None
+            MACHINES.fullmatch(parent) is not None
         )
         names_machine = counts_machines or any(
             MACHINE_TYPE.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
@@ -214,11 +215,10 @@ class _Walker:
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
                 own = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
-                if (said := said_by_key(key_words(keys[-1]) if keys else "", key_words(key), item)) is not None:
+                if (said := said_by_key(parent, key_words(key), item)) is not None:
                     self._add((*keys, *said[:-1]), said[-1], (*at, key))
                     continue
-                own = key_under(key_words(keys[-1]) if keys else "", own, item)
-                self._walk((*keys, own), item, (*at, key))
+                self._walk((*keys, key_under(parent, own, item)), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""

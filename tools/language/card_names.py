@@ -128,8 +128,10 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     """
     sizes = NodeSizes()
     named: list[Named] = []
-    others = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
-    for mention in hardware.mentions(page.text):
+    mentions = hardware.mentions(page.text)
+    others = [one for one in mentions if one.accelerator is not None]
+    once = [one for one, past in zip(others, claims.told_once([(o.start, o.end) for o in others]), strict=True) if past]
+    for mention in mentions:
         if mention.accelerator is None and CORRECTED.match(page.original[mention.end :].lstrip(" .,;-")):
             _keep_count(page, claims, mention.start)
             _take_counted(page, mention.start, mention.end)
@@ -141,10 +143,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             continue
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
-        is_once = claims.tells_past(mention.start, mention.end) and not all(
-            claims.tells_past(one.start, one.end) for one in others
-        )
-        if is_once or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
+        if mention in once or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
             _take_counted(page, mention.start, mention.end)
             continue
         if _PLACE_BEFORE.search(page.original[max(0, mention.start - 24) : mention.start]):

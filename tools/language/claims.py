@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,6 +168,11 @@ class Claims:
     def tells_past(self, start: int, end: int) -> bool:
         """Whether the words at this span of the text tell what held once."""
         return any(left <= start and end <= right for left, right in self.past)
+
+    def told_once(self, spans: Sequence[tuple[int, int]]) -> list[bool]:
+        """Of each span whether it tells what held once, while another of them tells what holds."""
+        past = [self.tells_past(*span) for span in spans]
+        return [one and not all(past) for one in past]
 
     def is_past(self, words: str) -> bool:
         """Whether words only stand where the text tells what held once."""

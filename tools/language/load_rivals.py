@@ -55,10 +55,14 @@ def _telling(page: Page, claims: Claims, statements: list[Statement]) -> list[St
         rivals = [one for one in kept if one.role == role]
         thin = [one for one in rivals if one.words != one.quantity.words and _is_thin(name, one)]
         for one in thin if len(thin) < len(rivals) else ():
-            kept.remove(one)
-            page.take(one.quantity.start, one.quantity.end)
+            _drop(page, kept, one)
             claims.leave_unread(f"{one.words!r} was not read as the {label(name)}, which other words say more plainly")
     return kept
+
+
+def _drop(page: Page, statements: list[Statement], one: Statement) -> None:
+    statements.remove(one)
+    page.take(one.quantity.start, one.quantity.end)
 
 
 def _is_thin(name: str, one: Statement) -> bool:
@@ -89,8 +93,7 @@ def _keep_one(
     if len({one.quantity.value for one in wanted}) != 1:
         return
     for other in (one for one in rivals if one not in wanted):
-        statements.remove(other)
-        page.take(other.quantity.start, other.quantity.end)
+        _drop(page, statements, other)
         claims.reading(f"{wanted[0].words!r} is planned for, not {other.words!r}")
 
 
@@ -124,10 +127,9 @@ def _of_now(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     kept = list(statements)
     for roles in (LOADS, ("input",), ("output",)):
         rivals = [one for one in kept if one.role in roles]
-        once = [one for one in rivals if claims.tells_past(one.quantity.start, one.quantity.end)]
-        for one in once if len(once) < len(rivals) else ():
-            kept.remove(one)
-            page.take(one.quantity.start, one.quantity.end)
+        spans = [(one.quantity.start, one.quantity.end) for one in rivals]
+        for one in [one for one, past in zip(rivals, claims.told_once(spans), strict=True) if past]:
+            _drop(page, kept, one)
             claims.reading(f"{one.words!r} tells what held once, and was set aside")
     return kept
 
@@ -142,8 +144,7 @@ def _asked_for(page: Page, claims: Claims, statements: list[Statement]) -> list[
     kept = list(statements)
     for one in [one for one in statements if one.role == "rate" and one.quantity.factor < _BY_THE_HOUR]:
         if not lex.ASKED_FOR.search(one.quantity.words):
-            kept.remove(one)
-            page.take(one.quantity.start, one.quantity.end)
+            _drop(page, kept, one)
             claims.leave_unread(f"{one.words!r} was not read as a rate of requests beside a number served at once")
     return kept
 
@@ -158,8 +159,7 @@ def _of_users(page: Page, claims: Claims, statements: list[Statement]) -> list[S
         words = [page.clause_text(one.quantity.start, one.quantity.end) for one in rivals]
         none = [one for one, said in zip(rivals, words, strict=True) if lex.OF_NO_LOAD.search(said)]
         for one in none if len(none) < len(rivals) else ():
-            kept.remove(one)
-            page.take(one.quantity.start, one.quantity.end)
+            _drop(page, kept, one)
             claims.reading(f"{one.words!r} is of no user, and was set aside")
     return kept
 

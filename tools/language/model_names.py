@@ -67,12 +67,9 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     mentions: list[model_mentions.Mention] = []
     given_up: set[str] = set()  # names of no model of the catalogue that others take the place of
     named = [_without_bracket(one) for one in model_mentions.mentions(page.text)]
-    is_once = [claims.tells_past(one.start, one.end) for one in named]
-    for mention, once in zip(named, is_once, strict=True):
+    for mention, once in zip(named, claims.told_once([(one.start, one.end) for one in named]), strict=True):
         is_meant = (
-            (not once or all(is_once))
-            and not page.is_negated(mention.start, mention.end)
-            and not is_former(page.original, mention.start)
+            not once and not page.is_negated(mention.start, mention.end) and not is_former(page.original, mention.start)
         )
         page.take(mention.start, mention.end, mark=MODEL)
         if mention.error is not None and CORRECTED.search(page.original, mention.end, mention.end + _NEAR):
