@@ -203,6 +203,14 @@ class PrefixCache(GivenPrefixes):
         """The nodes of a request's prompt and answer, the same in all caches of a run."""
         return self._tree.path(self._leaves[request])
 
+    def holds(self, node: int) -> bool:
+        """Whether blocks of a node are here, but for what gives way when there is no room."""
+        return node in self.held or (self.host is not None and node in self.host.spans)
+
+    def start_of(self, node: int) -> int:
+        """Tokens of a path before a node."""
+        return self._starts[node] * self._block
+
     def match(self, path: Sequence[int], used: int) -> int:
         """Tokens of whole blocks on a path that are here."""
         if self.free_blocks * self._block > self._kv_tokens - used:

@@ -83,8 +83,7 @@ class Router(Generic[S]):
         present = [target.scheduler.present for target in self._targets]
         least, most = min(present), max(present)
         if most - least <= _MOST_AHEAD or most <= _MOST_TIMES * least:
-            path = self._targets[0].cache.path_of(request)
-            found = [target.cache.match(path, target.scheduler.cached) for target in self._targets]
+            found = self._matches(self._targets[0].cache.path_of(request))
             longest = max(found)
             if longest >= _LEAST_MATCH * tokens:
                 if found.count(longest) == 1:
@@ -92,3 +91,18 @@ class Router(Generic[S]):
                 alike = [place for place, there in enumerate(found) if there == longest]
                 return min(alike, key=lambda place: (present[place], (place - self._last - 1) % len(present)))
         return self._least_loaded()
+
+    def _matches(self, path: Sequence[int]) -> list[int]:
+        """Of each target the tokens of a path that it has; 0 of one that cannot have the most.
+
+        Whoever has a part of a node has all before it. So nearly always only the one that served the turn before is
+        looked at.
+        """
+        found = [0] * len(self._targets)
+        for node in reversed(path):
+            for place, target in enumerate(self._targets):
+                if found[place] == 0 and target.cache.holds(node):
+                    found[place] = target.cache.match(path, target.scheduler.cached)
+            if max(found) > self._targets[0].cache.start_of(node):
+                break
+        return found

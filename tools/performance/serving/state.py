@@ -103,6 +103,14 @@ class GivenPrefixes:
         """The nodes of a request's prompt and answer: not known."""
         return ()
 
+    def holds(self, node: int) -> bool:
+        """Whether blocks of a node are here: not known."""
+        return False
+
+    def start_of(self, node: int) -> int:
+        """Tokens of a path before a node: not known."""
+        return 0
+
     def match(self, path: Sequence[int], used: int) -> int:
         """Tokens of whole blocks on a path that are here: not known."""
         return 0
