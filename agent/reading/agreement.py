@@ -11,6 +11,7 @@ from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.language.said import Said, StatedStrategy
 from ...tools.plan.constraints import Constraint, chosen_kinds
+from ...tools.plan.prefixes import SharedPrefixes
 from .found import Verified
 
 COUNTS = ("nodes", "gpus_per_node", "gpus")
@@ -36,6 +37,11 @@ def agree(name: str, theirs: Any, own: Any) -> bool:
         return _model_name(theirs) == _model_name(own) or _is_checkpoint_of(theirs, own)
     if isinstance(theirs, StatedStrategy) and isinstance(own, StatedStrategy):
         return _holds(theirs.model_dump(), own.model_dump())
+    if name == "compared":
+        return set(theirs) == set(own)
+    if isinstance(theirs, SharedPrefixes) and isinstance(own, SharedPrefixes):
+        parts = ((getattr(theirs, part), getattr(own, part)) for part in ("system_tokens", "turns"))
+        return all(second is None or (first is not None and _near(first, second)) for first, second in parts)
     if isinstance(theirs, tuple) and isinstance(own, tuple):
         return all(_near(first, second) for first, second in zip(theirs, own, strict=True))
     if isinstance(theirs, int | float) and isinstance(own, int | float) and not isinstance(own, bool):
@@ -85,13 +91,16 @@ def same_constraint(one: Constraint, other: Constraint, *, is_about: bool = Fals
     return is_about or one.value == other.value
 
 
+def is_final(refusal: RequestError) -> bool:
+    """Whether no reading of other words makes what is refused possible."""
+    return _FOR_GOOD.search(refusal.reason) is not None
+
+
 def answers(found: Verified, refusal: RequestError) -> bool:
     """Whether a model's reading may stand although the rules refused: it states what they found contradictory.
 
     A name that the rules do not know is answered only by one that stands in the words.
     """
-    if _FOR_GOOD.search(refusal.reason):
-        return False
     about = refusal.field or next((name for name, words in _ABOUT if words.search(refusal.reason)), None)
     names = COUNTS if about in COUNTS else (about, f"{about}_range")
     stated = [found.fields[name] for name in names if name in found.fields]

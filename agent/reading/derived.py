@@ -1,32 +1,52 @@
-"""Whether a number follows from the words that are quoted for it: as it stands, in other units, or put together of two.
+"""Whether a figure follows from the words that are quoted for it: as it stands, in other units, or put together of two.
 
-Numbers are found by the readers of the rules. What may be done with them: thousands as 1,000 or 1,024, per minute, hour
-or day, a speed as a time per token, the sum and the product of two, a share of one, requests over a time.
+Numbers are those that are written in the words, in whatever script. What may be done with them: thousands as 1,000 or
+1,024, seconds and minutes as milliseconds, per minute, hour or day, a speed as a time per token, what is left of a
+share, the sum, the product and the quotient of two. Longer ways are spelled out by the model (`working.py`).
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
 from ...tools.catalog import hardware
 from ...tools.language.normal_form import normalise
-from ...tools.language.quantities import Quantity, find_quantities
+from ...tools.language.number_words import ENGLISH_NUMBER, chinese_value, english_value
+from ...tools.language.quantities import find_quantities
 from ...tools.language.written_lengths import in_tokens
 from ...tools.plan.latency_limits import LATENCY_FIELDS
 
-TOKEN_FIELDS = ("input_tokens", "output_tokens")
+TOKEN_FIELDS = ("input_tokens", "output_tokens", "shared_prompt_tokens", "prefill_chunk_tokens")
 _SHARES = ("memory_utilization", "prefix_cache_hit_rate")
 _COUNTED = ("nodes", "gpus_per_node", "gpus", "concurrency", "replicas")
-_PER = (
-    (re.compile(r"minutes?\b|\bmin\b|rpm|qpm|分钟", re.IGNORECASE), 1 / 60),
-    (re.compile(r"hour|/\s?hr?\b|小时", re.IGNORECASE), 1 / 3600),
-    (re.compile(r"\bday|daily|天|每日", re.IGNORECASE), 1 / 86_400),
-)
+_RATES = ("request_rate", "min_tokens_per_second")
+_MINUTE, _HOUR = r"minutes?(?![a-z])|(?<![a-z])min(?![a-z])|[rq]pm|分钟?", r"hour|/\s?hr?(?![a-z])|小时|钟头"
+_PER = ((_MINUTE, 1 / 60), (_HOUR, 1 / 3600), (r"(?<![a-z])day|daily|天|日", 1 / 86_400))
+_LASTS = ((r"(?<![a-z])s(?:ec(?:ond)?s?)?(?![a-z])|秒", 1000.0), (_MINUTE, 60_000.0))
 _RELATIVE = 0.006
-_SPEEDS = ("tokens/s", "tokens/s/user", "count", "tokens")
 _ONE = re.compile(r"(?<![a-z])(?:one|single|an?|lone)(?![a-z])|[一单]", re.IGNORECASE)
+_NODE = re.compile(
+    r"(?<![a-z])(?:node|server|box|machine|host|workstation|chassis|pc|rig|vm)(?![a-z])|[台机]", re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,])")
+_ENGLISH = re.compile(rf"(?<![a-z])(?:{ENGLISH_NUMBER})(?![a-z])")
+_CHINESE = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+")
+_AND_A_HALF = re.compile(r"(?<![a-z])half(?![a-z])|半")
+# Parts by name, and into how many such parts a thing falls.
+_PARTS = tuple(
+    (re.compile(rf"(?<![a-z])(?:{words})s?(?![a-z])|{chinese}"), count)
+    for words, chinese, count in (
+        ("half|twice|double", "半|[两二]倍", 2.0),
+        ("third|triple", "三分之|三倍", 3.0),
+        ("quarter|fourth", "四分之|四倍", 4.0),
+        ("fifth", "五分之", 5.0),
+        ("tenth", "十分之|[一二三四五六七八九]成", 10.0),
+    )
+)
 
 
 def derived(field: str, value: float, quote: str) -> float | None:
@@ -34,67 +54,64 @@ def derived(field: str, value: float, quote: str) -> float | None:
 
     A length that was written in thousands and read as decimal ones comes back with k = 1,024, as the rules read it.
     """
-    words = in_tokens(normalise(quote))[0]
-    found = find_quantities(words)
-    for candidate, own in (*_single(field, found, words), *_of_two(field, found, words)):
+    words = normalise(quote)
+    for candidate in _candidates(field, words, numbers_of(quote)):
         if abs(candidate - value) <= _RELATIVE * max(abs(value), 1e-9):
-            return own if own != candidate else value
+            thousands = {one.decimal_value: one.value for one in find_quantities(words) if field in TOKEN_FIELDS}
+            return thousands.get(candidate, value)
     return None
 
 
 def has_number(value: float, quote: str) -> bool:
     """Whether `value` is written in `quote`, in digits that may be glued to a word ("TP8") or in words."""
-    words = normalise(quote)
-    written = [float(digits) for digits in re.findall(r"\d+(?:\.\d+)?", words)]
-    spoken = [end for one in find_quantities(words) for end in _ends(one)]
-    return value in (*written, *spoken) or (value == 1 and _ONE.search(words) is not None)
+    return value in numbers_of(quote) or (value == 1 and _ONE.search(quote) is not None)
 
 
-def _ends(one: Quantity) -> tuple[float, ...]:
-    """The numbers that a quantity may stand for."""
-    return (one.value, one.decimal_value) if one.upper is None else (one.value, one.decimal_value, one.upper)
+def is_counted(value: float, quote: str) -> bool:
+    """Whether `value` is written in `quote`, or is the product or the sum of two numbers of it."""
+    return has_number(value, quote) or derived("gpus", value, quote) is not None
 
 
-def _single(field: str, found: tuple[Quantity, ...], words: str) -> Iterator[tuple[float, float]]:
-    """What each number alone gives: a candidate, and what the field has where it is that."""
-    for one in found:
-        for end in _ends(one):
-            if field in TOKEN_FIELDS:
-                yield end, one.value if end == one.decimal_value else end
-            elif field in LATENCY_FIELDS:
-                yield from _of_latency(field, one, end)
-            elif field in _SHARES:
-                share = end if one.unit == "share" or end <= 1 else end / 100
-                yield from ((share, share), (1 - share, 1 - share))
-            else:
-                yield end, end
-            if field == "request_rate":
-                yield from ((end * factor, end * factor) for per, factor in _PER if per.search(words))
-    if field in _COUNTED and _ONE.search(words):
-        yield 1.0, 1.0
+def numbers_of(quote: str) -> set[float]:
+    """All numbers of a quote, in digits or in words, as they stand and in plain writing; of thousands both readings."""
+    return _written(quote) | _written(normalise(quote))
+
+
+def _written(words: str) -> set[float]:
+    lower = words.lower()
+    quantities = (*find_quantities(words), *find_quantities(in_tokens(words)[0]))
+    numbers = {
+        *(float(digits.replace(",", "")) for digits in _DIGITS.findall(words)),
+        *(end for one in quantities for end in (one.value, one.decimal_value, one.upper) if end is not None),
+        *(float(english_value(match.group()) or 0) for match in _ENGLISH.finditer(lower)),
+        *(float(chinese_value(match.group()) or 0) for match in _CHINESE.finditer(words)),
+        *(float(f"{whole}.{part}") for whole, part in _DECIMAL_COMMA.findall(words)),
+        *(part for pattern, count in _PARTS if pattern.search(lower) for part in (count, 1 / count)),
+    }
+    return numbers | {number + 0.5 for number in numbers if _AND_A_HALF.search(lower)}
+
+
+def _candidates(field: str, words: str, numbers: set[float]) -> Iterator[float]:
+    """What the numbers of `words` may stand for in a field."""
     if field in _COUNTED:
-        sizes = (mention.gpus_per_node for mention in hardware.mentions(words))
-        yield from ((float(size), float(size)) for size in sizes if size)
-
-
-def _of_latency(field: str, one: Quantity, end: float) -> Iterator[tuple[float, float]]:
-    if one.unit in ("ms", "ms/token", "count"):
-        yield end, end
-    if field == "tpot_ms_max" and one.unit in _SPEEDS and end > 0:
-        yield 1000 / end, 1000 / end
-
-
-def _of_two(field: str, found: tuple[Quantity, ...], words: str) -> Iterator[tuple[float, float]]:
-    """What two numbers give together, for fields that people state so."""
-    if field in (*LATENCY_FIELDS, *_SHARES, "usd_per_gpu_hour"):
+        numbers = numbers | {float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node}
+        is_one = _ONE.search(words) or (field == "nodes" and _NODE.search(words))
+        numbers |= {1.0} if is_one else set[float]()
+    if field in _SHARES:
+        shares = [number if number <= 1 else number / 100 for number in numbers]
+        yield from (*shares, *(1 - share for share in shares))
         return
-    sizes = [float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node and field in _COUNTED]
-    numbers = [(end, one.unit) for one in found for end in dict.fromkeys(_ends(one))]
-    numbers += [(size, "count") for size in sizes]
-    factors = [1.0, *(factor for per, factor in _PER if per.search(words) and field == "request_rate")]
-    for (first, unit), (second, other) in combinations(numbers, 2):
+    lasts = _LASTS if field in LATENCY_FIELDS else _PER if field in _RATES else ()
+    factors = [1.0, *(factor for per, factor in lasts if re.search(per, words, re.IGNORECASE))]
+    yield from (number * factor for number in numbers for factor in factors)
+    if field == "tpot_ms_max":
+        yield from (1000 / number for number in numbers if number > 0)
+    if field in LATENCY_FIELDS or field == "usd_per_gpu_hour":
+        return
+    written = Counter(one.value for one in find_quantities(words))
+    pairs = (*combinations(sorted(numbers), 2), *((one, one) for one, count in written.items() if count > 1))
+    for first, second in pairs:
         together = [first * second, first + second]
-        if field == "request_rate" and "ms" in (unit, other) and first and second:
-            together = [first / second * 1000 if other == "ms" else second / first * 1000]
-        for value in together:
-            yield from ((value * factor, value * factor) for factor in factors)
+        if field in _RATES and first and second:
+            together += [first / second, second / first, first / second * 1000, second / first * 1000]
+        yield from (value * factor for value in together for factor in factors)

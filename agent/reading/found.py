@@ -32,15 +32,22 @@ class Verified:
     relaxations: dict[Relaxation, str] = field(default_factory=dict[Relaxation, str])
     dropped: list[str] = field(default_factory=list[str])
     not_understood: list[str] = field(default_factory=list[str])
-    # Why an accelerator that is named cannot be planned for.
+    # What has to be settled before anything can be planned.
+    asks: list[str] = field(default_factory=list[str])
+    # Why an accelerator, or a model, that is named cannot be planned for.
     unknown_part: str | None = None
+    unknown_model: str | None = None
 
     def put(self, name: str, found: Found) -> None:
-        """Keep a value.
+        """Keep a value; of two that differ neither, unless the later one is only assumed.
 
         Raises:
             UnverifiedError: another one is stated too.
         """
         known = self.fields.setdefault(name, found)
-        if known.value != found.value:
-            raise UnverifiedError(f"{known.value} is read of {known.quote!r} too")
+        if known.value == found.value:
+            return
+        if known.reason is None and found.reason is None:
+            self.dropped.append(f"{name} {known.value}: {found.value} is read of {found.quote[:80]!r} too")
+            del self.fields[name]
+        raise UnverifiedError(f"{known.value} is read of {known.quote[:80]!r} too")

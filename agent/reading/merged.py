@@ -1,6 +1,8 @@
-"""The rules' reading and a model's verified one together.
+"""A model's verified reading of a text and the rules' one together.
 
-Agreement is silent, what one of them alone says is told, and what they say otherwise is settled by the words, or asked.
+The model reads the whole text, the rules know words: what both say stands as the rules have it; what the model alone
+says is told. Where they differ the model's words count, unless those of the rules say it more plainly: then the person
+is asked. What the rules alone read counts where no field of the model's says it, or plain words do.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ from pydantic import ValidationError
 
 from ...tools.language.constraint_words import merged_constraints
 from ...tools.language.errors import RequestError
+from ...tools.language.evidence import Grade, grade
 from ...tools.language.merge import refusal as refused
 from ...tools.language.merge import stated_fields
 from ...tools.language.said import Said
 from ...tools.plan.constraints import Constraint, chosen_kinds
 from ...tools.plan.document import Relaxation
-from .agreement import COUNTS, agree, agree_on_counts, answers, is_left_alone, same_constraint, total
+from .agreement import COUNTS, agree, agree_on_counts, answers, is_final, is_left_alone, same_constraint, total
+from .answer import MODEL_FIELDS
 from .found import Found, Verified
-from .wording import shown, spaced, stands_in, unread, worded
+from .wording import APART, shown, spaced, stands_in, unread, worded
 
 # Words that set a statement against one before it.
 _CONTRAST = re.compile(
@@ -32,7 +36,7 @@ _CONTRAST = re.compile(
 
 
 class AmbiguousError(RequestError):
-    """The rules and the model read a field otherwise, each in other words: the person has to say which is meant."""
+    """What the text leaves open, or is read in two ways: the person has to say which is meant."""
 
 
 @dataclass
@@ -62,44 +66,62 @@ class _Merge:
         if instead:
             self.notes.append(f"assumed by the model: {worded(name, one.value)}{instead}")
 
-    def holds(self, own: str, quote: str) -> bool:
-        """Whether the model's words win over the rules' `own`: they hold these, or take back what stood before them."""
-        if self.is_refused or stands_in(own, quote):
+    def drop(self, name: str) -> None:
+        """Let nothing be said of a field."""
+        self.values.pop(name, None)
+        self.words.pop(name, None)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether the rules' words say plainly what their value is of."""
+        return grade(name, self.values[name], self.words.get(name, "")) is Grade.PLAIN
+
+    def holds(self, name: str, one: Found) -> bool:
+        """Whether the model's words win over the rules': they say it as plainly, hold these, or take them back."""
+        own = self.words.get(name, "")
+        if self.is_refused or not self.is_plain(name) or stands_in(own, one.quote):
             return True
+        return grade(name, one.value, one.quote) is Grade.PLAIN or self.takes_back(own, one.quote)
+
+    def takes_back(self, own: str, quote: str) -> bool:
+        """Whether the words quoted take back those of the rules, which stand before them."""
         text, first = spaced(self.text).lower(), next(iter(re.split(r"[;,]\s", own)), "")
-        theirs, later = text.find(spaced(first).lower()), text.rfind(spaced(quote).lower())
-        around = text[max(0, theirs - 40) : later + len(quote) + 20]
-        return 0 <= theirs <= later + len(quote) and _CONTRAST.search(around) is not None
+        last = spaced(APART.split(quote)[-1]).lower()
+        theirs, later = text.find(spaced(first).lower()), text.rfind(last)
+        around = text[max(0, theirs - 40) : later + len(last) + 20]
+        return 0 <= theirs <= later + len(last) and _CONTRAST.search(around) is not None
 
     def settle(self, name: str, one: Found) -> None:
-        """Both state `name`, and otherwise: an assumption gives way, what stands later holds, else it is a question."""
+        """Both state `name`, and otherwise: an assumption gives way, the plainer words hold, else it is a question."""
         own = self.words.get(name, "")
         if one.reason is not None:
             self.notes.append(f"not taken from the model's reading: {worded(name, one.value)}, which it only assumes")
-            return
-        if self.holds(own, one.quote):
+        elif self.holds(name, one):
             self.take(name, one, f" (the rules read {worded(name, self.values[name])} in {own[:80]!r})")
-            return
-        self.clashes.append(
-            f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "
-            f"({one.quote[:80]!r}); say which is meant"
-        )
+        else:
+            self.clashes.append(
+                f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "
+                f"({one.quote[:80]!r}); say which is meant"
+            )
 
 
 def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said | None = None) -> Said:
     """What both readings of `text` say; `read_on` is what the rules read all the same of a text that they refused.
 
     Raises:
-        RequestError: the rules refused the text and the model has no answer to it, or (`AmbiguousError`) both state a
-            field otherwise, each in words of its own.
+        RequestError: the rules refused the text and the model has no answer to it, or (`AmbiguousError`) something is
+            to be settled before anything can be planned, or stated otherwise by words that are as good.
     """
-    if isinstance(rules, RequestError) and not answers(found, rules):
+    if isinstance(rules, RequestError) and (is_final(rules) or (not found.asks and not answers(found, rules))):
         raise rules
+    if found.asks:
+        understood = rules.understood if isinstance(rules, RequestError) else refused(rules, "").understood
+        raise AmbiguousError(" ".join(found.asks), understood)
     base = read_on or (_understood(rules) if isinstance(rules, RequestError) else rules)
     is_refused = isinstance(rules, RequestError) and read_on is None
     merge = _Merge(base, is_refused, text, stated_fields(base), dict(base.words))
     if isinstance(rules, RequestError):
         merge.notes.append(f"the rules refused it, the model read on: {rules.reason[:300]}")
+    _leave_what_the_model_leaves(merge, found)
     _take_counts(merge, found.fields)
     for name, one in found.fields.items():
         if name in COUNTS or is_left_alone(base, name, one.value):
@@ -129,8 +151,29 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
     )
 
 
+def _leave_what_the_model_leaves(merge: _Merge, found: Verified) -> None:
+    """Leave what the rules read of words that do not say it plainly, where the model has a field for it and no fact.
+
+    Degrees are left where the model reads them as strategies to be weighed, lengths where it reads the end of a range.
+    """
+    if merge.is_refused:
+        return
+    read = found.fields.keys() | {*COUNTS} | {line.split(" ", 1)[0] for line in found.dropped}
+    for name in sorted(merge.values.keys() & MODEL_FIELDS - read):
+        span = found.fields.get(f"{name}_range")
+        is_told_otherwise = (name == "strategy" and "compared" in read) or (
+            span is not None and merge.values[name] in span.value
+        )
+        if is_told_otherwise or not merge.is_plain(name):
+            words = merge.words.get(name, "")
+            merge.notes.append(
+                f"left out, which the rules alone read: {worded(name, merge.values[name])} from {words[:160]!r}"
+            )
+            merge.drop(name)
+
+
 def _refuse_what_cannot_be(merge: _Merge, rules: Said | RequestError, found: Verified) -> None:
-    """Refuse counts that contradict each other, and an accelerator that is named and not known.
+    """Refuse counts that contradict each other, and a model or an accelerator that is named and not known.
 
     Raises:
         RequestError: as the rules refused it, where they did.
@@ -142,6 +185,8 @@ def _refuse_what_cannot_be(merge: _Merge, rules: Said | RequestError, found: Ver
     is_named = {"accelerator", "accelerator_object"} & merge.values.keys() or chosen_kinds(merge.base.constraints)
     if found.unknown_part is not None and not is_named:
         raise refused(merge.base, found.unknown_part)
+    if found.unknown_model is not None and not {"model", "model_config_object"} & merge.values.keys():
+        raise refused(merge.base, found.unknown_model)
 
 
 def _as_cost(merge: _Merge) -> None:
@@ -165,15 +210,13 @@ def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
         both = {**theirs, **values}
         # Where the rules took the GPUs of each of several nodes for all of them.
         if "gpus" not in values and values.get("nodes", 1) > 1 and both.get("gpus") == both.get("gpus_per_node"):
-            merge.values.pop("gpus", None)
-            merge.words.pop("gpus", None)
+            merge.drop("gpus")
         return
     counted = "; ".join(one.quote for one in own.values())
     said = ", ".join(merge.words.get(name, "") for name in theirs)
-    if any(merge.holds(merge.words.get(name, ""), one.quote) for name in theirs for one in own.values()):
+    if not theirs or any(merge.holds(name, one) for name in theirs for one in own.values()):
         for name in theirs:
-            merge.values.pop(name)
-            merge.words.pop(name, None)
+            merge.drop(name)
         for name, one in own.items():
             merge.take(name, one, f" (the rules read {theirs} in {said[:80]!r})")
     else:
@@ -191,7 +234,9 @@ def _constraints(merge: _Merge, own: Iterable[Constraint]) -> tuple[Constraint, 
             continue
         if one.kind == "accelerators" and (merge.values.get("accelerator") in one.value or chosen_kinds(kept)):
             continue
-        if alike and not merge.holds(alike[0].words, one.words):
+        if alike and not (
+            merge.is_refused or stands_in(alike[0].words, one.words) or merge.takes_back(alike[0].words, one.words)
+        ):
             merge.clashes.append(f"{alike[0].words[:80]!r} and {one.words[:80]!r} demand two things; say which holds")
             continue
         kept = [other for other in kept if other not in alike]
@@ -217,7 +262,7 @@ def _of_rules_alone(merge: _Merge, found: Verified) -> Iterator[str]:
         return
     counts = COUNTS if any(name in found.fields for name in COUNTS) else ()
     for name, value in stated_fields(merge.base).items():
-        words = merge.base.words.get(name)
+        words = merge.words.get(name)
         single = name.removesuffix("_range")
         if words and name not in found.fields and single not in found.fields and name not in counts:
             yield f"read by the rules alone: {worded(name, value)} from {words[:160]!r}"

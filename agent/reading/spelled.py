@@ -7,32 +7,33 @@ import re
 from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
 from ...tools.engines.names import ENGINES
-from ...tools.language.normal_form import normalise
-from ...tools.language.quantities import find_quantities
 from ...tools.language.said import Said
 from ...tools.plan.latency_limits import STATISTIC_FIELDS
+from .derived import numbers_of
 
 _PARALLEL = {
-    "tp": r"(?<![a-z])tp|tensor|张量",
+    "tp": r"(?<![a-wyz])tp|tensor|张量",
     "tp_ffn": r"(?<![a-z])tp|tensor|ffn|mlp|feed.?forward|张量",
-    "pp": r"(?<![a-z])pp|pipelin|stage|流水",
-    "ep": r"(?<![a-z])ep|expert|专家",
+    "pp": r"(?<![a-wyz])pp|pipelin|stage|流水",
+    "ep": r"(?<![a-wyz])ep|expert|专家",
     "sp": r"(?<![a-z])sp|sequence|context.?parallel|序列",
     "attention_dp": r"attention|(?<![a-z])dp|data.?parallel|注意力",
-    "dp": r"(?<![a-z])dp|data.?parallel|replica|cop(?:y|ies)|instance|副本",
-    "replicas": r"replica|cop(?:y|ies)|instance|(?<![a-z])dp|data.?parallel|副本|实例",
+    "dp": r"(?<![a-z])dp|data.?parallel|replica|cop(?:y|ies)|instance|each|separate|independ|副本|数据并行|路|各|独立",
+    "replicas": r"replica|cop(?:y|ies)|instance|(?<![a-z])dp|data.?parallel|副本|实例|数据并行|路",
 }
 _WORDS: dict[str, dict[str, str]] = {
     "objective": {
-        "latency": r"latenc|fast|quick|respons|延迟|时延",
-        "throughput": r"throughput|吞吐",
-        "cost": r"cheap|cost|few|save|saving|便宜|成本|少|省",
+        "latency": r"latenc|fast|quick|respons|snap|instant|soon|slow|speed|wait|延迟|时延|快|慢|等|响应|秒回",
+        "throughput": r"throughput|volume|capacity|most|many|max|as\smuch|load|吞吐|多|大|扛|量",
+        "cost": r"cheap|cost|few|sav(?:e|ing)|small|less|least|minim|econom|money|price|spend|便宜|成本|少|省|划算|钱",
     },
     "disaggregated": {
         "True": r"disaggregat|separat|apart|own\s(?:gpus|nodes|machines)|分离",
         "False": r"co-?locat|together|same|not|no\s|don'?t|without|不",
     },
-    "gpus_open": {"True": r"no\s(?:limit|cap)|as\smany|few|how|minim|least|whatever|unlimited|不限|少"},
+    "gpus_open": {
+        "True": r"no\s(?:limit|cap)|as\smany|few|how|minim|least|small|whatever|unlimited|需要|不限|少|几|多少"
+    },
     "statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均"},
     "engine": {
         **{name: rf"(?<![a-z])(?:{'|'.join(one.spellings)})(?![a-z])" for name, one in ENGINES.items()},
@@ -41,6 +42,11 @@ _WORDS: dict[str, dict[str, str]] = {
         "dynamo": r"dynamo",
     },
 }
+# A model over several cards or nodes, without the name of the way.
+_SPREAD = re.compile(
+    r"split|span|across|cross|over|extend|spread|inside|within|glue|together|pool|all\s(?:of|the|two|four|eight)|跨|拆|切|合|一起",
+    re.IGNORECASE,
+)
 _BITS = {"fp8": "8bit", "int8": "8bit", "int4": "4bit", "fp4": "4bit", "bf16": "16bit", "fp16": "16bit"}
 _GLUE = re.compile(r"[\s\-_]+")
 
@@ -48,6 +54,11 @@ _GLUE = re.compile(r"[\s\-_]+")
 def names_parallel(name: str, quote: str) -> bool:
     """Whether the parallelism, or the demand, of that name is spoken of."""
     return name not in _PARALLEL or re.search(_PARALLEL[name], quote, re.IGNORECASE) is not None
+
+
+def names_spread(name: str, quote: str) -> bool:
+    """Whether words speak of a parallelism by its name, or of a model that is spread over cards or nodes."""
+    return names_parallel(name, quote) or _SPREAD.search(quote) is not None
 
 
 def is_suggested(field: str, value: object, quote: str) -> bool:
@@ -78,8 +89,13 @@ def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
     if field == "engine_version":
         return str(value).lower() in quote.lower()
     if field in STATISTIC_FIELDS:
-        shares = (f"{one.value * 100:g}" for one in find_quantities(normalise(quote)) if one.unit == "share")
-        if str(value)[1:] in (*re.findall(r"\d+", quote), *shares):
+        numbers = numbers_of(quote)
+        shares = (
+            *numbers,
+            *(number * 100 for number in numbers),
+            *(a / b * 100 for a in numbers for b in numbers if b),
+        )
+        if str(value)[1:] in {f"{share:g}" for share in shares}:
             return True
     pattern = _WORDS.get("statistic" if field in STATISTIC_FIELDS else field, {}).get(str(value))
     return pattern is not None and re.search(pattern, quote, re.IGNORECASE) is not None

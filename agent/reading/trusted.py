@@ -14,7 +14,7 @@ from ...tools.language.markup import without_markup
 from ...tools.language.normal_form import normalise
 from ...tools.language.page import TAKEN, Page
 from ...tools.language.refusals import set_aside_instructions, set_aside_orders
-from .wording import spaced
+from .wording import APART, spaced
 
 MOST_QUOTED = 600
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:\.(?=\S)[^.!?。！？\n]*)*")
@@ -44,21 +44,30 @@ class Trusted:
         inside = (page.original[start:end] for start, end in spans)
         return cls(spaced(text), tuple(spaced(words) for words in (*around, *inside) if words.strip()))
 
+    def parts(self, quote: str) -> list[str]:
+        """The words of a quote that stand together in the text, each by itself."""
+        words = spaced(quote)
+        return [words] if words and words in self.text else [part for part in APART.split(words) if part]
+
     def around(self, quote: str) -> str:
         """The sentences that a quote stands in."""
-        at = self.text.find(spaced(quote))
+        return " ".join(self._sentence(part) for part in self.parts(quote))
+
+    def _sentence(self, words: str) -> str:
+        at = self.text.find(words)
         spans = (match.span() for match in _SENTENCE.finditer(self.text))
-        near = [(start, end) for start, end in spans if start < at + len(quote) and at < end]
-        return self.text[near[0][0] : near[-1][1]] if near else quote
+        near = [(start, end) for start, end in spans if start < at + len(words) and at < end]
+        return self.text[near[0][0] : near[-1][1]] if near else words
 
     def why_not(self, quote: str) -> str | None:
         """Why `quote` supports nothing; `None` where it stands in the text and may."""
-        words = spaced(quote)
-        if not words or len(words) > MOST_QUOTED:
+        parts = self.parts(quote)
+        if not parts or len(quote) > MOST_QUOTED:
             return "it quotes nothing"
-        if words not in self.text:
-            return f"{quote[:80]!r} does not stand in the request"
-        plain = spaced(normalise(quote))
-        if any(plain in one or one in plain for one in self.set_aside):
-            return f"{quote[:80]!r} stands among instructions, which order nothing"
+        for part in parts:
+            if part not in self.text:
+                return f"{part[:80]!r} does not stand in the request"
+            plain = spaced(normalise(part))
+            if any(plain in one or one in plain for one in self.set_aside):
+                return f"{part[:80]!r} stands among instructions, which order nothing"
         return None

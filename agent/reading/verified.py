@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
 from ...tools.catalog.dtypes import DTYPES
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import find_model
@@ -24,25 +26,37 @@ from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import Objective, Statistic
 from ...tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
+from ...tools.plan.prefixes import SharedPrefixes
 from ..stated_arguments import said_engine
 from ..stated_constraints import stated_constraints
 from .answer import DEGREES, ReadingAnswer, StatedFact
-from .derived import TOKEN_FIELDS, derived, has_number
+from .derived import TOKEN_FIELDS, derived, has_number, is_counted
 from .found import Found, UnverifiedError, Verified
-from .spelled import is_spelled, is_suggested, names_parallel
+from .spelled import is_spelled, is_suggested, names_parallel, names_spread
 from .trusted import Trusted
+from .working import worked
 
 _NUMBERS = frozenset(
     {
         "nodes", "gpus_per_node", "gpus", "concurrency", "request_rate", "min_tokens_per_second",
-        "prefix_cache_hit_rate", "memory_utilization", "usd_per_gpu_hour", *LATENCY_FIELDS, *TOKEN_FIELDS,
+        "prefix_cache_hit_rate", "memory_utilization", "usd_per_gpu_hour", "max_batch", "reserve_replicas", "turns",
+        *LATENCY_FIELDS, *TOKEN_FIELDS,
     }
 )  # fmt: skip
 _LISTED = {
     "objective": get_args(Objective), **dict.fromkeys(STATISTIC_FIELDS, get_args(Statistic)),
     "weights": DTYPES, "kv_cache": DTYPES, "activations": DTYPES,
 }  # fmt: skip
+# Fields that are parts of `Said.prefixes`.
+_SHARED = {"shared_prompt_tokens": "system_tokens", "turns": "turns"}
+_DEGREE_OF = re.compile(r"(?P<name>[a-z_]+)\s?[=x]?\s?(?P<degree>\d{1,6})")
 _LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# Of these a sum is rounded to a whole number.
+_WHOLE = frozenset(
+    {"concurrency", "nodes", "gpus", "gpus_per_node", "max_batch", "reserve_replicas", "turns", *TOKEN_FIELDS}
+)
+_RELATIVE = 0.01
+MOST_ASKED = 300
 _LINE_NAME = re.compile(r"tp_ffn|attention_dp|(?<![a-z_])[tpes]p(?![a-z_])")
 
 
@@ -50,6 +64,7 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
     """What of `answer` the words of `text` bear out."""
     kept, trusted = Verified(), Trusted.of(text)
     degrees: list[tuple[StatedFact, int]] = []
+    compared: list[tuple[StatedFact, StatedStrategy]] = []
     for fact in answer.facts:
         try:
             if (why := trusted.why_not(fact.quote)) is not None:
@@ -60,18 +75,42 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
                 degrees.append((fact, _degree(fact, trusted.around(fact.quote))))
             elif fact.field in ("constraint", "accelerators"):
                 kept.constraints += _constraint(fact, trusted.around(fact.quote))
+            elif fact.field == "compared":
+                compared.append((fact, _compared(fact)))
             else:
                 _keep(fact, kept)
         except (UnverifiedError, InputError) as error:
             if fact.field == "accelerator" and isinstance(error, UnknownNameError):
                 kept.unknown_part = str(error)
+            if fact.field == "model" and isinstance(error, UnknownNameError):
+                kept.unknown_model = str(error)
             reason = error.reason if isinstance(error, RequestError) else str(error)
             kept.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
     if degrees:
         quotes = "; ".join(dict.fromkeys(fact.quote for fact, _ in degrees))
         kept.fields["strategy"] = Found(_strategy(degrees), quotes)
+    if len(compared) > 1:
+        quotes = " ... ".join(dict.fromkeys(fact.quote for fact, _ in compared))
+        kept.fields["compared"] = Found(tuple(dict.fromkeys(one for _, one in compared)), quotes)
+    _share(kept)
     kept.not_understood += [quote for quote in answer.not_understood[:20] if trusted.why_not(quote) is None]
+    kept.asks += [" ".join(question.split())[:MOST_ASKED] for question in answer.asks[:3] if question.strip()]
     return kept
+
+
+def _share(kept: Verified) -> None:
+    """Put what prompts share together, of the fields that say a part of it."""
+    parts = {name: kept.fields.pop(name) for name in _SHARED if name in kept.fields}
+    if not parts:
+        return
+    quotes = " ... ".join(dict.fromkeys(one.quote for one in parts.values()))
+    reason = next((one.reason for one in parts.values() if one.reason is not None), None)
+    try:
+        prefixes = SharedPrefixes.model_validate({_SHARED[name]: int(one.value) for name, one in parts.items()})
+    except ValidationError as error:
+        kept.dropped.append(f"what prompts share: {error.errors()[0]['msg'][:160]}")
+        return
+    kept.fields["prefixes"] = Found(prefixes, quotes, reason)
 
 
 def _keep(fact: StatedFact, kept: Verified) -> None:
@@ -116,13 +155,24 @@ def _number(fact: StatedFact, name: str) -> Any:
     ends = [_figure(fact)] if name == fact.field else [_figure(fact), float(fact.upper or 0)]
     own: list[float] = []
     for end in ends:
-        follows = derived(fact.field, end, fact.quote)
+        follows = _worked(fact) if fact.working and name == fact.field else derived(fact.field, end, fact.quote)
         if follows is None and fact.reason is None:
             raise UnverifiedError(f"{end:.12g} does not follow from the numbers of {fact.quote[:80]!r}")
         own.append(end if follows is None else follows)
     claims = Claims()
     claims.claim(name, own[0] if name == fact.field else tuple(own), fact.quote)
-    return claims.values[name]
+    value = claims.values[name]
+    return int(value) if name in _WHOLE and isinstance(value, float) and value.is_integer() else value
+
+
+def _worked(fact: StatedFact) -> float:
+    """What the working of a fact comes to, which has to be its value."""
+    result, value = worked(fact.working or "", fact.quote), _figure(fact)
+    if fact.field in _WHOLE:
+        result = float(round(result))
+    if abs(result - value) > _RELATIVE * max(abs(value), 1.0 if fact.field in _WHOLE else 1e-9):
+        raise UnverifiedError(f"{(fact.working or '')[:80]!r} comes to {result:.6g}")
+    return result
 
 
 def _figure(fact: StatedFact) -> float:
@@ -158,11 +208,29 @@ def _constraint(fact: StatedFact, around: str) -> Iterable[Constraint]:
         if one.kind == "accelerators":
             missing = [kind for kind in one.value if not is_spelled("accelerator", kind, fact.quote, Said())]
         else:
-            missing = [name for name in _LINE_NAME.findall(line) if not names_parallel(name, around)]
-            missing += [number for number in _LINE_NUMBER.findall(line) if not has_number(float(number), fact.quote)]
+            is_named = names_spread if one.kind in ("within_node", "across_nodes") else names_parallel
+            missing = [name for name in _LINE_NAME.findall(line) if not is_named(name, around)]
+            missing += [number for number in _LINE_NUMBER.findall(line) if not is_counted(float(number), fact.quote)]
         if missing:
             raise UnverifiedError(f"{', '.join(missing)} does not stand in {fact.quote[:80]!r}")
     return [one.model_copy(update={"words": fact.quote[:500]}) for one in made]
+
+
+def _compared(fact: StatedFact) -> StatedStrategy:
+    """A strategy that is weighed against others, with its degrees in the quote."""
+    degrees: list[tuple[StatedFact, int]] = []
+    for match in _DEGREE_OF.finditer(str(fact.value).lower()):
+        name = match["name"] if match["name"] != "replicas" else "dp"
+        if name not in (*DEGREES, "dp"):
+            raise UnverifiedError(f"{name} is no degree")
+        degree = float(match["degree"])
+        if degree > 1 and not (is_counted(degree, fact.quote) and names_spread(name, fact.quote)):
+            raise UnverifiedError(f"{name} {degree:g} does not stand in {fact.quote[:80]!r}")
+        one = fact.model_copy(update={"field": name, "phase": None})
+        degrees.append((one, Claims().checked_degree(degree, fact.quote)))
+    if not degrees:
+        raise UnverifiedError("it has no degree")
+    return _strategy(degrees)
 
 
 def _degree(fact: StatedFact, around: str) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 from ...tools.language.said import Said
 
+# What stands between words that a quote has of several places.
+APART = re.compile(r"\s*(?:\.{3}|…+)\s*")
 # A line of `Said.unread` about a number: the number and its clause.
 _UNREAD_NUMBER = re.compile(r"'(?P<number>.+?)' in '(?P<clause>.+)' was not understood", re.DOTALL)
 

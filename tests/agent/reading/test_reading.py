@@ -39,8 +39,8 @@ def fact(field: str, value: Any, quote: str, reason: str | None = None, **more: 
     return {"field": field, "value": value, "quote": quote, "reason": reason, "upper": None, "phase": None, **more}
 
 
-def answer(*facts: dict[str, Any], not_understood: tuple[str, ...] = ()) -> str:
-    return json.dumps({"facts": facts, "not_understood": not_understood})
+def answer(*facts: dict[str, Any], not_understood: tuple[str, ...] = (), asks: tuple[str, ...] = ()) -> str:
+    return json.dumps({"facts": facts, "not_understood": not_understood, "asks": asks})
 
 
 def read(words: str, *steps: Step, **options: Any) -> tuple[Said, list[Any]]:
@@ -109,11 +109,90 @@ def test_what_its_quote_does_not_bear_out_is_dropped_and_listed(one: dict[str, A
         ("input_tokens", 4096, "8 parts with 512 tokens"),
         ("output_tokens", 400, "300 words back"),
         ("memory_utilization", 0.9, "keep 10% spare"),
+        ("ttft_ms_max", 5000, "start within five (5) seconds"),
+        ("end_to_end_ms_max", 50000, "全部说完五十秒以内"),
+        ("end_to_end_ms_max", 150_000, "整个一稿两分半以内写完"),
+        ("ttft_ms_max", 1400, "the first word after 1,4 seconds"),
+        ("nodes", 1, "all in node kitchen-03"),
     ],
 )
 def test_numbers_follow_by_units_sums_products_and_shares(field: str, value: float, quote: str) -> None:
     said = read(f"Llama-3.1-8B. {quote}.", text(answer(fact(field, value, quote))))[0]
     assert getattr(said, field) == pytest.approx(value, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "working", "quote"),
+    [
+        ("concurrency", 480, "1200 * 0.4", "1,200 staff ... 40% of them ask at the same time"),
+        ("request_rate", 1.0, "40 * 90 / 3600", "each of the 40 desks ... some 90 an hour"),
+        (
+            "request_rate",
+            3.0,
+            "3600 / 4 / (5 * 60)",
+            "3,600 crew, a quarter of them on duty ... ask every five minutes",
+        ),
+        ("input_tokens", 1800, "9000 / 5", "five prompts together come to 9,000 tokens"),
+    ],
+)
+def test_a_sum_of_quoted_figures_is_worked_out_again(field: str, value: float, working: str, quote: str) -> None:
+    words = f"Llama-3.1-8B on 2 H100. {quote.replace(' ... ', ', as we said, ')}."
+    assert getattr(by(words, fact(field, value, quote, working=working)), field) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "working", "why"),
+    [
+        (500, "1200 * 0.4", "comes to 480"),
+        (600, "1200 * 0.5", "0.5 of '1200 * 0.5' does not stand in"),
+        (1, "1200 ** 0", "is no sum"),
+        (1, "__import__('os').getpid()", "is no sum"),
+        (1, "1200 / 0", "does not stand in"),
+        (1, "(" * 200, "is no sum"),
+    ],
+)
+def test_a_sum_that_does_not_hold_is_dropped(value: float, working: str, why: str) -> None:
+    said = by(
+        "Llama-3.1-8B, 1,200 staff, 40% busy", fact("concurrency", value, "1,200 staff, 40% busy", working=working)
+    )
+    assert said.concurrency != value
+    assert any(why in line for line in said.readings)
+
+
+def test_what_has_to_be_settled_first_is_asked_as_the_model_puts_it() -> None:
+    with pytest.raises(AmbiguousError, match=r"Is it 12 cards or 16\?"):
+        read(f"{BASE}; the kit list: 12 cards, 2 x 8", text(answer(asks=("Is it 12 cards or 16?",))))
+
+
+def test_strategies_to_be_weighed_and_shared_beginnings_are_facts() -> None:
+    words = (
+        "Llama-3.1-8B on 4 H100, 4,000 tokens in of which 3,000 are the same; one on each card or all four together?"
+    )
+    said = by(
+        words,
+        fact("shared_prompt_tokens", 3000, "of which 3,000 are the same"),
+        fact("compared", "tp 1, dp 4", "4 H100 ... one on each card"),
+        fact("compared", "tp 4", "all four together"),
+    )
+    assert said.prefixes is not None and said.prefixes.system_tokens == 3000
+    assert [(one.dp, one.decode.tp) for one in said.compared] == [(4, 1), (None, 4)]
+
+
+def test_what_the_rules_read_of_words_that_hardly_say_it_gives_way_to_a_model_that_leaves_it_out() -> None:
+    words = f"{BASE}, the club has 1,450 members"
+    assert read(words, text("no"))[0].concurrency == 1450
+    said = by(words, fact("gpus", 2, "2 H100"))
+    assert said.concurrency is None
+    assert any("left out, which the rules alone read: concurrency 1450" in line for line in said.readings)
+
+
+def test_a_model_that_no_catalogue_has_is_refused_by_its_name() -> None:
+    with FaultServer(text(answer(fact("model", "Nebula-9X-70B", "Nebula-9X-70B")))) as server:
+        found = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
+        reader = Agent(EndpointClient(found), options=AgentOptions()).reader()
+        assert reader is not None
+        with pytest.raises(RequestError, match="Nebula-9X-70B"):
+            reader.read(Source(kind="request", texts=(("the request", "the Nebula-9X-70B on 2 H100"),)))
 
 
 def test_a_figure_with_a_reason_is_an_assumption_and_never_stated() -> None:

@@ -1,0 +1,46 @@
+"""The sum that a model gives for a figure ("1200 * 0.4"): what it comes to, of numbers that stand in its quote."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable
+
+from .derived import numbers_of
+from .found import UnverifiedError
+
+MOST_CHARACTERS = 160
+# What units are made of: seconds, minutes, hours and days; thousands; bits of a byte; percent.
+_UNITS = (1, 8, 24, 60, 100, 1000, 1024, 3600, 86_400, 1_000_000)
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_ROUNDED = 1e-6
+
+
+def worked(working: str, quote: str) -> float:
+    """What a sum of figures of `quote` and of units comes to.
+
+    Raises:
+        UnverifiedError: it is no sum, or has a number that neither stands in the quote nor belongs to a unit.
+    """
+    known = {*_UNITS, *numbers_of(quote)}
+    try:
+        return _value(ast.parse(working.strip()[: MOST_CHARACTERS + 1], mode="eval").body, known)
+    except UnverifiedError as error:
+        raise UnverifiedError(f"{error} of {working[:80]!r} does not stand in {quote[:80]!r}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError, OverflowError):
+        raise UnverifiedError(f"{working[:80]!r} is no sum") from None
+
+
+def _value(node: ast.expr, known: Iterable[float]) -> float:
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        if not any(abs(node.value - one) <= _ROUNDED * max(1.0, abs(one)) for one in known):
+            raise UnverifiedError(f"{node.value:g}")
+        return float(node.value)
+    raise ValueError
