@@ -19,7 +19,7 @@ COUNTS = ("nodes", "gpus_per_node", "gpus")
 _ROUNDING = 0.05
 _FOURS = frozenset({"fp4", "nvfp4", "mxfp4"})
 # What is refused for good: no reading of other words makes it possible.
-_FOR_GOOD = re.compile(r"not planned by this tool(?!: mixed accelerators \()|impossible|characters|relaxation", re.I)
+_FOR_GOOD = re.compile(r"not planned by this tool(?!: mixed accelerators \()|characters|relaxation", re.I)
 # The field that a refusal is about, where it does not say so itself.
 _ABOUT = (
     ("model", re.compile(r"\bmodels?\b", re.IGNORECASE)),

@@ -8,7 +8,6 @@ share, the sum, the product and the quotient of two. Longer ways are spelled out
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -40,7 +39,7 @@ _AND_A_HALF = re.compile(r"(?<![a-z])half(?![a-z])|半")
 _PARTS = tuple(
     (re.compile(rf"(?<![a-z])(?:{words})s?(?![a-z])|{chinese}"), count)
     for words, chinese, count in (
-        ("half|twice|double", "半|[两二]倍", 2.0),
+        ("half|twice|double", "半|[两二]倍|翻一?[倍番]", 2.0),
         ("third|triple", "三分之|三倍", 3.0),
         ("quarter|fourth", "四分之|四倍", 4.0),
         ("fifth", "五分之", 5.0),
@@ -108,8 +107,9 @@ def _candidates(field: str, words: str, numbers: set[float]) -> Iterator[float]:
         yield from (1000 / number for number in numbers if number > 0)
     if field in LATENCY_FIELDS or field == "usd_per_gpu_hour":
         return
-    written = Counter(one.value for one in find_quantities(words))
-    pairs = (*combinations(sorted(numbers), 2), *((one, one) for one, count in written.items() if count > 1))
+    counted = [end for one in find_quantities(words) for end in {one.value, one.decimal_value}]
+    counted += [float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node and field in _COUNTED]
+    pairs = combinations(counted, 2)
     for first, second in pairs:
         together = [first * second, first + second]
         if field in _RATES and first and second:

@@ -30,9 +30,15 @@ from .wording import APART, shown, spaced, stands_in, unread, worded
 # Words that set a statement against one before it.
 _CONTRAST = re.compile(
     r"(?<![a-z])(?:but|however|originally|previously|was|were|used\sto|now|instead|only|rather|no\slonger|changed?|replaced|at\smost|"
-    r"correct(?:ed|ion)?|mistake|up\sto)(?![a-z])|之前|原来|改|但|只|不是|最多|按|换成",
+    r"correct(?:ed|ion)?|mistake|up\sto|sorry|scratch|actually|wait|make\s(?:it|that))(?![a-z])|之前|原来|改|但|只|不是|最多|按|换成|不对|应该",
     re.IGNORECASE,
 )
+
+
+# The part of the rules' fields that a reading of the whole text has at least.
+_WHOLE = 2 / 3
+# What is refused, or supposed, where nothing says it: never left to what a model forgets.
+_NAMES = frozenset({"model", "accelerator"})
 
 
 class AmbiguousError(RequestError):
@@ -52,6 +58,7 @@ class _Merge:
     notes: list[str] = field(default_factory=list[str])
     clashes: list[str] = field(default_factory=list[str])
     taken: list[str] = field(default_factory=list[str])
+    doubts: list[str] = field(default_factory=list[str])
 
     def take(self, name: str, one: Found, instead: str = "") -> None:
         """Let the model's value stand; `instead` says what of the rules it takes the place of."""
@@ -146,30 +153,45 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         constraints=constraints,
         words=merge.words,
         assumed={**{name: note for name, note in base.assumed.items() if name in merge.words}, **merge.assumed},
-        unread=tuple(unread(base, merge.taken, found.not_understood)),
+        unread=(*unread(base, merge.taken, found.not_understood), *merge.doubts),
         readings=(*base.readings, *dict.fromkeys(merge.notes)),
     )
 
 
 def _leave_what_the_model_leaves(merge: _Merge, found: Verified) -> None:
-    """Leave what the rules read of words that do not say it plainly, where the model has a field for it and no fact.
+    """Leave what the rules alone read, where the model has a field for it, and no fact.
 
-    Degrees are left where the model reads them as strategies to be weighed, lengths where it reads the end of a range.
+    What words say plainly is a doubt then, and stays where the model left out a good part of what the rules read.
+    Degrees are left where the model reads them as strategies to be weighed, lengths where it reads the end of a range,
+    figures and formats whose words the model read for something else, and all of a text that the rules refused.
     """
-    if merge.is_refused:
-        return
     read = found.fields.keys() | {*COUNTS} | {line.split(" ", 1)[0] for line in found.dropped}
-    for name in sorted(merge.values.keys() & MODEL_FIELDS - read):
-        span = found.fields.get(f"{name}_range")
-        is_told_otherwise = (name == "strategy" and "compared" in read) or (
-            span is not None and merge.values[name] in span.value
-        )
-        if is_told_otherwise or not merge.is_plain(name):
-            words = merge.words.get(name, "")
-            merge.notes.append(
-                f"left out, which the rules alone read: {worded(name, merge.values[name])} from {words[:160]!r}"
-            )
-            merge.drop(name)
+    theirs = merge.values.keys() & MODEL_FIELDS
+    is_whole = len(theirs & read) >= _WHOLE * len(theirs)
+    for name in sorted(theirs - read - _NAMES):
+        is_told = _is_told_otherwise(name, merge, found)
+        is_plain = merge.is_plain(name) and not merge.is_refused and not is_told
+        if is_plain and not is_whole:
+            continue
+        words = f"{worded(name, merge.values[name])} from {merge.words.get(name, '')[:160]!r}"
+        if is_plain:
+            merge.doubts.append(f"{words}: read by the rules, not by the model")
+        else:
+            merge.notes.append(f"left out, which the rules alone read: {words}")
+        merge.drop(name)
+
+
+def _is_told_otherwise(name: str, merge: _Merge, found: Verified) -> bool:
+    """Whether the model reads something else of what the rules read as a field."""
+    value, words = merge.values[name], merge.words.get(name, "")
+    if name == "strategy":
+        return "compared" in found.fields
+    span = found.fields.get(f"{name}_range")
+    if span is not None and value in span.value:
+        return True
+    quotes = [one.quote for one in found.fields.values() if one.value == value and not isinstance(value, bool)]
+    quotes += [one.words for one in found.constraints if one.value == value]
+    return any(stands_in(words, quote) or stands_in(quote, words) for quote in quotes)
 
 
 def _refuse_what_cannot_be(merge: _Merge, rules: Said | RequestError, found: Verified) -> None:

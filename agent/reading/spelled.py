@@ -29,7 +29,7 @@ _WORDS: dict[str, dict[str, str]] = {
     },
     "disaggregated": {
         "True": r"disaggregat|separat|apart|own\s(?:gpus|nodes|machines)|分离",
-        "False": r"co-?locat|together|same|not|no\s|don'?t|without|不",
+        "False": r"co-?locat|together|same|not|no\s|don'?t|without|false|off|reject|shared|pool|不|无|共用|混",
     },
     "gpus_open": {
         "True": r"no\s(?:limit|cap)|as\smany|few|how|minim|least|small|whatever|unlimited|需要|不限|少|几|多少"
@@ -47,6 +47,7 @@ _SPREAD = re.compile(
     r"split|span|across|cross|over|extend|spread|inside|within|glue|together|pool|all\s(?:of|the|two|four|eight)|跨|拆|切|合|一起",
     re.IGNORECASE,
 )
+_CARD_NAME = re.compile(r"(?P<letters>[a-z]+)-?(?P<figure>\d+)")
 _BITS = {"fp8": "8bit", "int8": "8bit", "int4": "4bit", "fp4": "4bit", "bf16": "16bit", "fp16": "16bit"}
 _GLUE = re.compile(r"[\s\-_]+")
 
@@ -82,7 +83,8 @@ def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
         is_told = all(token in said for token in parse_name(str(value)).core)
         return is_told or any(entry is not None and entry.name == value for entry in entries)
     if field == "accelerator":
-        return any(one.accelerator is not None and one.accelerator.id == value for one in hardware.mentions(quote))
+        is_named = any(one.accelerator is not None and one.accelerator.id == value for one in hardware.mentions(quote))
+        return is_named or _is_spoken(str(value), quote)
     plain = _GLUE.sub("", quote.lower())
     if field in ("weights", "kv_cache", "activations"):
         return str(value) in plain or _BITS.get(str(value), "\0") in plain
@@ -99,3 +101,11 @@ def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
             return True
     pattern = _WORDS.get("statistic" if field in STATISTIC_FIELDS else field, {}).get(str(value))
     return pattern is not None and re.search(pattern, quote, re.IGNORECASE) is not None
+
+
+def _is_spoken(card: str, quote: str) -> bool:
+    """Whether a card is named with its figure in words ("H one hundred")."""
+    name = _CARD_NAME.match(card)
+    if name is None or float(name["figure"]) not in numbers_of(quote):
+        return False
+    return re.search(rf"(?<![a-z]){name['letters']}(?![a-z])", quote, re.IGNORECASE) is not None

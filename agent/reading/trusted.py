@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from ...tools.language.claims import Claims
 from ...tools.language.markup import without_markup
@@ -17,6 +18,8 @@ from ...tools.language.refusals import set_aside_instructions, set_aside_orders
 from .wording import APART, spaced
 
 MOST_QUOTED = 600
+# The share of a quote that has to stand in the text.
+_MOST_OF = 0.7
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:\.(?=\S)[^.!?。！？\n]*)*")
 _TAKEN = re.compile(f"{TAKEN}+")
 
@@ -43,6 +46,16 @@ class Trusted:
         )
         inside = (page.original[start:end] for start, end in spans)
         return cls(spaced(text), tuple(spaced(words) for words in (*around, *inside) if words.strip()))
+
+    def as_it_stands(self, quote: str) -> str:
+        """A quote that is nearly one, by its part that stands in the text where that is most of it."""
+        return " ... ".join(self._standing(part) for part in self.parts(quote))
+
+    def _standing(self, part: str) -> str:
+        if part in self.text or len(part) > MOST_QUOTED:
+            return part
+        found = SequenceMatcher(None, self.text, part, autojunk=False).find_longest_match()
+        return self.text[found.a : found.a + found.size].strip() if found.size >= _MOST_OF * len(part) else part
 
     def parts(self, quote: str) -> list[str]:
         """The words of a quote that stand together in the text, each by itself."""

@@ -18,6 +18,7 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import find_model
 from ...tools.errors import InputError, UnknownNameError
 from ...tools.language.claims import Claims
+from ...tools.language.compared_words import strategy_of
 from ...tools.language.errors import RequestError
 from ...tools.language.normal_form import normalise
 from ...tools.language.quantities import find_quantities
@@ -50,6 +51,8 @@ _LISTED = {
 # Fields that are parts of `Said.prefixes`.
 _SHARED = {"shared_prompt_tokens": "system_tokens", "turns": "turns"}
 _DEGREE_OF = re.compile(r"(?P<name>[a-z_]+)\s?[=x]?\s?(?P<degree>\d{1,6})")
+# What is demanded of a plan: words about it that lead to nothing are told in the first lines.
+_DEMANDS = frozenset({"constraint", "disaggregated", "dp", *DEGREES, *LATENCY_FIELDS})
 _LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Of these a sum is rounded to a whole number.
 _WHOLE = frozenset(
@@ -67,6 +70,7 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
     compared: list[tuple[StatedFact, StatedStrategy]] = []
     for fact in answer.facts:
         try:
+            fact = fact.model_copy(update={"quote": trusted.as_it_stands(fact.quote)})
             if (why := trusted.why_not(fact.quote)) is not None:
                 raise UnverifiedError(why)
             if fact.field == "replicas" and fact.phase is None:  # as many in all: a demand, no degree of a phase
@@ -86,6 +90,8 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
                 kept.unknown_model = str(error)
             reason = error.reason if isinstance(error, RequestError) else str(error)
             kept.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
+            if fact.field in _DEMANDS and trusted.why_not(fact.quote) is None:
+                kept.not_understood.append(fact.quote)
     if degrees:
         quotes = "; ".join(dict.fromkeys(fact.quote for fact, _ in degrees))
         kept.fields["strategy"] = Found(_strategy(degrees), quotes)
@@ -218,19 +224,17 @@ def _constraint(fact: StatedFact, around: str) -> Iterable[Constraint]:
 
 def _compared(fact: StatedFact) -> StatedStrategy:
     """A strategy that is weighed against others, with its degrees in the quote."""
-    degrees: list[tuple[StatedFact, int]] = []
+    degrees: dict[str, int] = {}
     for match in _DEGREE_OF.finditer(str(fact.value).lower()):
-        name = match["name"] if match["name"] != "replicas" else "dp"
+        name, degree = "dp" if match["name"] == "replicas" else match["name"], int(match["degree"])
         if name not in (*DEGREES, "dp"):
             raise UnverifiedError(f"{name} is no degree")
-        degree = float(match["degree"])
         if degree > 1 and not (is_counted(degree, fact.quote) and names_spread(name, fact.quote)):
-            raise UnverifiedError(f"{name} {degree:g} does not stand in {fact.quote[:80]!r}")
-        one = fact.model_copy(update={"field": name, "phase": None})
-        degrees.append((one, Claims().checked_degree(degree, fact.quote)))
+            raise UnverifiedError(f"{name} {degree} does not stand in {fact.quote[:80]!r}")
+        degrees[name] = Claims().checked_degree(degree, fact.quote)
     if not degrees:
         raise UnverifiedError("it has no degree")
-    return _strategy(degrees)
+    return strategy_of(degrees)
 
 
 def _degree(fact: StatedFact, around: str) -> int:

@@ -93,7 +93,7 @@ class Claims:
             if grade(name, value, words) is Grade.THIN:
                 self.leave_unread(f"{words!r} is no {label(name)}, and was not understood")
                 return
-            raise self.refusal(reason)
+            raise self.refusal(reason, name.partition(".")[0])
         value = _typed(name, value)
         if name in self.values and name in _ROUNDED and abs(self.values[name] - value) <= _ROUNDING * value:
             if self.values[name] != value:
