@@ -12,11 +12,14 @@ from ...tools.language.errors import RequestError
 from ...tools.language.said import Said, StatedStrategy
 from ...tools.plan.constraints import Constraint, chosen_kinds
 from ...tools.plan.prefixes import SharedPrefixes
+from .answer import MODEL_FIELDS
 from .found import Verified
 
 COUNTS = ("nodes", "gpus_per_node", "gpus")
 # How far apart two figures are that are one, rounded (2k as 2,000 and as 2,048).
 _ROUNDING = 0.05
+# The part of the rules' fields that a reading of the whole text has at least.
+_WHOLE = 2 / 3
 _FOURS = frozenset({"fp4", "nvfp4", "mxfp4"})
 # What is refused for good: no reading of other words makes it possible.
 _FOR_GOOD = re.compile(r"not planned by this tool(?!: mixed accelerators \()|characters|relaxation", re.I)
@@ -96,17 +99,26 @@ def is_final(refusal: RequestError) -> bool:
     return _FOR_GOOD.search(refusal.reason) is not None
 
 
-def answers(found: Verified, refusal: RequestError) -> bool:
-    """Whether a model's reading may stand although the rules refused: it states what they found contradictory.
+def is_whole(base: Said, found: Verified) -> bool:
+    """Whether a model read most of what the rules read, so that what it leaves out may well be left out."""
+    theirs = base.words.keys() & MODEL_FIELDS
+    return len(theirs & found.read) >= _WHOLE * len(theirs)
 
-    A name that the rules do not know is answered only by one that stands in the words.
+
+def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
+    """Whether a model's reading may stand although the rules refused: it read what they found contradictory.
+
+    A name that the rules do not know is answered only by one that stands in the words; what the model does not state
+    only by a reading of the whole of what they `understood`.
     """
     about = refusal.field or next((name for name, words in _ABOUT if words.search(refusal.reason)), None)
     names = COUNTS if about in COUNTS else (about, f"{about}_range")
     stated = [found.fields[name] for name in names if name in found.fields]
     if about == "strategy":  # a degree and a bound that rules it out: the model has to leave the degree out
         return "strategy" not in found.fields and any(one.kind == "degree" for one in found.constraints)
-    return bool(stated) and (not _UNKNOWN.search(refusal.reason) or stated[0].reason is None)
+    if _UNKNOWN.search(refusal.reason) or about == "model":
+        return bool(stated) and (about == "model" or stated[0].reason is None)
+    return bool(stated) or ("model" in found.fields and is_whole(understood, found))
 
 
 def _near(first: float, second: float) -> bool:

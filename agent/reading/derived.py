@@ -39,7 +39,7 @@ _AND_A_HALF = re.compile(r"(?<![a-z])half(?![a-z])|半")
 _PARTS = tuple(
     (re.compile(rf"(?<![a-z])(?:{words})s?(?![a-z])|{chinese}"), count)
     for words, chinese, count in (
-        ("half|twice|double", "半|[两二]倍|翻一?[倍番]", 2.0),
+        ("half|twice|double|both|second|pair", "半|[两二]倍|翻一?[倍番]", 2.0),
         ("third|triple", "三分之|三倍", 3.0),
         ("quarter|fourth", "四分之|四倍", 4.0),
         ("fifth", "五分之", 5.0),
@@ -66,9 +66,9 @@ def has_number(value: float, quote: str) -> bool:
     return value in numbers_of(quote) or (value == 1 and _ONE.search(quote) is not None)
 
 
-def is_counted(value: float, quote: str) -> bool:
+def is_counted(value: float, quote: str, field: str = "gpus") -> bool:
     """Whether `value` is written in `quote`, or is the product or the sum of two numbers of it."""
-    return has_number(value, quote) or derived("gpus", value, quote) is not None
+    return has_number(value, quote) or derived(field, value, quote) is not None
 
 
 def numbers_of(quote: str) -> set[float]:

@@ -16,11 +16,15 @@ class UnverifiedError(ShardwrightError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A verified value, the words that it follows from, and why it is meant where it is only assumed."""
+    """A verified value, the words that it follows from, and why it is meant where it is only assumed.
+
+    `is_worked`: a sum of figures of the words gives it.
+    """
 
     value: Any
     quote: str
     reason: str | None = None
+    is_worked: bool = False
 
 
 @dataclass
@@ -37,6 +41,11 @@ class Verified:
     # Why an accelerator, or a model, that is named cannot be planned for.
     unknown_part: str | None = None
     unknown_model: str | None = None
+
+    @property
+    def read(self) -> set[str]:
+        """The fields that the model spoke of, also where what it said was dropped."""
+        return {*self.fields, *(line.split(" ", 1)[0] for line in self.dropped)}
 
     def put(self, name: str, found: Found) -> None:
         """Keep a value; of two that differ neither, unless the later one is only assumed.

@@ -8,7 +8,7 @@ is asked. What the rules alone read counts where no field of the model's says it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,17 @@ from ...tools.language.merge import stated_fields
 from ...tools.language.said import Said
 from ...tools.plan.constraints import Constraint, chosen_kinds
 from ...tools.plan.document import Relaxation
-from .agreement import COUNTS, agree, agree_on_counts, answers, is_final, is_left_alone, same_constraint, total
+from .agreement import (
+    COUNTS,
+    agree,
+    agree_on_counts,
+    answers,
+    is_final,
+    is_left_alone,
+    is_whole,
+    same_constraint,
+    total,
+)
 from .answer import MODEL_FIELDS
 from .found import Found, Verified
 from .wording import APART, shown, spaced, stands_in, unread, worded
@@ -35,8 +45,6 @@ _CONTRAST = re.compile(
 )
 
 
-# The part of the rules' fields that a reading of the whole text has at least.
-_WHOLE = 2 / 3
 # What is refused, or supposed, where nothing says it: never left to what a model forgets.
 _NAMES = frozenset({"model", "accelerator"})
 
@@ -47,7 +55,9 @@ class AmbiguousError(RequestError):
 
 @dataclass
 class _Merge:
-    """The reading as it comes together. `base` is the rules', `is_refused` that they refused the whole of `text`."""
+    """The reading as it comes together. `base` is the rules', `is_refused` that they refused the whole of `text`,
+    `is_whole` that the model read most of what they read.
+    """
 
     base: Said
     is_refused: bool
@@ -58,6 +68,7 @@ class _Merge:
     notes: list[str] = field(default_factory=list[str])
     clashes: list[str] = field(default_factory=list[str])
     taken: list[str] = field(default_factory=list[str])
+    is_whole: bool = False
     doubts: list[str] = field(default_factory=list[str])
 
     def take(self, name: str, one: Found, instead: str = "") -> None:
@@ -87,7 +98,8 @@ class _Merge:
         own = self.words.get(name, "")
         if self.is_refused or not self.is_plain(name) or stands_in(own, one.quote):
             return True
-        return grade(name, one.value, one.quote) is Grade.PLAIN or self.takes_back(own, one.quote)
+        is_plain = one.is_worked or grade(name, one.value, one.quote) is Grade.PLAIN
+        return is_plain or self.takes_back(own, one.quote)
 
     def takes_back(self, own: str, quote: str) -> bool:
         """Whether the words quoted take back those of the rules, which stand before them."""
@@ -118,16 +130,17 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         RequestError: the rules refused the text and the model has no answer to it, or (`AmbiguousError`) something is
             to be settled before anything can be planned, or stated otherwise by words that are as good.
     """
-    if isinstance(rules, RequestError) and (is_final(rules) or (not found.asks and not answers(found, rules))):
+    base = read_on or (_understood(rules) if isinstance(rules, RequestError) else rules)
+    if isinstance(rules, RequestError) and (is_final(rules) or (not found.asks and not answers(found, rules, base))):
         raise rules
     if found.asks:
         understood = rules.understood if isinstance(rules, RequestError) else refused(rules, "").understood
         raise AmbiguousError(" ".join(found.asks), understood)
-    base = read_on or (_understood(rules) if isinstance(rules, RequestError) else rules)
     is_refused = isinstance(rules, RequestError) and read_on is None
     merge = _Merge(base, is_refused, text, stated_fields(base), dict(base.words))
     if isinstance(rules, RequestError):
         merge.notes.append(f"the rules refused it, the model read on: {rules.reason[:300]}")
+    merge.is_whole = is_whole(base, found)
     _leave_what_the_model_leaves(merge, found)
     _take_counts(merge, found.fields)
     for name, one in found.fields.items():
@@ -140,7 +153,7 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
     if "gpus_open" in merge.values and any(name in merge.values for name in COUNTS):
         _as_cost(merge)
     _refuse_what_cannot_be(merge, rules, found)
-    constraints = _constraints(merge, found.constraints)
+    constraints = _constraints(merge, found)
     if merge.clashes:
         error = refused(base, "; ".join(merge.clashes))
         raise AmbiguousError(error.reason, error.understood)
@@ -165,13 +178,11 @@ def _leave_what_the_model_leaves(merge: _Merge, found: Verified) -> None:
     Degrees are left where the model reads them as strategies to be weighed, lengths where it reads the end of a range,
     figures and formats whose words the model read for something else, and all of a text that the rules refused.
     """
-    read = found.fields.keys() | {*COUNTS} | {line.split(" ", 1)[0] for line in found.dropped}
-    theirs = merge.values.keys() & MODEL_FIELDS
-    is_whole = len(theirs & read) >= _WHOLE * len(theirs)
-    for name in sorted(theirs - read - _NAMES):
+    read = found.read | {*COUNTS}
+    for name in sorted((merge.values.keys() & MODEL_FIELDS) - read - _NAMES):
         is_told = _is_told_otherwise(name, merge, found)
         is_plain = merge.is_plain(name) and not merge.is_refused and not is_told
-        if is_plain and not is_whole:
+        if is_plain and not merge.is_whole:
             continue
         words = f"{worded(name, merge.values[name])} from {merge.words.get(name, '')[:160]!r}"
         if is_plain:
@@ -247,9 +258,19 @@ def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
         )
 
 
-def _constraints(merge: _Merge, own: Iterable[Constraint]) -> tuple[Constraint, ...]:
+def _stays(merge: _Merge, one: Constraint, own: Sequence[Constraint], words: Iterable[str]) -> bool:
+    """Whether a constraint of the rules counts; one that a model which read the whole does not state is a doubt."""
+    is_read = any(stands_in(one.words, other) or stands_in(other, one.words) for other in words)
+    if not merge.is_whole or is_read or any(same_constraint(one, other, is_about=True) for other in own):
+        return True
+    merge.doubts.append(f"the constraint {one.kind} from {one.words[:160]!r}: read by the rules, not by the model")
+    return False
+
+
+def _constraints(merge: _Merge, found: Verified) -> tuple[Constraint, ...]:
     """The constraints of both; one that differs from the rules' own about the same thing is settled by the words."""
-    kept = list(merge.base.constraints)
+    own, words = found.constraints, [one.words for one in found.constraints] + found.not_understood
+    kept = [one for one in merge.base.constraints if _stays(merge, one, own, words)]
     for one in own:
         alike = [other for other in kept if same_constraint(other, one, is_about=True)]
         if any(same_constraint(other, one) for other in alike) or _is_in_strategy(merge, one):

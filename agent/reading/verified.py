@@ -133,7 +133,7 @@ def _keep(fact: StatedFact, kept: Verified) -> None:
         kept.relaxations |= {name: fact.quote for name in alone if name == fact.value}
     elif fact.field in _NUMBERS:
         for name, one in _ends(fact):
-            kept.put(name, Found(_number(one, name), fact.quote, fact.reason))
+            kept.put(name, Found(_number(one, name), fact.quote, fact.reason, is_worked=bool(fact.working)))
     else:
         value = _named(fact)
         if fact.reason is None and not is_spelled(fact.field, value, fact.quote, _rules_on(fact.quote)):
@@ -181,6 +181,11 @@ def _worked(fact: StatedFact) -> float:
     return result
 
 
+def _is_worked(fact: StatedFact, number: float) -> bool:
+    """Whether the working of a fact comes to a number."""
+    return bool(fact.working) and abs(worked(fact.working or "", fact.quote) - number) <= _RELATIVE * abs(number)
+
+
 def _figure(fact: StatedFact) -> float:
     try:
         return float(fact.value)
@@ -216,7 +221,13 @@ def _constraint(fact: StatedFact, around: str) -> Iterable[Constraint]:
         else:
             is_named = names_spread if one.kind in ("within_node", "across_nodes") else names_parallel
             missing = [name for name in _LINE_NAME.findall(line) if not is_named(name, around)]
-            missing += [number for number in _LINE_NUMBER.findall(line) if not is_counted(float(number), fact.quote)]
+            field = "nodes" if one.kind == "reserved_nodes" else "gpus"
+            numbers = map(float, _LINE_NUMBER.findall(line))
+            missing += [
+                f"{number:g}"
+                for number in numbers
+                if not (_is_worked(fact, number) or is_counted(number, fact.quote, field))
+            ]
         if missing:
             raise UnverifiedError(f"{', '.join(missing)} does not stand in {fact.quote[:80]!r}")
     return [one.model_copy(update={"words": fact.quote[:500]}) for one in made]
