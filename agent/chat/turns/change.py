@@ -10,7 +10,7 @@ from ....tools.language.errors import RequestError
 from ....tools.language.merge import merge_said
 from ....tools.language.said import Said
 from ...languages.say import say
-from ...reading.merged import AmbiguousError
+from ...reading.merge import AmbiguousError
 from ...report.asked import assumption_section
 from ...report.text import render, section
 from ...report.weighed import compared_sections

@@ -20,7 +20,7 @@ from shardwright.agent.model.endpoint import EndpointClient
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
 from shardwright.agent.model.settings import EndpointSettings
 from shardwright.agent.reading.answer import READING_ANSWER
-from shardwright.agent.reading.merged import AmbiguousError
+from shardwright.agent.reading.merge import AmbiguousError
 from shardwright.agent.reading.source import Source
 from shardwright.tools.language.errors import RequestError
 from shardwright.tools.language.said import Said

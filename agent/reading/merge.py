@@ -1,0 +1,94 @@
+"""A reading while two of them come together: what stands so far, what is told of it, how a difference is settled."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...tools.language.errors import RequestError
+from ...tools.language.evidence import Grade, grade
+from ...tools.language.said import Said
+from .found import Found
+from .wording import APART, shown, spaced, stands_in, worded
+
+# Words that set a statement against one before it.
+_CONTRAST = re.compile(
+    r"(?<![a-z])(?:but|however|originally|previously|was|were|used\sto|now|instead|only|rather|no\slonger|changed?|replaced|at\smost|"
+    r"correct(?:ed|ion)?|mistake|up\sto|sorry|scratch|actually|wait|make\s(?:it|that))(?![a-z])|之前|原来|改|但|只|不是|最多|按|换成|不对|应该",
+    re.IGNORECASE,
+)
+
+
+class AmbiguousError(RequestError):
+    """What the text leaves open, or is read in two ways: the person has to say which is meant."""
+
+
+@dataclass
+class Merge:
+    """The reading as it comes together. `base` is the rules', `is_refused` that they refused the whole of `text`,
+    `is_whole` that the model read most of what they read.
+    """
+
+    base: Said
+    is_refused: bool
+    text: str
+    values: dict[str, Any]
+    words: dict[str, str]
+    assumed: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
+    clashes: list[str] = field(default_factory=list[str])
+    taken: list[str] = field(default_factory=list[str])
+    is_whole: bool = False
+    doubts: list[str] = field(default_factory=list[str])
+
+    def take(self, name: str, one: Found, instead: str = "") -> None:
+        """Let the model's value stand; `instead` says what of the rules it takes the place of."""
+        self.values[name] = one.value
+        self.taken.append(one.quote)
+        if one.reason is None:
+            self.words[name] = one.quote
+            self.notes.append(f"read by the model: {worded(name, one.value)} from {one.quote[:160]!r}{instead}")
+            return
+        self.words.pop(name, None)
+        self.assumed[name] = f"read by the model from {one.quote[:160]!r}: {one.reason[:200]}"
+        if instead:
+            self.notes.append(f"assumed by the model: {worded(name, one.value)}{instead}")
+
+    def drop(self, name: str) -> None:
+        """Let nothing be said of a field."""
+        self.values.pop(name, None)
+        self.words.pop(name, None)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether the rules' words say plainly what their value is of."""
+        return grade(name, self.values[name], self.words.get(name, "")) is Grade.PLAIN
+
+    def holds(self, name: str, one: Found) -> bool:
+        """Whether the model's words win over the rules': they say it as plainly, hold these, or take them back."""
+        own = self.words.get(name, "")
+        if self.is_refused or not self.is_plain(name) or stands_in(own, one.quote):
+            return True
+        is_plain = one.is_worked or grade(name, one.value, one.quote) is Grade.PLAIN
+        return is_plain or self.takes_back(own, one.quote)
+
+    def takes_back(self, own: str, quote: str) -> bool:
+        """Whether the words quoted take back those of the rules, which stand before them."""
+        text, first = spaced(self.text).lower(), next(iter(re.split(r"[;,]\s", own)), "")
+        last = spaced(APART.split(quote)[-1]).lower()
+        theirs, later = text.find(spaced(first).lower()), text.rfind(last)
+        around = text[max(0, theirs - 40) : later + len(last) + 20]
+        return 0 <= theirs <= later + len(last) and _CONTRAST.search(around) is not None
+
+    def settle(self, name: str, one: Found) -> None:
+        """Both state `name`, and otherwise: an assumption gives way, the plainer words hold, else it is a question."""
+        own = self.words.get(name, "")
+        if one.reason is not None:
+            self.notes.append(f"not taken from the model's reading: {worded(name, one.value)}, which it only assumes")
+        elif self.holds(name, one):
+            self.take(name, one, f" (the rules read {worded(name, self.values[name])} in {own[:80]!r})")
+        else:
+            self.clashes.append(
+                f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "
+                f"({one.quote[:80]!r}); say which is meant"
+            )
