@@ -24,13 +24,14 @@ _COUNTED = ("nodes", "gpus_per_node", "gpus", "concurrency", "replicas")
 _RATES = ("request_rate", "min_tokens_per_second")
 _MINUTE, _HOUR = r"minutes?(?![a-z])|(?<![a-z])min(?![a-z])|[rq]pm|分钟?", r"hour|/\s?hr?(?![a-z])|小时|钟头"
 _PER = ((_MINUTE, 1 / 60), (_HOUR, 1 / 3600), (r"(?<![a-z])day|daily|天|日", 1 / 86_400))
-_LASTS = ((r"(?<![a-z])s(?:ec(?:ond)?s?)?(?![a-z])|秒", 1000.0), (_MINUTE, 60_000.0))
+_LASTS = ((r"(?<![a-z])s(?:ec(?:ond)?s?|ekunden?)?(?![a-z])|秒", 1000.0), (_MINUTE, 60_000.0))
 _RELATIVE = 0.006
 _ONE = re.compile(r"(?<![a-z])(?:one|single|an?|lone)(?![a-z])|[一单]", re.IGNORECASE)
 _NODE = re.compile(
     r"(?<![a-z])(?:node|server|box|machine|host|workstation|chassis|pc|rig|vm)(?![a-z])|[台机]", re.IGNORECASE
 )
-_DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_DIGITS = re.compile(r"\d{1,3}(?:[,'’\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_GROUPED = str.maketrans("", "", ",'’\u202f")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,])")
 _ENGLISH = re.compile(rf"(?<![a-z])(?:{ENGLISH_NUMBER})(?![a-z])")
 _CHINESE = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+")
@@ -39,7 +40,7 @@ _AND_A_HALF = re.compile(r"(?<![a-z])half(?![a-z])|半")
 _PARTS = tuple(
     (re.compile(rf"(?<![a-z])(?:{words})s?(?![a-z])|{chinese}"), count)
     for words, chinese, count in (
-        ("half|twice|double|both|second|pair", "半|[两二]倍|翻一?[倍番]", 2.0),
+        ("half|halv(?:e|ed|ing)|twice|double|both|second|pair", "半|[两二]倍|翻一?[倍番]", 2.0),
         ("third|triple", "三分之|三倍", 3.0),
         ("quarter|fourth", "四分之|四倍", 4.0),
         ("fifth", "五分之", 5.0),
@@ -80,7 +81,7 @@ def _written(words: str) -> set[float]:
     lower = words.lower()
     quantities = (*find_quantities(words), *find_quantities(in_tokens(words)[0]))
     numbers = {
-        *(float(digits.replace(",", "")) for digits in _DIGITS.findall(words)),
+        *(float(digits.translate(_GROUPED)) for digits in _DIGITS.findall(words)),
         *(end for one in quantities for end in (one.value, one.decimal_value, one.upper) if end is not None),
         *(float(english_value(match.group()) or 0) for match in _ENGLISH.finditer(lower)),
         *(float(chinese_value(match.group()) or 0) for match in _CHINESE.finditer(words)),

@@ -23,7 +23,7 @@ _PARALLEL = {
 }
 _WORDS: dict[str, dict[str, str]] = {
     "objective": {
-        "latency": r"latenc|fast|quick|respons|snap|instant|soon|slow|speed|wait|延迟|时延|快|慢|等|响应|秒回",
+        "latency": r"latenc|fast|quick|respons|snap|instant|soon|slow|speed|wait|延|快|慢|等|响应|秒回",
         "throughput": r"throughput|volume|capacity|most|many|max|as\smuch|load|吞吐|多|大|扛|量",
         "cost": r"cheap|cost|few|sav(?:e|ing)|small|less|least|minim|econom|money|price|spend|便宜|成本|少|省|划算|钱",
     },

@@ -43,8 +43,6 @@ _LISTED = {
 }  # fmt: skip
 # Fields that are parts of `Said.prefixes`.
 _SHARED = {"shared_prompt_tokens": "system_tokens", "turns": "turns"}
-# What is demanded of a plan: words about it that lead to nothing are told in the first lines.
-_DEMANDS = frozenset({"constraint", "disaggregated", "dp", *DEGREES, *LATENCY_FIELDS})
 MOST_ASKED = 300
 
 
@@ -75,7 +73,7 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
                 kept.unknown_model = str(error)
             reason = error.reason if isinstance(error, RequestError) else str(error)
             kept.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
-            if fact.field in _DEMANDS and trusted.why_not(fact.quote) is None:
+            if trusted.why_not(fact.quote) is None:
                 kept.not_understood.append(fact.quote)
     if degrees:
         quotes = "; ".join(dict.fromkeys(fact.quote for fact, _ in degrees))

@@ -10,8 +10,9 @@ from .derived import numbers_of
 from .found import UnverifiedError
 
 MOST_CHARACTERS = 160
-# What units are made of: seconds, minutes, hours and days; thousands; bits of a byte; percent.
-_UNITS = (1, 8, 24, 60, 100, 1000, 1024, 3600, 86_400, 1_000_000)
+# What units are made of: seconds to years; thousands, 万, lakh, millions, crore, 亿; bits of a byte; percent.
+_TIMES = (1, 60, 3600, 86_400, 24, 7, 12, 30, 52, 365)
+_UNITS = (*_TIMES, 8, 100, 1000, 1024, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
