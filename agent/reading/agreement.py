@@ -10,7 +10,7 @@ from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.language.said import Said, StatedStrategy
-from ...tools.plan.constraints import Constraint, chosen_kinds
+from ...tools.plan.constraints import Constraint
 from ...tools.plan.prefixes import SharedPrefixes
 from .answer import MODEL_FIELDS
 from .found import Verified
@@ -72,9 +72,7 @@ def total(counts: Mapping[str, int]) -> int | None:
 def is_left_alone(base: Said, name: str, value: Any) -> bool:
     """Whether the rules read of something that goes with a field says it already, or better."""
     if name == "accelerator":
-        return base.accelerator_object is not None or (
-            base.accelerator is None and value in chosen_kinds(base.constraints)
-        )
+        return base.accelerator_object is not None
     if name == "model":
         return base.model_config_object is not None
     if name == "weights":

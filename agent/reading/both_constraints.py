@@ -37,6 +37,9 @@ def constraints_of_both(merge: Merge, found: Verified) -> tuple[Constraint, ...]
 
 def _stays(merge: Merge, one: Constraint, own: Sequence[Constraint], words: Iterable[str]) -> bool:
     """Whether a constraint of the rules counts; one that a model which read the whole does not state is a doubt."""
+    if one.kind == "accelerators" and merge.values.get("accelerator") in one.value:
+        merge.doubts.append(f"{one.words[:160]!r}: the model reads {merge.values['accelerator']} alone")
+        return False
     is_read = any(stands_in(one.words, other) or stands_in(other, one.words) for other in words)
     if not merge.is_whole or is_read or any(same_constraint(one, other, is_about=True) for other in own):
         return True

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from ...tools.catalog import hardware
 from ...tools.language.normal_form import normalise
-from ...tools.language.number_words import ENGLISH_NUMBER, chinese_value, english_value
+from ...tools.language.number_words import ENGLISH_NUMBER, NUMBER_WORDS, chinese_value, english_value
 from ...tools.language.quantities import find_quantities
 from ...tools.language.written_lengths import in_tokens
 from ...tools.plan.latency_limits import LATENCY_FIELDS
@@ -33,7 +33,10 @@ _NODE = re.compile(
 _DIGITS = re.compile(r"\d{1,3}(?:[,'’\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _GROUPED = str.maketrans("", "", ",'’\u202f")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,])")
-_ENGLISH = re.compile(rf"(?<![a-z])(?:{ENGLISH_NUMBER})(?![a-z])")
+_ENGLISH = (
+    re.compile(rf"(?<![a-z])(?:{ENGLISH_NUMBER})(?![a-z])"),
+    re.compile(rf"(?<![a-z])(?:{'|'.join(NUMBER_WORDS)})(?:[\s-](?:{'|'.join(NUMBER_WORDS)}))*(?![a-z])"),
+)
 _CHINESE = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+")
 _AND_A_HALF = re.compile(r"(?<![a-z])half(?![a-z])|半")
 # Parts by name, and into how many such parts a thing falls.
@@ -83,7 +86,7 @@ def _written(words: str) -> set[float]:
     numbers = {
         *(float(digits.translate(_GROUPED)) for digits in _DIGITS.findall(words)),
         *(end for one in quantities for end in (one.value, one.decimal_value, one.upper) if end is not None),
-        *(float(english_value(match.group()) or 0) for match in _ENGLISH.finditer(lower)),
+        *(float(english_value(match.group()) or 0) for pattern in _ENGLISH for match in pattern.finditer(lower)),
         *(float(chinese_value(match.group()) or 0) for match in _CHINESE.finditer(words)),
         *(float(f"{whole}.{part}") for whole, part in _DECIMAL_COMMA.findall(words)),
         *(part for pattern, count in _PARTS if pattern.search(lower) for part in (count, 1 / count)),

@@ -59,7 +59,8 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
     _leave_what_the_model_leaves(merge, found)
     _take_counts(merge, found.fields)
     for name, one in found.fields.items():
-        if name in COUNTS or is_left_alone(base, name, one.value):
+        is_choice = name == "accelerator" and one.value in chosen_kinds(base.constraints) and not merge.is_whole
+        if name in COUNTS or is_choice or is_left_alone(base, name, one.value):
             continue
         if name not in merge.values:
             merge.take(name, one)

@@ -15,6 +15,8 @@ _TENS = {
     "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6}
+# The longer of two that begin alike first.
+NUMBER_WORDS = tuple(sorted((*_ONES, *_TENS, *_SCALES), key=len, reverse=True))
 PHRASES = {
     "a single": 1,
     "single": 1,
@@ -30,7 +32,7 @@ _SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s\-](?:{'|'.join(list(_ONES)[1:10])}))?
 _HUNDRED = rf"(?:\shundred(?:\s(?:and\s)?{_SMALL})?)?"
 # `_SMALL` is large, so it is written as few times as can be. "a" counts only before a scale: nothing else ends with it.
 ENGLISH_NUMBER = (
-    rf"(?:(?:a|{_SMALL})(?:\sdozen|{_HUNDRED}(?:\s(?:thousand|million)(?:\s(?:and\s)?(?:a|{_SMALL}){_HUNDRED}(?<!a))?)?)(?<!a)|"
+    rf"(?:(?:a|{_SMALL})(?:\sdozen|{_HUNDRED}(?:\s(?:thousand|million)(?:\s(?:and\s)?(?:a|{_SMALL}){_HUNDRED}(?<!a)(?!\s(?:thousand|million)))?)?)(?<!a)|"
     rf"{'|'.join(sorted(PHRASES, key=len, reverse=True))})"
 )
 """A number in English words ("two", "thirty-two", "sixteen hundred", "a pair of"), without its surroundings."""
