@@ -21,7 +21,8 @@ FactName = Literal[
 ]  # fmt: skip
 DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")
 # Fields of `Said` that a model's facts can state.
-MODEL_FIELDS = frozenset({*get_args(FactName), "strategy", "prefixes"})
+RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
+MODEL_FIELDS = frozenset({*get_args(FactName), *RANGES, "strategy", "prefixes"})
 MOST_FACTS = 60
 _OBJECT_START = "{"
 

@@ -81,12 +81,18 @@ class Merge:
         return 0 <= theirs <= later + len(last) and _CONTRAST.search(around) is not None
 
     def settle(self, name: str, one: Found) -> None:
-        """Both state `name`, and otherwise: an assumption gives way, the plainer words hold, else it is a question."""
+        """Both state `name`, and otherwise: an assumption gives way, the plainer words hold.
+
+        Else it is a doubt where the model read the whole text, and so these words too, and a question where it did not.
+        """
         own = self.words.get(name, "")
         if one.reason is not None:
             self.notes.append(f"not taken from the model's reading: {worded(name, one.value)}, which it only assumes")
-        elif self.holds(name, one):
-            self.take(name, one, f" (the rules read {worded(name, self.values[name])} in {own[:80]!r})")
+        elif self.holds(name, one) or self.is_whole:
+            instead = f"the rules read {worded(name, self.values[name])} in {own[:80]!r}"
+            if not self.holds(name, one):
+                self.doubts.append(f"{worded(name, one.value)} from {one.quote[:160]!r}: {instead}")
+            self.take(name, one, f" ({instead})")
         else:
             self.clashes.append(
                 f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "

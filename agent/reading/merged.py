@@ -28,7 +28,7 @@ from .agreement import (
     is_whole,
     total,
 )
-from .answer import MODEL_FIELDS
+from .answer import MODEL_FIELDS, RANGES
 from .both_constraints import constraints_of_both
 from .found import Found, Verified
 from .merge import AmbiguousError, Merge
@@ -94,7 +94,7 @@ def _leave_what_the_model_leaves(merge: Merge, found: Verified) -> None:
     Degrees are left where the model reads them as strategies to be weighed, lengths where it reads the end of a range,
     figures and formats whose words the model read for something else, and all of a text that the rules refused.
     """
-    read = found.read | {*COUNTS}
+    read = found.read | {*COUNTS} | {span for span in RANGES if _is_around(span, merge, found)}
     for name in sorted((merge.values.keys() & MODEL_FIELDS) - read - _NAMES):
         is_told = _is_told_otherwise(name, merge, found)
         is_plain = merge.is_plain(name) and not merge.is_refused and not is_told
@@ -106,6 +106,12 @@ def _leave_what_the_model_leaves(merge: Merge, found: Verified) -> None:
         else:
             merge.notes.append(f"left out, which the rules alone read: {words}")
         merge.drop(name)
+
+
+def _is_around(span: str, merge: Merge, found: Verified) -> bool:
+    """Whether the usual length that the model reads lies in the range that the rules read."""
+    usual, ends = found.fields.get(RANGES[span]), merge.values.get(span)
+    return usual is not None and ends is not None and ends[0] <= usual.value <= ends[1]
 
 
 def _is_told_otherwise(name: str, merge: Merge, found: Verified) -> bool:

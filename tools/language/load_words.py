@@ -322,34 +322,58 @@ def _is_of_cache(page: Page, tokens: Quantity) -> bool:
     return _OF_CACHE.search(page.clause_text(tokens.start, tokens.end)) is not None
 
 
+# ", the list of findings to 2,200.": a clause with a noun and a number.
+_BEHIND = Gated(
+    r"[^,;.\n\d]{0,24}(?:\([^()\n]{0,30}\)\s?)?[,;]\s(?:and\s|with\s|while\s)?(?:the|its|an?|our|each)?\s?"
+    r"(?!ttft|tpot|first|latency|batch|users?|requests?)[a-z][a-z\-'\s]{2,36}?\s"
+    r"(?:(?:comes?|runs?|is|are|has|about|some|around|roughly|to|of|at)\s){0,3}(?P<n>\d[\d,]{1,6})(?=\s?[,.;)\n]|$)"
+)
 _LEAST_BROKEN = 16  # a mean of 512.5 tokens may be; 1.6 are a ratio
 
 
 def _claim_lone_length(page: Page, claims: Claims) -> None:
     """A number of tokens that no word explains is the input, where none was stated; the only one beside it the output.
 
-    "A case file has 6,000 tokens; the narrative itself is 900 tokens": what is written is called by any name.
+    "A case file has 6,000 tokens; the narrative itself is 900 tokens": what is written is called by any name. A bare
+    number in the clause behind the input's is the output too: "a narrative is 1,300 tokens, the coding 180".
     """
-    lone = [one for one in find_quantities(page.text) if one.unit == "tokens" and not _is_of_cache(page, one)]
-    if claims.has("input_tokens") and not (claims.has("output_tokens") or claims.has("output_tokens_range")):
-        if (
-            len(lone) == 1
-            and lone[0].upper is None
-            and not _OF_MEMORY.search(page.clause_text(lone[0].start, lone[0].end))
-        ):
-            words = page.take(lone[0].start, lone[0].end)
-            _claim_length(claims, "output", lone[0], words)
-            claims.reading(f"{words!r} read as the length of the output")
+    if not claims.has("input_tokens"):
+        _claim_lone_input(page, claims)
+    if not claims.has("input_tokens") or claims.has("output_tokens") or claims.has("output_tokens_range"):
         return
-    for quantity in lone:
-        usual = claims.values.get("input_tokens")
-        is_around = usual is not None and quantity.upper is not None and quantity.value <= usual <= quantity.upper
-        if (usual is None or is_around) and not claims.has("input_tokens_range"):
+    lone = _lone_lengths(page)
+    if not lone:
+        lone = _behind_the_input(page, claims)
+    if len(lone) != 1 or lone[0].upper is not None:
+        return
+    if not _OF_MEMORY.search(page.clause_text(lone[0].start, lone[0].end)):
+        words = page.take(lone[0].start, lone[0].end)
+        _claim_length(claims, "output", lone[0], words)
+        claims.reading(f"{words!r} read as the length of the output")
+
+
+def _lone_lengths(page: Page) -> list[Quantity]:
+    return [one for one in find_quantities(page.text) if one.unit == "tokens" and not _is_of_cache(page, one)]
+
+
+def _claim_lone_input(page: Page, claims: Claims) -> None:
+    for quantity in _lone_lengths(page):
+        if not claims.has("input_tokens_range"):
             words = page.take(quantity.start, quantity.end)
             _claim_length(claims, "input", quantity, words)
             claims.reading(f"{words!r} read as the length of the input")
             _claim_mean_behind(page, claims, quantity)
         return
+
+
+def _behind_the_input(page: Page, claims: Claims) -> list[Quantity]:
+    """A bare number in the clause that follows the words of the input, if nothing but a noun stands before it."""
+    words = claims.words["input_tokens"]
+    at = page.original.find(words)
+    match = _BEHIND.match(page.text, at + len(words)) if at >= 0 else None
+    if match is None:
+        return []
+    return [one for one in find_quantities(page.text) if one.unit == "count" and one.start == match.start("n")]
 
 
 def _claim_mean_behind(page: Page, claims: Claims, span: Quantity) -> None:

@@ -51,7 +51,7 @@ _BITS = Gated(r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特
 _QUANTISED = Gated(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化")
 _METHOD = Gated(r"awq|gptq")
 _ROLE = Gated(
-    r"(?P<kv_cache>(?<![a-z])(?:kv(?:[\s_\-]?cache)?|key[\s\-/]value\scache|attention\scache|cache)(?![a-z])|键值缓存|(?:kv\s?)缓存)"
+    r"(?P<kv_cache>(?<![a-z])(?:kv(?:[\s_\-]?cache)?|key[\s\-/]value\scache|attention\scache|(?<!prefix\s)(?<!prompt\s)cache(?!\s?hit))(?![a-z])|键值缓存|(?:kv\s?)缓存)"
     r"|(?P<activations>(?<![a-z])(?:activations?|acts?|compute(?!\s(?:trays?|nodes?|servers?|blades?|the|an?|our|how|what|which|it))|matmuls?|gemms?)(?![a-z])|激活(?:值)?|计算(?!托盘|节点))"
     r"|(?P<weights>(?<![a-z])(?:weights?|model\sweights|checkpoint|params|parameters)(?![a-z])|权重|参数)",
 )
