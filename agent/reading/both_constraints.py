@@ -25,8 +25,11 @@ def constraints_of_both(merge: Merge, found: Verified) -> tuple[Constraint, ...]
         if alike and not (
             merge.is_refused or stands_in(alike[0].words, one.words) or merge.takes_back(alike[0].words, one.words)
         ):
-            merge.clashes.append(f"{alike[0].words[:80]!r} and {one.words[:80]!r} demand two things; say which holds")
-            continue
+            both = f"{alike[0].words[:80]!r} and {one.words[:80]!r} demand two things"
+            if not merge.is_whole:
+                merge.clashes.append(f"{both}; say which holds")
+                continue
+            merge.doubts.append(f"{both}: the model's reading counts")
         kept = [other for other in kept if other not in alike]
         kept.append(one)
         merge.taken.append(one.words)

@@ -45,6 +45,7 @@ from .names import (
     parse_name,
     respelled,
     version_key,
+    without_format,
 )
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
@@ -148,7 +149,7 @@ def find_model(name: str) -> ModelEntry:
 
 def _found(name: str) -> ModelEntry:
     entry = _find(name)
-    return _as_checkpoint(_as_variant(entry, parse_name(name)), name)
+    return _as_checkpoint(_as_variant(entry, name.strip()), name)
 
 
 def _find_repository(name: str) -> ModelEntry:
@@ -171,8 +172,12 @@ def _find_repository(name: str) -> ModelEntry:
     raise refused or UnknownRepositoryError(name, ())
 
 
-def _as_variant(entry: ModelEntry, written: ParsedName) -> ModelEntry:
-    """The tuned checkpoint of the entry that the name says, where it is known to differ."""
+def _as_variant(entry: ModelEntry, name: str) -> ModelEntry:
+    """The tuned checkpoint of the entry that the name says: one that is known to differ, else by the name as written.
+
+    A name without its publisher is the publisher's own where nothing but the tuning stands behind the entry's.
+    """
+    written, name = parse_name(name), without_format(name)
     tunings = written.ignored & TUNINGS
     if not tunings or not written.core <= parse_name(entry.short_name).core:
         return entry
@@ -182,6 +187,10 @@ def _as_variant(entry: ModelEntry, written: ParsedName) -> ModelEntry:
             return replace(
                 entry, name=one.name, config=config, source=one.source, base=entry.name, aliases=(), variants=()
             )
+    publisher, _, short = name.rpartition("/")
+    if publisher or short.lower().removesuffix("-instruct") == entry.short_name.lower() != short.lower():
+        full = name if publisher else f"{entry.name.removesuffix(entry.short_name)}{short}"
+        return entry if full == entry.name else replace(entry, name=full, base=entry.name, aliases=(), variants=())
     return entry
 
 
@@ -193,10 +202,12 @@ def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
     found = checkpoint_of(name, Base(root, entry.name, entry.config), own)
     if found is None:
         return entry
+    # A repository is what was written, but for the case of its letters.
+    label = name if "/" in name and name.lower() != found.name.lower() else found.name
     if found.config is None:
-        unknown = f"how {found.name} scales its weights (tensor, channel, block) is not known: any degree may cut them"
-        return replace(entry, name=found.name, base=root, unknown=unknown, aliases=())
-    checkpoint = replace(entry, name=found.name, config=found.config, source=found.source, base=root, aliases=())
+        unknown = f"how {label} scales its weights (tensor, channel, block) is not known: any degree may cut them"
+        return replace(entry, name=label, base=root, unknown=unknown, aliases=())
+    checkpoint = replace(entry, name=label, config=found.config, source=found.source, base=root, aliases=())
     return replace(checkpoint, total_params=checkpoint.architecture().total_params)
 
 

@@ -186,6 +186,12 @@ def format_tokens(name: str) -> frozenset[str]:
     return frozenset(token.text for token in tokens_of(name) if token.text in _FORMATS or token.text in _SCALES)
 
 
+def without_format(name: str) -> str:
+    """A name up to what it says of the format of its weights ("Llama-3.1-8B-Instruct" of "…-Instruct-FP8-dynamic")."""
+    ends = (token.start for token in tokens_of(name) if token.text in _FORMATS or token.text in _SCALES)
+    return name[: min(ends, default=len(name))].rstrip("-_ ")
+
+
 def has_slip(name: str) -> bool:
     """Whether a family is named in a way that it is not spelled ("Lama-3.1-70B")."""
     return any(name[token.start : token.end].lower() in _SLIPS for token in tokens_of(name))

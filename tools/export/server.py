@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..catalog.dtypes import DType
+from ..catalog.names import named_format
 from ..engines.engine import RankOrder
 from ..errors import InputError
 from ..performance.capacity import cache_tokens
@@ -131,10 +132,13 @@ class ServingSettings:
     kv_offload_bytes: int | None
 
 
-def settings_of(layout: LoadedLayout, makes: tuple[DType, ...]) -> ServingSettings:
-    """The settings of the servers of `layout` on an engine that `makes` these formats of a 16-bit checkpoint."""
+def settings_of(layout: LoadedLayout, makes: tuple[DType, ...], checkpoint: str) -> ServingSettings:
+    """The settings of the servers of `layout` on an engine that `makes` these formats of a 16-bit checkpoint.
+
+    `checkpoint`: its name; one that states its format ("Llama-3.1-405B-FP8") is stored in it.
+    """
     setting = layout.setting
-    precision, native = setting.precision, setting.architecture.native_precision
+    precision, native = setting.precision, named_format(checkpoint) or setting.architecture.native_precision
     differs = precision.weights != native and not (precision.weights in _SIXTEEN_BIT and native in _SIXTEEN_BIT)
     longest = _longest(setting)
     made = differs and precision.weights in makes and native in _SIXTEEN_BIT

@@ -337,9 +337,9 @@ def _claim_lone_length(page: Page, claims: Claims) -> None:
     "A case file has 6,000 tokens; the narrative itself is 900 tokens": what is written is called by any name. A bare
     number in the clause behind the input's is the output too: "a narrative is 1,300 tokens, the coding 180".
     """
-    if not claims.has("input_tokens"):
+    if not _lacks_output(claims):
         _claim_lone_input(page, claims)
-    if not claims.has("input_tokens") or claims.has("output_tokens") or claims.has("output_tokens_range"):
+    if not _lacks_output(claims):
         return
     lone = _lone_lengths(page)
     if not lone:
@@ -356,14 +356,20 @@ def _lone_lengths(page: Page) -> list[Quantity]:
     return [one for one in find_quantities(page.text) if one.unit == "tokens" and not _is_of_cache(page, one)]
 
 
+def _lacks_output(claims: Claims) -> bool:
+    return claims.has("input_tokens") and not (claims.has("output_tokens") or claims.has("output_tokens_range"))
+
+
 def _claim_lone_input(page: Page, claims: Claims) -> None:
-    for quantity in _lone_lengths(page):
-        if not claims.has("input_tokens_range"):
-            words = page.take(quantity.start, quantity.end)
-            _claim_length(claims, "input", quantity, words)
-            claims.reading(f"{words!r} read as the length of the input")
-            _claim_mean_behind(page, claims, quantity)
+    quantity = next(iter(_lone_lengths(page)), None)
+    if quantity is None or claims.has("input_tokens_range"):
         return
+    usual = claims.values.get("input_tokens")
+    if usual is None or (quantity.upper is not None and quantity.value <= usual <= quantity.upper):
+        words = page.take(quantity.start, quantity.end)
+        _claim_length(claims, "input", quantity, words)
+        claims.reading(f"{words!r} read as the length of the input")
+        _claim_mean_behind(page, claims, quantity)
 
 
 def _behind_the_input(page: Page, claims: Claims) -> list[Quantity]:
