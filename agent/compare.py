@@ -25,6 +25,8 @@ from ..tools.language.said import Said
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import is_json_text, read_document, read_file
 from .import_api import LOAD_FIELDS, Imported, imported
+from .intent.complete import complete
+from .pipeline import plan_intent
 from .plan_of_words import plan_of_words
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_load import under_load
@@ -65,7 +67,7 @@ def compare(
             side. A text that is neither JSON nor the path of a file is read as words; `Words` says so.
         titles: What reports call the two.
         calibration: Times of your own, or the path of their file.
-        model: As `import_plan`, where commands name none.
+        model: As `import_plan`, where commands name none, or both sides are words.
         hardware: As `import_plan`, where neither says it.
         workload: The load of both, in place of what plans and commands say.
         usd_per_gpu_hour_b: The price of the GPUs of `b`, where it is another one than `usd_per_gpu_hour`.
@@ -151,12 +153,24 @@ def _openness(one: Document | Words) -> int:
 def _of_words(text: str, said: Said, under: Plan | None) -> _Resolved:
     if is_launch(text):
         return imported(read_launch(text), said, under=under)
-    if under is None:
+    return plan_of_words(text, _base_of(text, said) if under is None else under)
+
+
+def _base_of(text: str, said: Said) -> Plan:
+    """The plan for what was said, where both sides are strategies in words: its model, hardware and load are theirs.
+
+    Raises:
+        InputError: it names no model or no hardware, or nothing can be planned for it.
+    """
+    if said.model is None and said.model_config_object is None:
         raise InputError(
-            f"{text[:60]!r}: a strategy in words says neither model nor hardware; one of the two sides must be a plan, "
-            "or launch commands"
+            f"{text[:60]!r}: a strategy in words says neither model nor hardware; say both (--model, --hardware), "
+            "or let one of the two sides be a plan or launch commands"
         )
-    return plan_of_words(text, under)
+    result = plan_intent(complete(said), with_hint=False)
+    if result.plan is None:
+        raise InputError(f"nothing to compare under what was said: {result.one_line()}")
+    return result.plan
 
 
 def _plan_of(one: _Resolved, title: str) -> Plan:
@@ -177,7 +191,8 @@ def _caveats(launched: Imported) -> Iterator[str]:
     yield from launched.caveats
     for one in launched.assumptions:
         if one.field not in _TOLD_ELSEWHERE:
-            yield f"Assumed: {one.field} {one.value} ({one.reason})"
+            value = "" if one.value is None else f" {one.value}"
+            yield f"Assumed: {one.field}{value} ({one.reason})"
 
 
 def _title(source: Document | Words, otherwise: str) -> str:

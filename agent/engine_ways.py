@@ -24,6 +24,7 @@ from .reasons import figures, named
 _GROUPS_GPUS, _GROUPS_GAIN = 16, 0.05
 # What an engine does by itself is told of more and from less on: its plain command must not be better without a word.
 _OWN_GPUS, _OWN_GAIN = 64, 0.01
+NO_ENGINE_NAMED = "No engine was named"
 # From this gain on it is told where the verdict stands.
 _FIRST_GAIN = 0.05
 
@@ -32,13 +33,13 @@ _FIRST_GAIN = 0.05
 class _Way:
     """Relaxations beside those in force, in words with the options that bring them, and the engine that they name.
 
-    `named`: these words without what the engine brings.
+    `first`: what the first lines say of the way, before how much better its best is.
     """
 
     added: tuple[Relaxation, ...]
     words: str
     engine: str | None = None
-    named: str = ""
+    first: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +52,27 @@ class _Gain:
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """What relaxations would gain on the hardware of a plan; `first`, where the engine's own are worth it, in short."""
+    """What relaxations would gain on the hardware of a plan; `first`: the most of it, where that is worth it."""
 
     hint: str | None = None
     first: str | None = None
 
 
 def gains(request: SearchRequest, chosen: Candidate) -> Gains:
-    """What the assumed engine's own relaxations, or the one that large MoE deployments use, gain on `chosen`."""
+    """What the assumed engine's own relaxations, or the one that large MoE deployments use, gain on `chosen`.
+
+    Phases are together or apart as in `chosen`: with those that are together a relaxation gains at least so much.
+    """
     if request.disaggregated or request.facts.gpus == 1:
         return Gains()
     own = _own(request) if request.facts.gpus <= _OWN_GPUS else None
     groups = _groups(request) if request.facts.gpus <= _GROUPS_GPUS else None
-    found = _gain(request, chosen, own)
-    told = (_better(own, found, _OWN_GAIN), _better(groups, _gain(request, chosen, groups), _GROUPS_GAIN))
-    first = None
-    if own is not None and found is not None and found.share >= _FIRST_GAIN:
-        first = f"the best {own.named} would be {found.share:.0%} better: see “Why this one”"
+    ways = [(own, _gain(request, chosen, own), _OWN_GAIN), (groups, _gain(request, chosen, groups), _GROUPS_GAIN)]
+    told = [_better(*one) for one in ways]
+    most = max(
+        ((gain.share, way.first) for way, gain, _ in ways if way is not None and gain is not None), default=(0.0, "")
+    )
+    first = f"{most[1]} {most[0]:.0%} better: see “Why this one”" if most[0] >= _FIRST_GAIN else None
     return Gains("; ".join(filter(None, told)) or None, first)
 
 
@@ -136,13 +141,16 @@ def _own(request: SearchRequest) -> _Way | None:
     added = _new(request, engine_relaxations(engine, request.architecture))
     named_so = f"with {JUDGED[engine].title} named (--engine {engine})"
     words = f"{named_so}, which brings {' and '.join(added)} by itself"
-    return _Way(added, words, engine, named_so) if added else None
+    return _Way(added, words, engine, f"{NO_ENGINE_NAMED}: the best {named_so} would be") if added else None
 
 
 def _groups(request: SearchRequest) -> _Way | None:
     groups: tuple[Relaxation, ...] = ("attention_dp",) if request.architecture.is_moe else ()
     added = _new(request, groups)
-    return _Way(added, "with attention DP allowed (--relax attention_dp)") if added else None
+    words = "with attention DP allowed (--relax attention_dp)"
+    return (
+        _Way(added, words, first=f"Attention DP was not allowed: the best {words} would be at least") if added else None
+    )
 
 
 def _every(request: SearchRequest) -> _Way | None:

@@ -49,7 +49,7 @@ def placed(
 
 
 def _apart(together: Candidate, stands: str) -> Assumption:
-    reason = f"{_OPEN}; {named(together)}, the best where they do: {stands} ({SAY_TOGETHER}, for it)"
+    reason = f"{_OPEN}; {named(together)}, the best found where they do: {stands} ({SAY_TOGETHER}, for it)"
     return Assumption(field="disaggregated", value=True, reason=reason)
 
 

@@ -28,7 +28,7 @@ from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.ranking import merit
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes, resized, with_fewer
-from .engine_ways import fewer_with_engine, fewer_with_groups, gains, other_with_engine
+from .engine_ways import NO_ENGINE_NAMED, fewer_with_engine, fewer_with_groups, gains, other_with_engine
 from .infeasible import why_infeasible
 from .intent.formats import formats_on
 from .intent.hardware import inside_nodes
@@ -270,8 +270,8 @@ def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
         why = proposal.on_fewer or _why_not_fewer(request, choice.gpus_per_node)
         proposal = replace(proposal, on_fewer=". ".join(filter(None, (why, groups))) or None)
     if fewer is not None:
-        return replace(proposal, with_engine=fewer)
-    # What a relaxation gains is not what apart gains.
+        return replace(proposal, with_engine=f"{NO_ENGINE_NAMED}: {fewer}")
+    # To look for phases apart as well takes twice the time of the plan.
     alike = request if is_disaggregated(proposal.chosen.strategy) else replace(request, disaggregated=False)
     found = gains(alike, proposal.chosen)
     return replace(proposal, hint=found.hint, with_engine=found.first)

@@ -35,11 +35,11 @@ def compare_command(
     output_format: str,
     **options: Any,
 ) -> int:
-    """Set one deployment (A) beside another (B): plan documents, launch commands, or one of them a strategy in words.
+    """Set one deployment (A) beside another (B): plan documents, launch commands, or strategies in words.
 
     What words and commands leave open is as in the other side; a plan that names no engine is judged on that of the
-    other. The load that options state is that of both; --model and --hardware are for commands that name none. Exit 1
-    where one of the two is not valid.
+    other. The load that options state is that of both; --model and --hardware are for commands and words that name
+    none. Exit 1 where one of the two is not valid.
 
     \b
       shardwright compare today.json plan.json

@@ -117,13 +117,16 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
     """That nobody named the hardware, or how much of it, as one of the first lines of a report."""
     hardware = next((one for one in assumptions if one.field == "hardware"), None)
     if hardware is not None and isinstance(hardware.value, str) and ":" not in hardware.value:
+        nodes, _, gpus = hardware.value.partition("x")
+        whole = say(", in whole nodes of {gpus}", gpus=gpus) if nodes.isdigit() and int(nodes) > 1 else ""
         if KEEPING_UP in hardware.reason:
-            yield say(
+            said = say(
                 "How many GPUs was left open: planned for the fewest that hold every limit and keep up with a few more "
                 "requests"
             )
         else:
-            yield say("How many GPUs was left open: planned for the fewest that hold every limit")
+            said = say("How many GPUs was left open: planned for the fewest that hold every limit")
+        yield said + whole
     elif hardware is not None and hardware.reason.startswith(KINDS_NAMED):
         yield "No number of GPUs was named: of the kinds to choose from, planned for the least that does"
     elif hardware is not None:

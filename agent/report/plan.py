@@ -139,9 +139,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool
     )
     lines += day_lines(result.over_day, gpus)
     if result.report is not None:
-        lines += filter(None, (result.report.on_fewer, result.report.on_more))
-        if result.report.with_engine is not None:
-            lines.append(f"No engine was named: {result.report.with_engine}")
+        lines += filter(None, (result.report.on_fewer, result.report.on_more, result.report.with_engine))
         lines += left_out_lines(result.report.left_out)
     if plan.policy.relaxations:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")

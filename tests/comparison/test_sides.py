@@ -131,6 +131,14 @@ def test_a_load_that_is_stated_is_that_of_both() -> None:
     assert shardwright.estimate(dense()).latency.ttft_ms != found.figure("ttft_ms").a  # pyright: ignore[reportOptionalMemberAccess]
 
 
+def test_two_strategies_in_words_are_compared_under_a_model_and_hardware_that_are_said() -> None:
+    found = compare(Words("TP2"), Words("DP2 of TP1"), model="Llama-3.2-1B", hardware="1x2:l4", concurrency=4)
+    assert (found.a.valid, found.b.valid) == (True, True)
+    assert {one.workload.concurrency for one in (found.a, found.b)} == {4}
+    with pytest.raises(InputError, match="nothing to compare"):
+        compare(Words("TP1"), Words("TP1"), model="Llama-3.1-405B", hardware="1x1:l4")
+
+
 def test_what_neither_side_says_is_asked_for() -> None:
     with pytest.raises(InputError, match="neither model nor hardware"):
         compare(Words("TP2"), Words("TP4"))
