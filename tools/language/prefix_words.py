@@ -56,7 +56,7 @@ _PARTS = _any_of(
     rf"(?:the\s)?(?:first|leading|initial)\s{_number('tokens')}{_TOKENS}\s(?:are|is|being|form|make\sup|hold)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is|being)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is)\s[^.;\n\d]{{2,40}}?,?\s(?:the\s)?(?:same|identical)(?:\s(?:text|one))?\s(?:every|each|all\sthe)\s(?:time|call|request)",
-    rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:are|is|being|form|make\sup)\s(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
+    rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:(?:are|is|being|form|make\sup)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
     rf"(?<![a-z]){_OF}\s{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:are|is)\s(?:the|an?|our)\s[a-z\s]{{3,25}}?,?\s(?:(?:the|always|which|that|is|are)\s){{0,3}}(?:same|identical|fixed)(?:\s(?:in|for|across))?(?:\s(?:all|every|each)(?:\s[a-z]+)?)?",
     rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
@@ -65,6 +65,8 @@ _PARTS = _any_of(
     rf"{_number('tokens')}[\s-]?tokens?(?:\s(?!of\s)[a-z\s-]{{2,30}}?)?,?\s(?:(?:that|which)\s)?(?:(?:is|are|stays?|remains?)\s)?(?:always\s|exactly\s|byte-for-byte\s|byte[\s-]|literally\s|all\s)?(?:the\ssame|identical|shared|common|fixed|unchanged)\s"
     r"(?:for|across|in|by|between|to|on)\s(?:all|every|each)(?:body|one|thing)?(?:\s(?:of\sthem|the\s)?[a-z]{2,14})?(?![a-z])",
     rf"(?:开头|前面?|头)\s?(?:的|有|约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?的?[^\d,;。\n]{{0,10}}?(?:每[份次个条]|所有|大家|全部)[^\d,;。\n]{{0,6}}?(?:都|是|均)?(?:一样|相同|不变|固定)的?",
+    rf"(?:其中|含|包含|包括)[^\d,;。\n]{{0,10}}?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)\s?(?:是|为|属于)?[^\d,;。\n]{{0,14}}?"
+    r"(?:系统提示词?|系统指令|系统前缀)(?:,?\s?所有(?:请求|人)都?(?:一样|相同|共用))?",
     rf"其中(?:有|前|约|大约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?(?:是|为|属于)?(?:所有人|大家|每次)?都?"
     r"(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)?",
     r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
