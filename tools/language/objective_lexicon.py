@@ -16,7 +16,7 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
         r"(?:latency|latencies|response\stimes?|delays?|responsiveness|turnaround(?:\stime)?|reaction\stimes?|ttft|tpot|"
         r"time[\s\-]to[\s\-]first[\s\-]token|first[\s\-]token(?:\s(?:latency|time))?|"
         r"lat(?=\s(?:prio|first|>))|(?<!min\s)(?<!minimum\s)(?<!minimal\s)(?<!least\s)speed(?!\sof\s)|(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)(?:/|\sper\s)user)",
-        r"(?:延迟|时延|响应(?:时间|速度)?|首字|首\s?token|(?<!最低)(?<!最小)速度)",
+        r"(?:延迟|时延|延时|响应(?:时间|速度)?|首字|首\s?token|(?<!最低)(?<!最小)速度)",
     ),
     "throughput": (
         rf"(?:(?:through|thru)[\s\-]?put|tput|tpt|goodput|tps|(?:output\s)?(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)(?:(?:/|\sper\s)(?:gpu|card))?)(?!{_PER_DOLLAR}|(?:/|\sper\s)user)",
@@ -25,7 +25,7 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
     "cost": (
         rf"(?:costs?(?:\sof\sownership)?|price|spend(?:ing)?|bills?|budget|money|expenses?|expenditure|tco|opex|usd|dollars?|\$|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR})",
-        r"(?:成本|费用|花费|价格|花钱|开销|支出|预算|性价比)",
+        r"(?:成本|费用|花费|价格|花钱|省钱|开销|支出|预算|性价比)",
     ),
 }  # fmt: skip
 _MOST = (
@@ -79,12 +79,12 @@ _NO_FIGURE = (
 _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
 _OWN: dict[tuple[str, str], str] = {
     ("best", "latency"): (
-        r"as\s(?:fast|quick(?:ly)?|responsive|snappy|interactive)\sas\s(?:possible|it\sgets|(?:you|we)\scan)|"
-        r"(?:fast|quick|speedi|snappi)est(?:\s(?:possible|response|replies|answers?|way))?|(?:finish(?:es|ed)?|respond(?:s|ed)?|answer(?:ed|s)?|done|completed?|appears?|returned|arrives?|comes?|there)\s(?:asap(?![a-z])|as\ssoon\sas\spossible|soonest|earliest|quickest|fastest)|"
+        r"as\s(?:fast|quick(?:ly)?|responsive|snappy|interactive)\sas\s(?:possible|it\sgets|(?:you|we)\scan|it\scan\sbe)|"
+        r"the\s(?:quicker|faster|sooner|snappier)\sthe\sbetter|(?:fast|quick|speedi|snappi)est(?:\s(?:possible|response|replies|answers?|way))?|(?:finish(?:es|ed)?|respond(?:s|ed)?|answer(?:ed|s)?|done|completed?|appears?|returned|arrives?|comes?|there)\s(?:asap(?![a-z])|as\ssoon\sas\spossible|soonest|earliest|quickest|fastest)|"
         r"尽(?:快|可能快)|越快越好|最快|快就是王道"
     ),
     ("best", "throughput"): (
-        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:\w+\s){1,2}(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|"
+        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:\w+\s){1,3}?(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|gets?\sthe\smost\s\w+\sthrough|"
         r"as\smuch\s(?:total\s|overall\s|aggregate\s)?(?:throughput|output|tokens?)\s(?:[^.,;\n]{2,24}\s)?as\s(?:possible|we\scan|you\scan)|"
         r"(?:squeeze|push|crank|get)\s(?:out\s)?(?:the\smost|as\smuch\sas\spossible|everything)\s(?:out\sof|from)|"
         r"(?:多多益善|越多越好)"
@@ -103,7 +103,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"(?:quick|fast|rapid|speedy)\s(?:replies|reply|responses?|answers?|reactions?|first\stoken)|"
         r"(?:answers?|repl(?:y|ies)|responses?|respond(?:s|ing)?|react(?:s|ing)?)(?:\s(?:very|really|are|is|be|must|should|to|need|as))*\s(?:quick(?:ly)?|fast|promptly)|"
         r"(?:be|feel|feels|make\sit|keep\sit|super|very|really)\sfast|"
-        r"低(?:延迟|时延)|(?:延迟|时延)(?:敏感|要?低(?!于|至))|实时|交互式?|(?:响应|反应|回复|回答)(?:要|得|速度)?快|体验流畅|秒回"
+        r"低(?:延迟|时延)|(?:延迟|时延|延时)(?:敏感|要?低(?!于|至))|实时|交互式?|(?:响应|反应|回复|回答)(?:要|得|速度)?快|体验流畅|秒回"
     ),
     ("weak", "throughput"): (
         r"high(?:er)?[\s\-]?(?:throughput|volume|tput)|throughput(?:[\s\-](?:bound|optimi[sz]ed|oriented|focus(?:s?ed)?|mode|heavy|centric|driven)|"
@@ -149,7 +149,7 @@ def _tier_first(english: str, chinese: str) -> str:
     any_tongue = rf"(?:{english}|{chinese})"
     state = r"(?:\s(?:low|down|high|up|minimal|under\scontrol))?"
     after = (
-        rf"{english}{state}(?:[\s\-](?:first(?![\s\-]token)|prio(?:rity)?(?![a-z])|priorit\w{{4,6}}|above\s(?:all|everything|anything)|trumps|beats\s\w+|wins|comes\sfirst|"
+        rf"{english}{state}(?:[\s\-](?:first(?![\s\-]token)|prio(?:rity)?(?![a-z])|priorit\w{{4,6}}|above\s(?:all|everything|anything)|(?:is\swhat\s)?decides(?:\sit)?(?=\s?[,.;!\n]|$)|has\s(?:preference|priority|precedence)(?![a-z])|trumps|beats\s\w+|wins|comes\sfirst|"
         rf"(?:over|before|rather\sthan|instead\sof)\s(?:low\s|high\s|raw\s|pure\s)?(?:{_OTHER})|"
         rf"(?:is\s)?(?:counts|matters?|important)\s(?:the\s)?(?:most|(?:way\s|far\s|much\s)?more))"
         rf"|,?\s(?:and\s)?not\s(?:the\s)?(?:{_OTHER})|\s?>{{1,3}}\s?(?:{_OTHER})"
@@ -158,12 +158,12 @@ def _tier_first(english: str, chinese: str) -> str:
     before = (
         rf"(?:(?:{_RANK}\s)?{_AIM}|{_CARE}|most\simportant(?:\sthing)?|{_RANK}(?=\s?:))\s?(?:{_BE}|-|→|on|for)?\s?{_LEAD}"
         rf"(?:(?:keep(?:ing)?|get(?:ting)?|low(?:er|est)?|high(?:er|est)?|max(?:imum|imi[sz]e|imi[sz]ing)?|min(?:imum|imi[sz]e|imi[sz]ing)?|best|overall|total|good|to|reduce|reducing|the)\s){{0,4}}{english}{_NO_FIGURE}"
-        rf"|{_VERB}{_TO}(?:\s?[:=]\s?|\s)(?!{_LESS}){english}{_NO_FIGURE}"
-        rf"|only\s(?:the\s)?{english}\s(?:really\s)?(?:counts|matters|is\simportant)"
+        rf"|{_VERB}{_TO}(?:\s?[:=|]\s?|\s)(?!{_LESS}){english}{_NO_FIGURE}"
+        rf"|nothing\s(?:else\s)?(?:matters|counts)\s(?:but|except)\s{english}|only\s(?:the\s)?{english}\s(?:really\s)?(?:counts|matters|is\simportant)"
         rf"|but\s(?:the\s)?{english}\s(?:is|does)(?=\s?[,.;!\n]|$)|it'?s\s(?:all\sabout\s)?{english}\sthat"
     )
     tongue = (
-        rf"{any_tongue}\s?(?:是|要|应|需|放在?)?\s?(?:我们的?)?(?:优先|第一(?!个)|首(?:要|位)|为主|为先|为王|至上|最重要|最关键|最关心|才?是(?:关键|重点|核心|王道)|说了算|(?:的)?优先级最高)"
+        rf"{any_tongue}\s?(?:是|要|应|需|放在?)?\s?(?:我们的?)?(?:优先|第一(?!个)|首(?:要|位)|为主|为先|为王|至上|最重要|最要紧|最关键|最关心|才?是(?:关键|重点|核心|王道)|说了算|(?:的)?优先级最高)"
         rf"|以\s?(?:低|高|最低|最高)?\s?{any_tongue}\s?(?:为|作为)(?:主|先|目标|重|准|首要)"
         rf"|(?:优先(?:考虑|保证|优化)?|侧重|看重|只要|只看|只求|(?:只|最|更|主要|重点|比较)(?:关心|在乎|在意|看重|关注|考虑|看|追求|优化|care)|(?:优化)?目标(?:是|为|:)?|偏重|偏向|优化指标(?:是|为|:)?|(?:要|想要|图)的?是)"
         rf"\s?(?:的|是)?\s?(?:最?低|最?高|降低|提高|最大化?|最小化?)?\s?(?:整体|总体?|整个集群的?)?\s?(?:token)?\s?{any_tongue}"
@@ -180,7 +180,7 @@ def _tier_best(name: str, english: str, chinese: str) -> str:
         rf"as\s(?:low|high|little|much|short){_FILL}\s(?:an?\s)?{english}\sas)(?![a-z])|{_OWN['best', name]}"
         rf"|{any_tongue}\s?(?:要|应|需|能|可以)?\s?(?:(?:压|降|控制|控|做|提|拉|提升|降低)(?:到|至|在)?\s?)?(?:最(?:低|小|高|大|少|短|优|快|佳)(?:化|限度)?|拉满|打满|跑满|"
         rf"尽(?:量|可能)(?:要|地)?(?:低|高|大|小|少|短|快)|越(?:低|高|大|小|少|短|快)越好|能(?:多)?(?:低|高)(?:就|则)(?:多)?(?:低|高))"
-        rf"|(?:最(?:低|小|高|大|少|短|优)(?:化|的)?|降低|压缩|优化|追求|提高|提升|节约|极致(?:的)?)\s?(?:的)?\s?(?:低|高)?\s?{any_tongue}"
+        rf"|(?:最(?:低|小|高|大|少|短|优)(?:化|的)?|降低|压缩|优化|追求|提高|提升|节约|极致(?:的)?)\s?(?:的)?\s?(?:低|高|总|整体)?\s?{any_tongue}"
     )
 
 
