@@ -28,7 +28,8 @@ _LASTS = ((r"(?<![a-z])s(?:ec(?:ond)?s?|ekunden?)?(?![a-z])|秒", 1000.0), (_MIN
 _RELATIVE = 0.006
 _ONE = re.compile(r"(?<![a-z])(?:one|single|an?|lone)(?![a-z])|[一单]", re.IGNORECASE)
 _NODE = re.compile(
-    r"(?<![a-z])(?:node|server|box|machine|host|workstation|chassis|pc|rig|vm)(?![a-z])|[台机]", re.IGNORECASE
+    r"(?<![a-z])(?:node|server|box|machine|host|workstation|tower|desktop|chassis|pc|rig|vm)(?![a-z])|[台机]",
+    re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{1,3}(?:[,'’\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _GROUPED = str.maketrans("", "", ",'’\u202f")
@@ -91,7 +92,9 @@ def _written(words: str) -> set[float]:
         *(float(f"{whole}.{part}") for whole, part in _DECIMAL_COMMA.findall(words)),
         *(part for pattern, count in _PARTS if pattern.search(lower) for part in (count, 1 / count)),
     }
-    return numbers | {number + 0.5 for number in numbers if _AND_A_HALF.search(lower)}
+    if _AND_A_HALF.search(lower):  # "two minutes and a half", "a second and a half"
+        numbers |= {number + 0.5 for number in (*numbers, *([1.0] if _ONE.search(lower) else []))}
+    return numbers
 
 
 def _candidates(field: str, words: str, numbers: set[float]) -> Iterator[float]:

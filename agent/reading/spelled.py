@@ -17,9 +17,9 @@ _PARALLEL = {
     "pp": r"(?<![a-wyz])pp|pipelin|stage|流水",
     "ep": r"(?<![a-wyz])ep|expert|专家",
     "sp": r"(?<![a-z])sp|sequence|context.?parallel|序列",
-    "attention_dp": r"attention|(?<![a-z])dp|data.?parallel|注意力",
-    "dp": r"(?<![a-z])dp|data.?parallel|replica|cop(?:y|ies)|instance|each|separate|independ|副本|数据并行|路|各|独立",
-    "replicas": r"replica|cop(?:y|ies)|instance|(?<![a-z])dp|data.?parallel|副本|实例|数据并行|路",
+    "attention_dp": r"attention|(?<![a-wyz])dp|data.?parallel|注意力",
+    "dp": r"(?<![a-wyz])dp|data.?parall|replica|cop(?:y|ies)|instance|each|separate|independ|副本|数据并行|[路各]|独立",
+    "replicas": r"replica|cop(?:y|ies)|instance|(?<![a-wyz])dp|data.?parallel|副本|实例|数据并行|路",
 }
 _WORDS: dict[str, dict[str, str]] = {
     "objective": {

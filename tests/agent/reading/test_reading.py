@@ -114,6 +114,7 @@ def test_what_its_quote_does_not_bear_out_is_dropped_and_listed(one: dict[str, A
         ("end_to_end_ms_max", 150_000, "整个一稿两分半以内写完"),
         ("ttft_ms_max", 1400, "the first word after 1,4 seconds"),
         ("nodes", 1, "all in node kitchen-03"),
+        ("ttft_ms_max", 1500, "first word in a sec and a half"),
     ],
 )
 def test_numbers_follow_by_units_sums_products_and_shares(field: str, value: float, quote: str) -> None:
@@ -165,17 +166,17 @@ def test_what_has_to_be_settled_first_is_asked_as_the_model_puts_it() -> None:
 
 
 def test_strategies_to_be_weighed_and_shared_beginnings_are_facts() -> None:
-    words = (
-        "Llama-3.1-8B on 4 H100, 4,000 tokens in of which 3,000 are the same; one on each card or all four together?"
-    )
+    asked = "one on each card or all four together, or TP2xDP2?"
+    words = f"Llama-3.1-8B on 4 H100, 4,000 tokens in of which 3,000 are the same; {asked}"
     said = by(
         words,
         fact("shared_prompt_tokens", 3000, "of which 3,000 are the same"),
         fact("compared", "tp 1, dp 4", "4 H100 ... one on each card"),
         fact("compared", "tp 4", "all four together"),
+        fact("compared", "tp 2, dp 2", "TP2xDP2"),
     )
     assert said.prefixes is not None and said.prefixes.system_tokens == 3000
-    assert [(one.dp, one.decode.tp) for one in said.compared] == [(4, 1), (None, 4)]
+    assert [(one.dp, one.decode.tp) for one in said.compared] == [(4, 1), (None, 4), (2, 2)]
 
 
 def test_what_the_rules_read_of_words_that_hardly_say_it_gives_way_to_a_model_that_leaves_it_out() -> None:
