@@ -116,6 +116,8 @@ def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
         return "strategy" not in found.fields and any(one.kind == "degree" for one in found.constraints)
     if _UNKNOWN.search(refusal.reason) or about == "model":
         return bool(stated) and (about == "model" or stated[0].reason is None)
+    if refusal.reason.startswith("impossible"):  # a figure out of all bounds: no reading makes it one
+        return bool(stated)
     return bool(stated) or ("model" in found.fields and is_whole(understood, found))
 
 

@@ -59,6 +59,7 @@ def weighed(fact: StatedFact) -> StatedStrategy:
 
 
 def degree_of(fact: StatedFact, around: str) -> int:
+    """The degree of a fact, whose number the quote has, and whose name the sentence `around` it has."""
     number = figure_of(fact)
     if number != int(number) or not has_number(number, fact.quote) or not names_parallel(fact.field, around):
         raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}")
@@ -66,6 +67,7 @@ def degree_of(fact: StatedFact, around: str) -> int:
 
 
 def demanded(degrees: list[tuple[StatedFact, int]]) -> StatedStrategy:
+    """The strategy that degrees make together: each in its phase, or in both."""
     phases: dict[str, dict[str, int]] = {"prefill": {}, "decode": {}}
     dp: int | None = None
     for fact, degree in degrees:

@@ -18,7 +18,9 @@ from ...tools.language.refusals import set_aside_instructions, set_aside_orders
 from .wording import APART, spaced
 
 MOST_QUOTED = 600
-# The share of a quote that has to stand in the text.
+# A quote that is nearly one is looked for in texts up to so long, by parts that are so few: it takes a while.
+_MOST_SEARCHED, _MOST_PARTS = 8000, 4
+# The share of it that has to stand in the text.
 _MOST_OF = 0.7
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:\.(?=\S)[^.!?。！？\n]*)*")
 _TAKEN = re.compile(f"{TAKEN}+")
@@ -49,11 +51,12 @@ class Trusted:
 
     def as_it_stands(self, quote: str) -> str:
         """A quote that is nearly one, by its part that stands in the text where that is most of it."""
-        return " ... ".join(self._standing(part) for part in self.parts(quote))
+        parts = self.parts(quote) if len(quote) <= MOST_QUOTED else []
+        if len(self.text) > _MOST_SEARCHED or not 0 < len(parts) <= _MOST_PARTS:
+            return quote
+        return " ... ".join(part if part in self.text else self._standing(part) for part in parts)
 
     def _standing(self, part: str) -> str:
-        if part in self.text or len(part) > MOST_QUOTED:
-            return part
         found = SequenceMatcher(None, self.text, part, autojunk=False).find_longest_match()
         return self.text[found.a : found.a + found.size].strip() if found.size >= _MOST_OF * len(part) else part
 

@@ -44,6 +44,8 @@ _LISTED = {
 # Fields that are parts of `Said.prefixes`.
 _SHARED = {"shared_prompt_tokens": "system_tokens", "turns": "turns"}
 MOST_ASKED = 300
+# So many quotes that do not stand in the text are looked for by their parts.
+MOST_MENDED = 8
 
 
 def verified(answer: ReadingAnswer, text: str) -> Verified:
@@ -51,10 +53,15 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
     kept, trusted = Verified(), Trusted.of(text)
     degrees: list[tuple[StatedFact, int]] = []
     compared: list[tuple[StatedFact, StatedStrategy]] = []
+    mended = 0
     for fact in answer.facts:
         try:
-            fact = fact.model_copy(update={"quote": trusted.as_it_stands(fact.quote)})
-            if (why := trusted.why_not(fact.quote)) is not None:
+            why = trusted.why_not(fact.quote)
+            if why is not None and mended < MOST_MENDED:
+                mended += 1
+                fact = fact.model_copy(update={"quote": trusted.as_it_stands(fact.quote)})
+                why = trusted.why_not(fact.quote)
+            if why is not None:
                 raise UnverifiedError(why)
             if fact.field == "replicas" and fact.phase is None:  # as many in all: a demand, no degree of a phase
                 fact = fact.model_copy(update={"field": "constraint", "value": f"replicas = {figure_of(fact):g}"})
@@ -83,7 +90,8 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
         kept.fields["compared"] = Found(tuple(dict.fromkeys(one for _, one in compared)), quotes)
     _share(kept)
     kept.not_understood += [quote for quote in answer.not_understood[:20] if trusted.why_not(quote) is None]
-    kept.asks += [" ".join(question.split())[:MOST_ASKED] for question in answer.asks[:3] if question.strip()]
+    asked = (" ".join(question.split()) for question in answer.asks[:3])
+    kept.asks += filter(None, ("".join(filter(str.isprintable, one))[:MOST_ASKED] for one in asked))
     return kept
 
 

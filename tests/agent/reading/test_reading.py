@@ -165,6 +165,32 @@ def test_what_has_to_be_settled_first_is_asked_as_the_model_puts_it() -> None:
         read(f"{BASE}; the kit list: 12 cards, 2 x 8", text(answer(asks=("Is it 12 cards or 16?",))))
 
 
+def test_a_question_of_the_model_has_no_control_characters_and_an_end() -> None:
+    with pytest.raises(AmbiguousError) as refused:
+        read(BASE, text(answer(asks=("Which\x1b[31m one?\n" + "x" * 5000,))))
+    assert refused.value.reason.isprintable() and len(refused.value.reason) < 400
+
+
+@pytest.mark.timeout(60)
+def test_an_answer_full_of_quotes_that_nearly_stand_is_judged_in_time() -> None:
+    words = BASE + ", a b c d e f g h i j" * 300
+    quotes = [" ... ".join(["a b c d e f g h i k" * 30] * 4) for _ in range(60)]
+    assert by(words, *(fact("concurrency", 7, quote) for quote in quotes)).input_tokens == 2048
+
+
+def test_a_quote_that_nearly_stands_counts_by_the_part_that_does() -> None:
+    assert by(f"{BASE}, TPOT 40 ms", fact("tpot_ms_max", 40, "TPOT 40 ms max")).tpot_ms_max == 40
+
+
+def test_a_figure_out_of_all_bounds_stays_refused() -> None:
+    with pytest.raises(RequestError, match="impossible"):
+        by(
+            f"{BASE}, TTFT under 0 ms",
+            fact("ttft_ms_max", 0, "TTFT under 0 ms"),
+            fact("model", "Llama-3.1-8B", "Llama-3.1-8B"),
+        )
+
+
 def test_strategies_to_be_weighed_and_shared_beginnings_are_facts() -> None:
     asked = "one on each card or all four together, or TP2xDP2?"
     words = f"Llama-3.1-8B on 4 H100, 4,000 tokens in of which 3,000 are the same; {asked}"
