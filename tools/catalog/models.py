@@ -19,6 +19,7 @@ candidates differ in one, or nothing but a longer name fits, the name is refused
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,8 @@ from .names import (
 )
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
+# Sizes, versions and dates of a name.
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 # How sure a config is that the user gave.
 _OWN = "user"
 # What an entry's name may have beyond the written one (rule 3).
@@ -188,10 +191,17 @@ def _as_variant(entry: ModelEntry, name: str) -> ModelEntry:
                 entry, name=one.name, config=config, source=one.source, base=entry.name, aliases=(), variants=()
             )
     publisher, _, short = name.rpartition("/")
+    if not _has_numbers_of(entry, short):
+        return entry
     if publisher or short.lower().removesuffix("-instruct") == entry.short_name.lower() != short.lower():
         full = name if publisher else f"{entry.name.removesuffix(entry.short_name)}{short}"
         return entry if full == entry.name else replace(entry, name=full, base=entry.name, aliases=(), variants=())
     return entry
+
+
+def _has_numbers_of(entry: ModelEntry, short: str) -> bool:
+    """Whether a name without its publisher is of the size and release of the entry."""
+    return _NUMBERS.findall(without_format(short)) == _NUMBERS.findall(entry.short_name)
 
 
 @lru_cache(maxsize=1024)
@@ -203,7 +213,9 @@ def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
     if found is None:
         return entry
     # A repository is what was written, but for the case of its letters.
-    label = name if "/" in name and name.lower() != found.name.lower() else found.name
+    publisher, _, short = name.rpartition("/")
+    is_written = publisher and name.lower() != found.name.lower() and _has_numbers_of(entry, short)
+    label = name if is_written else found.name
     if found.config is None:
         unknown = f"how {label} scales its weights (tensor, channel, block) is not known: any degree may cut them"
         return replace(entry, name=label, base=root, unknown=unknown, aliases=())
