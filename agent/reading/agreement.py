@@ -89,7 +89,8 @@ def same_constraint(one: Constraint, other: Constraint, *, is_about: bool = Fals
         return one.value.name == other.value.name
     if one.kind in ("within_node", "across_nodes"):
         return one.value == other.value
-    return is_about or one.value == other.value
+    relations = (getattr(one, "relation", None), getattr(other, "relation", None))
+    return is_about or (one.value == other.value and relations[0] == relations[1])
 
 
 def is_final(refusal: RequestError) -> bool:

@@ -52,7 +52,7 @@ _PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?!\d|\.\d)|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
 )
-_LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
+_LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|not?\sfewer|or\smore", ">=|≥|至少|不少于|最少")
 _MOST = cues(
     r"at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
     r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"

@@ -30,10 +30,10 @@ _EXACT = lex.cues(
     r"can't\s(?:move|change)",
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
-_LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|no\s(?:fewer|less)\sthan", "至少|不少于|最少")
+_LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|not?\s(?:fewer|less)\sthan", "至少|不少于|最少")
 _OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
 _OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
-_MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|no\smore\sthan", "最多|不超过")
+_MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|not?\smore\sthan", "最多|不超过")
 # How many characters before a number of replicas what bounds it is looked for.
 _AHEAD = 16
 
