@@ -32,7 +32,6 @@ def constraints_of_both(merge: Merge, found: Verified) -> tuple[Constraint, ...]
             merge.doubts.append(f"{both}: the model's reading counts")
         kept = [other for other in kept if other not in alike]
         kept.append(one)
-        merge.taken.append(one.words)
         value = one.value.model_dump() if hasattr(one.value, "model_dump") else one.value  # pyright: ignore[reportAttributeAccessIssue]
         merge.notes.append(f"read by the model: the constraint {one.kind} {value} from {one.words[:160]!r}")
     return merged_constraints(tuple(kept)) if kept else ()

@@ -47,6 +47,11 @@ class Verified:
         """The fields that the model spoke of, also where what it said was dropped."""
         return {*self.fields, *(line.split(" ", 1)[0] for line in self.dropped)}
 
+    @property
+    def quotes(self) -> tuple[str, ...]:
+        """The words of all that stands."""
+        return (*(one.quote for one in self.fields.values()), *(one.words for one in self.constraints))
+
     def put(self, name: str, found: Found) -> None:
         """Keep a value; of two that differ neither, unless the later one is only assumed.
 

@@ -38,14 +38,12 @@ class Merge:
     assumed: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
     clashes: list[str] = field(default_factory=list[str])
-    taken: list[str] = field(default_factory=list[str])
     is_whole: bool = False
     doubts: list[str] = field(default_factory=list[str])
 
     def take(self, name: str, one: Found, instead: str = "") -> None:
         """Let the model's value stand; `instead` says what of the rules it takes the place of."""
         self.values[name] = one.value
-        self.taken.append(one.quote)
         if one.reason is None:
             self.words[name] = one.quote
             self.notes.append(f"read by the model: {worded(name, one.value)} from {one.quote[:160]!r}{instead}")

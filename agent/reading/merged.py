@@ -82,7 +82,7 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         constraints=constraints,
         words=merge.words,
         assumed={**{name: note for name, note in base.assumed.items() if name in merge.words}, **merge.assumed},
-        unread=(*unread(base, merge.taken, found.not_understood), *merge.doubts),
+        unread=(*unread(base, found.quotes, found.not_understood, is_whole=merge.is_whole), *merge.doubts),
         readings=(*base.readings, *dict.fromkeys(merge.notes)),
     )
 

@@ -10,8 +10,12 @@ from ...tools.language.said import Said
 
 # What stands between words that a quote has of several places.
 APART = re.compile(r"\s*(?:\.{3}|…+)\s*")
-# A line of `Said.unread` about a number: the number and its clause.
-_UNREAD_NUMBER = re.compile(r"'(?P<number>.+?)' in '(?P<clause>.+)' was not understood", re.DOTALL)
+# Lines of `Said.unread`: of a number and its clause, and of a clause that may demand something.
+_UNREAD_NUMBER = re.compile(r"""['"](?P<number>.+?)['"] in (['"])(?P<clause>.+)\2 was not understood""", re.DOTALL)
+# Of one that is about words which the rules could not place, which says nothing of a reading of the whole text.
+_UNPLACED = re.compile(r"was not read as |not understood: ")
+_OF_FILE = re.compile(r" \([^()]{1,200} line \d+\)")
+_UNREAD_DEMAND = re.compile(r"""(['"])(?P<clause>.+)\1 sounds like a demand and was not understood""", re.DOTALL)
 
 
 def spaced(text: str) -> str:
@@ -25,15 +29,22 @@ def stands_in(words: str, quote: str) -> bool:
     return bool(parts) and all(part in spaced(quote).lower() for part in parts)
 
 
-def unread(base: Said, taken: Iterable[str], not_understood: Iterable[str]) -> Iterator[str]:
-    """What neither the rules (`base`) nor the model understood; the quotes of `taken` are of what the model did."""
-    quotes = [spaced(quote).lower() for quote in taken]
+def unread(base: Said, quotes: Iterable[str], not_understood: Iterable[str], *, is_whole: bool) -> Iterator[str]:
+    """What neither the rules (`base`) nor the model understood; `quotes` are of what the model did.
+
+    Numbers and words that the rules could not place are left out where the model read the whole text.
+    """
+    parts = [spaced(part).lower() for quote in quotes for part in APART.split(quote) if part.strip()]
     for line in base.unread:
-        match = _UNREAD_NUMBER.fullmatch(line)
-        number = match["number"].lower() if match else ""
-        clause = match["clause"].lower() if match else ""
-        if not any(number in quote and (quote in clause or clause in quote) for quote in quotes) or not match:
-            yield line
+        plain = _OF_FILE.sub("", line)
+        number, demand = _UNREAD_NUMBER.fullmatch(plain), _UNREAD_DEMAND.fullmatch(plain)
+        clause = ((number or demand or {"clause": ""})["clause"] or "").lower()
+        near = [part for part in parts if clause and (part in clause or clause in part)]
+        if (demand is not None and near) or (is_whole and _UNPLACED.search(plain)):
+            continue
+        if number is not None and (is_whole or any(number["number"].lower() in part for part in near)):
+            continue
+        yield line
     known = [*base.words.values(), *(one.words for one in base.constraints)]
     for quote in not_understood:
         if not any(stands_in(words, quote) or stands_in(quote, words) for words in known):

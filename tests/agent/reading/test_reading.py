@@ -213,6 +213,19 @@ def test_what_the_rules_read_of_words_that_hardly_say_it_gives_way_to_a_model_th
     assert any("left out, which the rules alone read: concurrency 1450" in line for line in said.readings)
 
 
+def test_numbers_beside_the_matter_are_told_of_only_where_the_model_left_out_a_good_part() -> None:
+    words = f"{BASE}. Cranes: 22. Every crane must be painted by May."
+    one, rest = (
+        fact("gpus", 2, "2 H100"),
+        (fact("model", "Llama-3.1-8B", "Llama-3.1-8B"), fact("accelerator", "h100", "H100")),
+    )
+    lengths = (fact("input_tokens", 2048, "2k in"), fact("output_tokens", 256, "256 out"))
+    assert any("'22'" in line for line in by(words, one).unread)
+    whole = by(words, one, *rest, *lengths).unread
+    assert not any("'22'" in line for line in whole)
+    assert any("must be painted" in line for line in whole)
+
+
 def test_a_model_that_no_catalogue_has_is_refused_by_its_name() -> None:
     with FaultServer(text(answer(fact("model", "Nebula-9X-70B", "Nebula-9X-70B")))) as server:
         found = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
