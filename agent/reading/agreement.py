@@ -117,8 +117,8 @@ def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
         return "strategy" not in found.fields and any(one.kind == "degree" for one in found.constraints)
     if _UNKNOWN.search(refusal.reason) or about == "model":
         return bool(stated) and (about == "model" or stated[0].reason is None)
-    if refusal.reason.startswith("impossible"):  # a figure out of all bounds: no reading makes it one
-        return bool(stated)
+    if refusal.reason.startswith("impossible") and about in found.read and not stated:
+        return False  # the model reads that field too, and its figure does not hold either
     return bool(stated) or ("model" in found.fields and is_whole(understood, found))
 
 
