@@ -7,8 +7,10 @@ share, the sum, the product and the quotient of two. Longer ways are spelled out
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import combinations
 
 from ...tools.catalog import hardware
@@ -76,9 +78,10 @@ def is_counted(value: float, quote: str, field: str = "gpus") -> bool:
     return has_number(value, quote) or derived(field, value, quote) is not None
 
 
-def numbers_of(quote: str) -> set[float]:
+@lru_cache(maxsize=256)
+def numbers_of(quote: str) -> frozenset[float]:
     """All numbers of a quote, in digits or in words, as they stand and in plain writing; of thousands both readings."""
-    return _written(quote) | _written(normalise(quote))
+    return frozenset(filter(math.isfinite, _written(quote) | _written(normalise(quote))))
 
 
 def _written(words: str) -> set[float]:
@@ -97,10 +100,11 @@ def _written(words: str) -> set[float]:
     return numbers
 
 
-def _candidates(field: str, words: str, numbers: set[float]) -> Iterator[float]:
+def _candidates(field: str, words: str, numbers: frozenset[float]) -> Iterator[float]:
     """What the numbers of `words` may stand for in a field."""
+    sizes = [float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node and field in _COUNTED]
     if field in _COUNTED:
-        numbers = numbers | {float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node}
+        numbers |= {*sizes}
         is_one = _ONE.search(words) or (field == "nodes" and _NODE.search(words))
         numbers |= {1.0} if is_one else set[float]()
     if field in _SHARES:
@@ -115,9 +119,7 @@ def _candidates(field: str, words: str, numbers: set[float]) -> Iterator[float]:
     if field in LATENCY_FIELDS or field == "usd_per_gpu_hour":
         return
     counted = [end for one in find_quantities(words) for end in {one.value, one.decimal_value}]
-    counted += [float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node and field in _COUNTED]
-    pairs = combinations(counted, 2)
-    for first, second in pairs:
+    for first, second in combinations([*counted, *sizes], 2):
         together = [first * second, first + second]
         if field in _RATES and first and second:
             together += [first / second, second / first, first / second * 1000, second / first * 1000]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -64,7 +65,11 @@ def is_worked(fact: StatedFact, number: float) -> bool:
 
 
 def figure_of(fact: StatedFact) -> float:
+    """The number that a fact states. Raises UnverifiedError: it is none, or has no end."""
     try:
-        return float(fact.value)
+        figure = float(fact.value)
     except ValueError:
-        raise UnverifiedError("it is no number") from None
+        figure = math.nan
+    if not math.isfinite(figure):
+        raise UnverifiedError("it is no number")
+    return figure

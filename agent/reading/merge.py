@@ -32,13 +32,13 @@ class Merge:
 
     base: Said
     is_refused: bool
+    is_whole: bool
     text: str
     values: dict[str, Any]
     words: dict[str, str]
     assumed: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
     clashes: list[str] = field(default_factory=list[str])
-    is_whole: bool = False
     doubts: list[str] = field(default_factory=list[str])
 
     def take(self, name: str, one: Found, instead: str = "") -> None:

@@ -52,10 +52,9 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         understood = rules.understood if isinstance(rules, RequestError) else refused(rules, "").understood
         raise AmbiguousError(" ".join(found.asks), understood)
     is_refused = isinstance(rules, RequestError) and read_on is None
-    merge = Merge(base, is_refused, text, stated_fields(base), dict(base.words))
+    merge = Merge(base, is_refused, is_whole(base, found), text, stated_fields(base), dict(base.words))
     if isinstance(rules, RequestError):
         merge.notes.append(f"the rules refused it, the model read on: {rules.reason[:300]}")
-    merge.is_whole = is_whole(base, found)
     _leave_what_the_model_leaves(merge, found)
     _take_counts(merge, found.fields)
     for name, one in found.fields.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Iterable
 
@@ -28,13 +29,18 @@ def worked(working: str, quote: str) -> float:
     Raises:
         UnverifiedError: it is no sum, or has a number that neither stands in the quote nor belongs to a unit.
     """
+    if len(working) > MOST_CHARACTERS:
+        raise UnverifiedError(f"{working[:80]!r} is longer than a sum of a few figures")
     known = {*_UNITS, *numbers_of(quote)}
     try:
-        return _value(ast.parse(working.strip()[: MOST_CHARACTERS + 1], mode="eval").body, known)
+        result = _value(ast.parse(working.strip(), mode="eval").body, known)
     except UnverifiedError as error:
         raise UnverifiedError(f"{error} of {working[:80]!r} does not stand in {quote[:80]!r}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError, OverflowError):
         raise UnverifiedError(f"{working[:80]!r} is no sum") from None
+    if not math.isfinite(result):
+        raise UnverifiedError(f"{working[:80]!r} comes to no number")
+    return result
 
 
 def _value(node: ast.expr, known: Iterable[float]) -> float:

@@ -149,7 +149,8 @@ def test_a_sum_of_quoted_figures_is_worked_out_again(field: str, value: float, w
         (1, "1200 ** 0", "is no sum"),
         (1, "__import__('os').getpid()", "is no sum"),
         (1, "1200 / 0", "does not stand in"),
-        (1, "(" * 200, "is no sum"),
+        (1, "(" * 150, "is no sum"),
+        (1, "1200 + " * 30 + "1", "is longer than a sum"),
     ],
 )
 def test_a_sum_that_does_not_hold_is_dropped(value: float, working: str, why: str) -> None:
@@ -169,6 +170,16 @@ def test_a_question_of_the_model_has_no_control_characters_and_an_end() -> None:
     with pytest.raises(AmbiguousError) as refused:
         read(BASE, text(answer(asks=("Which\x1b[31m one?\n" + "x" * 5000,))))
     assert refused.value.reason.isprintable() and len(refused.value.reason) < 400
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "working"),
+    [("turns", "inf", None), ("tp", "inf", None), ("concurrency", "nan", None), ("concurrency", 5, "1e200 * 1e200")],
+)
+def test_a_number_without_an_end_is_dropped(field: str, value: Any, working: str | None) -> None:
+    words = f"{BASE}, TP {'9' * 400}"
+    said = by(words, fact(field, value, f"TP {'9' * 400}", working=working))
+    assert any(line.startswith(f"not taken from the model's reading: {field}") for line in said.readings)
 
 
 @pytest.mark.timeout(60)
