@@ -1,5 +1,7 @@
 """Which tensors a named precision covers, and the weight and cache bytes that published figures give."""
 
+from typing import Any
+
 import pytest
 
 from shardwright.tools.catalog.architecture import Architecture, WeightDTypes
@@ -122,20 +124,35 @@ def test_a_precision_covers_what_it_says(name: str, weights: DType, linear: str,
 
 
 _MLP_ALONE = ["lm_head", "model.layers.*.self_attn*"]
+_NORMS_ALONE = ["lm_head", "model.layers.*.self_attn.q_norm"]
+_QUANTISED: list[tuple[dict[str, Any], DType]] = [
+    ({"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16}, "nvfp4"),
+    ({"quant_method": "fbgemm_fp8"}, "fp8"),
+]
 _EVERY_LAYER = [f"model.layers.{layer}.self_attn.q_proj" for layer in range(2)]
 
 
 @pytest.mark.parametrize(
-    ("ignored", "attention"),
-    [(_MLP_ALONE, "bf16"), (_EVERY_LAYER, "bf16"), (_EVERY_LAYER[:1], "nvfp4"), (["lm_head"], "nvfp4")],
+    ("ignored", "is_left"),
+    [
+        (_MLP_ALONE, True),
+        (_EVERY_LAYER, True),
+        (_EVERY_LAYER[:1], False),
+        (["lm_head"], False),
+        (_NORMS_ALONE, False),
+    ],
 )
-def test_attention_that_a_checkpoint_leaves_alone_stays_wide(ignored: list[str], attention: DType) -> None:
-    quantised = {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16, "ignore": ignored}
-    model = read_architecture({**DENSE, "num_hidden_layers": 2, "quantization_config": quantised})
+@pytest.mark.parametrize(("quantised", "name"), _QUANTISED)
+def test_attention_that_a_checkpoint_leaves_alone_stays_wide(
+    quantised: dict[str, Any], name: DType, ignored: list[str], is_left: bool
+) -> None:
+    left_alone = {"fp8": "modules_to_not_convert"}.get(name, "ignore")
+    config = {**DENSE, "num_hidden_layers": 2, "quantization_config": {**quantised, left_alone: ignored}}
+    model = read_architecture(config)
     own = weight_dtypes(model, model.native_precision)
-    assert (own.attention, own.linear) == (attention, "nvfp4")
+    assert (own.attention, own.linear) == ("bf16" if is_left else name, name)
     # Another precision than its own is one of all matmuls.
-    assert {weight_dtypes(model, "fp8").attention, weight_dtypes(model, "fp8").linear} == {"fp8"}
+    assert {weight_dtypes(model, "int8").attention, weight_dtypes(model, "int8").linear} == {"int8"}
 
 
 def test_nvidia_s_gemma_4_takes_what_is_published_of_it() -> None:

@@ -22,6 +22,8 @@ _DTYPE_NAMES: dict[str, DType] = {
     "int8": "int8", "int4": "int4", "fp4": "fp4", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "e2m1": "fp4",
 }  # fmt: skip
 _LAYER = re.compile(r"layers\.(\d{1,6})\b")
+# The matrices of attention; its norms, scales and the like are left alone by most.
+_ATTENTION = re.compile(r"self_attn(?!.*(?:norm|scale|rotary|indexer|bias))")
 _SCHEMES: dict[str, DType] = {"int4": "int4", "int8": "int8", "float8": "fp8", "float4": "nvfp4"}
 _GROUPED_METHODS = ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin")
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
@@ -109,7 +111,7 @@ def _from_config(fields: ConfigFields) -> _Quantised | None:
         return None
     method = str(config.get("quant_method", config.get("quant_algo", ""))).lower()[:60]
     if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
-        return _Quantised("fp8", "fp8")
+        return _Quantised("fp8", "fp8", keeps_attention=_ignores_attention(fields, _ignored(config)))
     if method == "mxfp4":
         return _Quantised(None, "mxfp4")
     if method in _GROUPED_METHODS:
@@ -132,16 +134,21 @@ def _by_bits(fields: ConfigFields, bits: Any) -> _Quantised:
 def _grouped(fields: ConfigFields, config: Mapping[str, Any], method: str) -> _Quantised:
     """compressed-tensors and modelopt: one scheme for what their `ignore` list does not leave alone."""
     found = _scheme(fields, config, method)
-    items = [str(item)[:200] for item in _strings(config.get("ignore", config.get("modules_to_not_convert")))]
+    items = _ignored(config)
     ignored = " ".join(items)
     # Checkpoints that quantise the routed experts alone list attention and the shared experts as ignored.
     experts_only = "self_attn" in ignored and ("shared" in ignored or "mlp." in ignored)
     return _Quantised(None if experts_only else found, found, keeps_attention=_ignores_attention(fields, items))
 
 
+def _ignored(config: Mapping[str, Any]) -> list[str]:
+    """Modules that a quantisation leaves alone, by name or pattern."""
+    return [item[:200] for item in _strings(config.get("ignore", config.get("modules_to_not_convert")))]
+
+
 def _ignores_attention(fields: ConfigFields, ignored: list[str]) -> bool:
     """Whether what is left alone is the attention of all layers: by a pattern, or layer by layer."""
-    attention = [item for item in ignored if "self_attn" in item]
+    attention = [item for item in ignored if _ATTENTION.search(item)]
     named = [_LAYER.search(item) for item in attention]
     layers = fields.count("num_hidden_layers", MAX_LAYERS)
     return None in named or (layers is not None and len({found[1] for found in named if found}) >= layers > 0)

@@ -16,11 +16,12 @@ def weight_dtypes(architecture: Architecture, weights: DType) -> WeightDTypes:
     """The format of each tensor class of `architecture` for the precision `weights`.
 
     - 16 and 32 bits: every tensor.
-    - fp8, mxfp8, int8: attention, linear and expert tensors; vocabulary, router and norms keep 16 bits (bf16, or fp16
-      where the checkpoint has that).
-    - 4 bits, where the checkpoint's own format is that format (bare `fp4` means whichever 4-bit float it has): exactly
-      as the checkpoint has it, as in gpt-oss (experts alone, all else bf16), Kimi-K2.5 (int4 routed experts, all else
-      bf16), DeepSeek-V4 (fp4 experts, fp8 elsewhere), NVIDIA's Gemma 4 (nvfp4 FFN, bf16 attention).
+    - the checkpoint's own format (bare `fp4` means whichever 4-bit float it has): exactly as the checkpoint has it, as
+      in gpt-oss (mxfp4 experts alone, all else bf16), Kimi-K2.5 (int4 routed experts, all else bf16), DeepSeek-V4 (fp4
+      experts, fp8 elsewhere), NVIDIA's Gemma 4 (nvfp4 FFN, bf16 attention), Meta's Llama-3.1-405B-FP8 (fp8 FFN, bf16
+      attention).
+    - fp8, mxfp8, int8 otherwise: attention, linear and expert tensors; vocabulary, router and norms keep 16 bits (bf16,
+      or fp16 where the checkpoint has that).
     - 4 bits otherwise, MoE: the routed experts; the other matmuls in 8 bits where the checkpoint has them in 8 bits,
       else in 16.
     - 4 bits otherwise, dense: all linear tensors.
@@ -29,10 +30,10 @@ def weight_dtypes(architecture: Architecture, weights: DType) -> WeightDTypes:
     if weights in _WIDE:
         return _all_matmuls(weights, weights)
     base = _sixteen_bit(native.norm)
-    if weights in _EIGHT_BIT:
-        return _all_matmuls(weights, base)
     if _is_native(architecture.native_precision, weights):
         return native
+    if weights in _EIGHT_BIT:
+        return _all_matmuls(weights, base)
     linear = weights
     if architecture.is_moe:
         linear = native.linear if native.linear in _EIGHT_BIT else base
