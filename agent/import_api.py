@@ -22,6 +22,7 @@ from ..tools.importing.caveats import (
     Kind,
     Told,
     hardware_remarks,
+    lacks_nodes,
     options_alone,
     share_of_free,
     told_of_method,
@@ -31,6 +32,7 @@ from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
+from ..tools.importing.servers import servers_of
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
 from ..tools.plan.builder import BuildRequest
@@ -229,6 +231,9 @@ def _told(plan: Plan, intent: Intent, launch: Launch, architecture: Architecture
     is_its_checkpoint = (
         written is not None and written.rpartition("/")[2].lower() == model.name.rpartition("/")[2].lower()
     )
+    if not any(beyond_machines(plan, intent.hardware)):
+        servers = servers_of(launch, architecture)
+        yield from (("refused", why) for why in lacks_nodes(launch, servers, plan.hardware.gpus_per_node))
     yield from beyond_positions(launch, architecture, is_its_checkpoint=is_its_checkpoint)
     taken = longest_taken(launch, architecture)
     held = None if taken is None else held_length(plan, taken.tokens)

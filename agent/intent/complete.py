@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.catalog.architecture import Architecture
-from ...tools.catalog.models import ModelEntry, is_name_of, load_model, read_as
+from ...tools.catalog.entry import ModelEntry
+from ...tools.catalog.models import is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
@@ -41,7 +42,7 @@ def complete(*said: Said) -> Intent:
     entry = _model(merged)
     architecture = entry.architecture()
     notes = Notes()
-    if merged.model is not None and not is_name_of(merged.model, entry):
+    if merged.model is not None and "model" not in merged.assumed and not is_name_of(merged.model, entry):
         notes.assume("model", entry.name, read_as(merged.model, entry))
     for name, reason in {**assumed_variant(merged), **merged.assumed}.items():
         field_name = "hardware.accelerator" if name == "accelerator" else name

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic_core import PydanticCustomError
 
 from ...tools.catalog.architecture import Architecture
-from ...tools.catalog.models import ModelEntry
+from ...tools.catalog.entry import ModelEntry
 from ...tools.language.merge import refusal
 from ...tools.language.said import Said
 from ...tools.plan.document import Objective, WorkloadBlock

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...prompts.render import prompt_hash, render
-from ...tools.catalog.models import ModelEntry
+from ...tools.catalog.entry import ModelEntry
 from ...tools.performance.weights import model_bytes
 from ...tools.plan.describe import describe
 from ...tools.search.search import base_setting

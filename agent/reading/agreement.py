@@ -14,6 +14,7 @@ from ...tools.plan.constraints import Constraint
 from ...tools.plan.prefixes import SharedPrefixes
 from .answer import MODEL_FIELDS
 from .found import Verified
+from .spread import is_spread
 
 COUNTS = ("nodes", "gpus_per_node", "gpus")
 # How far apart two figures are that are one, rounded (2k as 2,000 and as 2,048).
@@ -77,6 +78,8 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
         return base.model_config_object is not None
     if name == "weights":
         return base.precisions is not None
+    if is_spread(base, name):
+        return True
     span = getattr(base, f"{name}_range", None)
     return span is not None and getattr(base, name) is not None and span[0] <= value <= span[1]
 
@@ -113,13 +116,28 @@ def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
     about = refusal.field or next((name for name, words in _ABOUT if words.search(refusal.reason)), None)
     names = COUNTS if about in COUNTS else (about, f"{about}_range")
     stated = [found.fields[name] for name in names if name in found.fields]
-    if about == "strategy":  # a degree and a bound that rules it out: the model has to leave the degree out
-        return "strategy" not in found.fields and any(one.kind == "degree" for one in found.constraints)
+    if about == "strategy":  # a degree and a bound that rules it out: no degree of the model's may be beyond its bounds
+        return any(one.kind == "degree" for one in found.constraints) and not _breaks_its_bounds(found)
+    if about == "accelerator" and any(one.kind == "accelerators" for one in found.constraints):
+        return True
     if _UNKNOWN.search(refusal.reason) or about == "model":
         return bool(stated) and (about == "model" or stated[0].reason is None)
     if refusal.reason.startswith("impossible") and about in found.read and not stated:
         return False  # the model reads that field too, and its figure does not hold either
     return bool(stated) or ("model" in found.fields and is_whole(understood, found))
+
+
+def _breaks_its_bounds(found: Verified) -> bool:
+    """Whether a degree that a model reads as demanded is ruled out by a constraint that it reads."""
+    strategy = found.fields.get("strategy")
+    bounds = [one for one in found.constraints if one.kind == "degree"]
+    for phase in ("prefill", "decode") if strategy is not None else ():
+        for one in bounds:
+            degree = getattr(getattr(strategy.value, phase), one.value.name)
+            most = 1 if one.value.relation == "forbidden" else one.value.degree
+            if degree is not None and one.phase in (None, phase) and degree > most:
+                return True
+    return False
 
 
 def _near(first: float, second: float) -> bool:

@@ -35,6 +35,9 @@ class StatedFact(Arguments):
     field: FactName
     value: str | bool | float = Field(description="in the unit of the field; names as the catalogue writes them")
     upper: float | None = Field(default=None, description="upper end, where a range of tokens is stated")
+    percentile: float | None = Field(
+        default=None, description="of a length by percentiles: 50 for the median, 95 for p95; null: of all, or the mean"
+    )
     phase: Literal["prefill", "decode"] | None = Field(default=None, description="of a degree; null: both phases")
     quote: str = Field(
         description="the words of the request that it follows from, copied character by character; "

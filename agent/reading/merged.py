@@ -8,6 +8,7 @@ is asked. What the rules alone read counts where no field of the model's says it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -32,6 +33,7 @@ from .answer import MODEL_FIELDS, RANGES
 from .both_constraints import constraints_of_both
 from .found import Found, Verified
 from .merge import AmbiguousError, Merge
+from .spread import is_spread, with_other_side
 from .wording import shown, stands_in, unread, worded
 
 # What is refused, or supposed, where nothing says it: never left to what a model forgets.
@@ -57,6 +59,8 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         merge.notes.append(f"the rules refused it, the model read on: {rules.reason[:300]}")
     _leave_what_the_model_leaves(merge, found)
     _take_counts(merge, found.fields)
+    if (lengths := found.fields.get("lengths")) is not None:
+        found.fields["lengths"] = replace(lengths, value=with_other_side(lengths.value, base.lengths, found))
     for name, one in found.fields.items():
         is_choice = name == "accelerator" and one.value in chosen_kinds(base.constraints) and not merge.is_whole
         if name in COUNTS or is_choice or is_left_alone(base, name, one.value):
@@ -110,7 +114,7 @@ def _leave_what_the_model_leaves(merge: Merge, found: Verified) -> None:
 def _is_around(span: str, merge: Merge, found: Verified) -> bool:
     """Whether the usual length that the model reads lies in the range that the rules read."""
     usual, ends = found.fields.get(RANGES[span]), merge.values.get(span)
-    return usual is not None and ends is not None and ends[0] <= usual.value <= ends[1]
+    return usual is not None and ends is not None and ends[0] < usual.value < ends[1]
 
 
 def _is_told_otherwise(name: str, merge: Merge, found: Verified) -> bool:
@@ -118,6 +122,8 @@ def _is_told_otherwise(name: str, merge: Merge, found: Verified) -> bool:
     value, words = merge.values[name], merge.words.get(name, "")
     if name == "strategy":
         return "compared" in found.fields
+    if (lengths := found.fields.get("lengths")) is not None and is_spread(Said(lengths=lengths.value), name):
+        return True
     span = found.fields.get(f"{name}_range")
     if span is not None and value in span.value:
         return True

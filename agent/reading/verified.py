@@ -28,6 +28,7 @@ from .derived import TOKEN_FIELDS
 from .figures import ends_of, figure_of, number_of
 from .found import Found, UnverifiedError, Verified
 from .spelled import is_spelled, is_suggested
+from .spread import is_of_percentile, keep_spread
 from .trusted import Trusted
 
 _NUMBERS = frozenset(
@@ -53,6 +54,7 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
     kept, trusted = Verified(), Trusted.of(text)
     degrees: list[tuple[StatedFact, int]] = []
     compared: list[tuple[StatedFact, StatedStrategy]] = []
+    spread: list[StatedFact] = []
     mended = 0
     for fact in answer.facts:
         try:
@@ -71,6 +73,9 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
                 kept.constraints += constraints_of(fact, trusted.around(fact.quote))
             elif fact.field == "compared":
                 compared.append((fact, weighed(fact)))
+            elif is_of_percentile(fact):
+                number_of(fact, fact.field)
+                spread.append(fact)
             else:
                 _keep(fact, kept)
         except (UnverifiedError, InputError) as error:
@@ -88,6 +93,7 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
     if len(compared) > 1:
         quotes = " ... ".join(dict.fromkeys(fact.quote for fact, _ in compared))
         kept.fields["compared"] = Found(tuple(dict.fromkeys(one for _, one in compared)), quotes)
+    keep_spread(kept, spread)
     _share(kept)
     kept.not_understood += [quote for quote in answer.not_understood[:20] if trusted.why_not(quote) is None]
     asked = (" ".join(question.split()) for question in answer.asks[:3])

@@ -17,8 +17,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
+from ...tools.catalog.entry import ModelEntry
 from ...tools.catalog.hardware import find_accelerator
-from ...tools.catalog.models import ModelEntry, load_model
+from ...tools.catalog.models import load_model
 from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shardwright.tools.catalog.models import ModelEntry, all_models
+from shardwright.tools.catalog.entry import ModelEntry
+from shardwright.tools.catalog.models import all_models
 
 ENTRIES = {entry.name: entry for entry in all_models()}
 

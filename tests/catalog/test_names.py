@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog import hardware, model_mentions, models
+from shardwright.tools.catalog.names import parse_name
 from shardwright.tools.errors import InputError, UnknownNameError
 
 from ..examples import examples
@@ -30,7 +31,7 @@ def test_a_release_of_another_date_is_told_where_the_entry_is_none_of_it(written
     (found,) = model_mentions.mentions(f"{written} on 8 H100")
     assert found.entry is not None
     assert (found.words, models.is_name_of(found.words, found.entry)) == (written, is_it)
-    assert models.read_as(found.words, found.entry).endswith(", another release") is not is_it
+    assert ("is planned with the layers of" in models.read_as(found.words, found.entry)) is not is_it
 
 
 @pytest.mark.parametrize(("written", "how"), MODELS["refused"])
@@ -43,8 +44,35 @@ def test_a_model_name_is_never_guessed(written: str, how: str) -> None:
 
 def test_every_entry_is_found_by_its_own_names() -> None:
     for entry in models.all_models():
-        for name in (entry.name, entry.short_name, *entry.aliases):
+        for name in (entry.name, entry.short_name):
             assert models.find_model(name) is entry, name
+        for alias in entry.aliases:
+            found = models.find_model(alias)
+            assert found is entry or (found.base == entry.name and found.config is entry.config), alias
+
+
+def test_another_checkpoint_of_an_entry_stays_what_is_served() -> None:
+    for entry in models.all_models():
+        for repository in (alias for alias in entry.aliases if "/" in alias):
+            assert models.find_model(repository).name == repository
+            assert models.find_model(repository).architecture() == entry.architecture()
+            note = models.same_architecture(repository, models.find_model(repository))
+            is_tuned = parse_name(repository).core <= parse_name(entry.short_name).core
+            assert is_tuned or (note is not None and entry.short_name in note)
+
+
+@pytest.mark.parametrize(
+    ("written", "served"),
+    [
+        ("DeepSeek R1 0528", "deepseek-ai/DeepSeek-R1-0528"),
+        ("deepseek-ai/DeepSeek-V3-0324", "deepseek-ai/DeepSeek-V3-0324"),
+        ("mistral large 2411", "mistralai/Mistral-Large-Instruct-2411"),
+        ("R1-Distill-Qwen-32B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"),
+        ("Qwen2.5-Coder-7B-Instruct", "Qwen/Qwen2.5-Coder-7B-Instruct"),
+    ],
+)
+def test_a_release_or_a_distillation_is_served_by_its_own_name(written: str, served: str) -> None:
+    assert models.find_model(written).name == served
 
 
 @pytest.mark.parametrize(("written", "meant", "gpus_per_node"), ACCELERATORS["resolved"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardwright.agent.pipeline import intent_of
-from shardwright.tools.catalog.models import ModelEntry, Variant, all_models, find_model
+from shardwright.tools.catalog.entry import ModelEntry
+from shardwright.tools.catalog.models import Variant, all_models, find_model
 from shardwright.tools.language.errors import RequestError
 
 TUNED = [(entry, one) for entry in all_models() for one in entry.variants]

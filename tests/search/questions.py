@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardwright.tools.catalog.accelerators import Accelerator
+from shardwright.tools.catalog.entry import ModelEntry
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
-from shardwright.tools.catalog.models import ModelEntry, all_models, find_model
+from shardwright.tools.catalog.models import all_models, find_model
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.builder import BuildRequest
 from shardwright.tools.plan.document import (

@@ -10,6 +10,8 @@ instruct, chat, hf, it, fp8, awq, date stamps such as 2507, the organisation. Th
 4. the one entry whose own count of parameters is the written size, where its name states no total ("DeepSeek-V3 671B").
 
 A name with a suffix of tuning is the checkpoint so tuned, where its config is known to differ (`variants` of an entry).
+An alias with an organisation is a repository of its own, made of the entry's weights, and stays what is served; so does
+a release of another date than the entry's.
 
 Of several, those that share the most ignored suffixes with the name stay, then the newest version ("llama 70b" leaves
 the version out and means the newest), then the first of the catalogue. A size or a variant is never guessed: where the
@@ -19,99 +21,54 @@ candidates differ in one, or nothing but a longer name fits, the name is refused
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
 from ..files import is_there
-from .architecture import Architecture
-from .checkpoints import Base, checkpoint_of
+from .as_written import as_written
 from .config import read_architecture
 from .config_fields import read_config_file
+from .entry import OWN, ModelEntry, Variant, made_of
 from .hub_cache import UnknownRepositoryError, cached_config, hub_config, is_repository
 from .names import (
-    TUNINGS,
     ParsedName,
     TokenKind,
     has_slip,
-    named_format,
     parameters_of,
     parse_name,
     respelled,
     version_key,
-    without_format,
 )
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
-# Sizes, versions and dates of a name.
-_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
-# How sure a config is that the user gave.
-_OWN = "user"
 # What an entry's name may have beyond the written one (rule 3).
 _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
 _MAX_NAME = 200
 # How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
 _SAME_SIZE = 0.03
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A tuned checkpoint with the weights' shapes of an entry and its own longest sequence, as its config has it."""
-
-    name: str
-    max_position_embeddings: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModelEntry:
-    """One model. Counts are of the text decoder; `None` where the entry is a user's own config."""
-
-    name: str
-    config: Mapping[str, Any] = field(hash=False)
-    source: str
-    confidence: str = _OWN
-    notes: str | None = None
-    family: str | None = None
-    total_params: int | None = None
-    active_params: int | None = None
-    published_params: float | None = None
-    aliases: tuple[str, ...] = ()
-    variants: tuple[Variant, ...] = ()
-    # The entry that this is a tuned or a quantised checkpoint of; what is not known of the checkpoint that was named.
-    base: str | None = None
-    unknown: str | None = None
-    # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
-    kv_cache: Mapping[str, int] | None = field(default=None, hash=False)
-
-    @property
-    def short_name(self) -> str:
-        """The name without its organisation."""
-        return self.name.rsplit("/", 1)[-1]
-
-    def architecture(self) -> Architecture:
-        """The entry's architecture; errors name the entry."""
-        return read_architecture(self.config, where=self.name)
-
-
 _BEGINNING = 4  # letters
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """One name (or alias) of one entry, cut into tokens."""
+    """One name (or alias) of one entry, cut into tokens, and the repository that it stands for."""
 
     entry: ModelEntry
     name: ParsedName
     text: str
     is_alias: bool
+    repository: str
+
+    def checkpoint(self) -> ModelEntry:
+        """The entry, under the name of the repository."""
+        return self.entry if self.repository == self.entry.name else made_of(self.entry, self.repository)
 
 
 @cache
@@ -129,8 +86,15 @@ def all_models() -> tuple[ModelEntry, ...]:
 def _known_names() -> tuple[_Known, ...]:
     found: list[_Known] = []
     for entry in all_models():
-        found.append(_Known(entry, parse_name(entry.short_name), entry.short_name, is_alias=False))
-        found += [_Known(entry, parse_name(alias), alias, is_alias=True) for alias in entry.aliases]
+        own = _Known(entry, parse_name(entry.short_name), entry.short_name, is_alias=False, repository=entry.name)
+        found.append(own)
+        aliases = {alias: parse_name(alias) for alias in entry.aliases}
+        others = {alias: name for alias, name in aliases.items() if "/" in alias}
+        for alias, name in aliases.items():
+            # "R1-Distill-Qwen-32B" is short for what its publisher calls "DeepSeek-R1-Distill-Qwen-32B".
+            longer = () if name.core <= own.name.core else (one for one in others if name.core <= others[one].core)
+            repository = alias if "/" in alias else next(iter(longer), entry.name)
+            found.append(_Known(entry, name, alias.rpartition("/")[2], is_alias=True, repository=repository))
     return tuple(found)
 
 
@@ -152,7 +116,12 @@ def find_model(name: str) -> ModelEntry:
 
 def _found(name: str) -> ModelEntry:
     entry = _find(name)
-    return _as_checkpoint(_as_variant(entry, name.strip()), name)
+    return as_written(entry, name, (date for known in _names_of(entry) for date in known.name.dates))
+
+
+def _names_of(entry: ModelEntry) -> list[_Known]:
+    """The names of an entry, or of the one that a checkpoint is made of."""
+    return [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
 
 
 def _find_repository(name: str) -> ModelEntry:
@@ -173,54 +142,6 @@ def _find_repository(name: str) -> ModelEntry:
     if isinstance(refused, UnknownNameError):
         raise UnknownRepositoryError(name, refused.nearest)
     raise refused or UnknownRepositoryError(name, ())
-
-
-def _as_variant(entry: ModelEntry, name: str) -> ModelEntry:
-    """The tuned checkpoint of the entry that the name says: one that is known to differ, else by the name as written.
-
-    A name without its publisher is the publisher's own where nothing but the tuning stands behind the entry's.
-    """
-    written, name = parse_name(name), without_format(name)
-    tunings = written.ignored & TUNINGS
-    if not tunings or not written.core <= parse_name(entry.short_name).core:
-        return entry
-    for one in entry.variants:
-        if parse_name(one.name.rsplit("/", 1)[-1]).ignored & TUNINGS == tunings:
-            config = {**entry.config, "max_position_embeddings": one.max_position_embeddings}
-            return replace(
-                entry, name=one.name, config=config, source=one.source, base=entry.name, aliases=(), variants=()
-            )
-    publisher, _, short = name.rpartition("/")
-    if not _has_numbers_of(entry, short):
-        return entry
-    if publisher or short.lower().removesuffix("-instruct") == entry.short_name.lower() != short.lower():
-        full = name if publisher else f"{entry.name.removesuffix(entry.short_name)}{short}"
-        return entry if full == entry.name else replace(entry, name=full, base=entry.name, aliases=(), variants=())
-    return entry
-
-
-def _has_numbers_of(entry: ModelEntry, short: str) -> bool:
-    """Whether a name without its publisher is of the size and release of the entry."""
-    return _NUMBERS.findall(without_format(short)) == _NUMBERS.findall(entry.short_name)
-
-
-@lru_cache(maxsize=1024)
-def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
-    if named_format(name) is None:
-        return entry
-    own, root = entry.architecture(), entry.base or entry.name
-    found = checkpoint_of(name, Base(root, entry.name, entry.config), own)
-    if found is None:
-        return entry
-    # A repository is what was written, but for the case of its letters.
-    publisher, _, short = name.rpartition("/")
-    is_written = publisher and name.lower() != found.name.lower() and _has_numbers_of(entry, short)
-    label = name if is_written else found.name
-    if found.config is None:
-        unknown = f"how {label} scales its weights (tensor, channel, block) is not known: any degree may cut them"
-        return replace(entry, name=label, base=root, unknown=unknown, aliases=())
-    checkpoint = replace(entry, name=label, config=found.config, source=found.source, base=root, aliases=())
-    return replace(checkpoint, total_params=checkpoint.architecture().total_params)
 
 
 def _find(name: str) -> ModelEntry:
@@ -307,15 +228,15 @@ def _best(candidates: list[_Known], written: ParsedName) -> ModelEntry:
         shared = len(known.name.ignored & written.ignored)
         return shared, version_key(known.name.of_kind("version")), not known.is_alias
 
-    return max(candidates, key=rank).entry
+    return max(candidates, key=rank).checkpoint()
 
 
 def is_name_of(written: str, entry: ModelEntry) -> bool:
     """Whether `written` names the entry and no other: nothing was mended, and what was left out tells none apart."""
     name = parse_name(written)
-    own = [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
-    if entry.confidence == _OWN or has_slip(written):
-        return entry.confidence == _OWN
+    own = _names_of(entry)
+    if entry.confidence == OWN or has_slip(written):
+        return entry.confidence == OWN
     if _is_of_other_date(name, own):
         return False
     if any(known.name.core == name.core for known in own):
@@ -331,18 +252,21 @@ def _is_of_other_date(name: ParsedName, own: list[_Known]) -> bool:
 
 def read_as(written: str, entry: ModelEntry) -> str:
     """The note that a name stands for an entry whose name it is not (`is_name_of`)."""
-    own = [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
-    other = ", another release" if _is_of_other_date(parse_name(written), own) else ""
-    return f"{written!r} read as {entry.short_name}{other}"
+    own = _names_of(entry)
+    if entry.base is not None and _is_of_other_date(parse_name(written), own):
+        return f"{written!r} is planned with the layers of {entry.base.rpartition('/')[2]}, the release that is known"
+    return f"{written!r} read as {entry.short_name}"
 
 
 def same_architecture(written: str, entry: ModelEntry) -> str | None:
-    """The note that `written` names another release of the entry's architecture; `None` where it names the entry."""
+    """The note that `written` names another model of a known entry's architecture; `None` where it names the entry."""
     core = parse_name(written).core
-    aliases = [known.name.core for known in _known_names() if known.entry is entry and known.is_alias]
-    if core <= parse_name(entry.short_name).core or core not in aliases:
+    known = next(
+        (one for one in _known_names() if one.entry.name in (entry.name, entry.base) and one.name.core == core), None
+    )
+    if known is None or not known.is_alias or core <= parse_name(known.entry.short_name).core:
         return None
-    return f"{written!r} has the architecture of {entry.short_name}, and is planned as that"
+    return f"{written!r} has the architecture of {known.entry.short_name}"
 
 
 def has_family(name: str) -> bool:

@@ -18,8 +18,9 @@ from typing import Literal, get_args
 from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DTYPES, DType
+from ..catalog.entry import ModelEntry
 from ..catalog.hardware import all_accelerators, find_accelerator
-from ..catalog.models import ModelEntry, find_model
+from ..catalog.models import find_model
 from ..engines.names import ENGINES, engine_name
 from ..errors import InputError
 from ..performance.serving.load import Arrivals, Burst, Lengths, StaticBatch

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DType
 from ..catalog.names import named_format
+from ..engines.engine import release_of
 from ..engines.names import ENGINES
 from ..errors import InputError
 from ..plan.document import HardwareBlock
@@ -132,6 +133,22 @@ def _spread(server: Server) -> int:
     local = flags.count("local") or (1 if "rank" in flags.values else None)
     parts = flags.degree("dp") // local if local else 1
     return max(len(server.commands), flags.degree("nodes"), process.nodes or 1, parts)
+
+
+def lacks_nodes(launch: Launch, servers: Iterable[Server], gpus_per_node: int) -> Iterator[str]:
+    """Why the engine does not start ranks that are more than a node has GPUs, where no flag says on which nodes."""
+    dialect = DIALECTS[launch.engine]
+    release = release_of(launch.version)
+    if dialect.joins_nodes_by is None or (release is not None and release < dialect.joins_nodes_since):
+        return
+    for server in servers:
+        head, ranks = server.commands[0], dialect.joined(server.group)
+        is_told = head.process.is_spread or head.flags.text("executor") == "ray" or _spread(server) > 1
+        if ranks > gpus_per_node and not is_told:
+            yield (
+                f"it starts {ranks} ranks on one node, which has {gpus_per_node} GPUs: over several it is told by "
+                f"{dialect.joins_nodes_by}"
+            )
 
 
 def unread_files(launch: Launch) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Literal
 from ..bounds import MEMORY_BYTES
 from ..catalog.dtypes import DTYPES, DType
 from ..catalog.names import named_format
-from ..engines.engine import Engine
+from ..engines.engine import Engine, Release
 from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.kv_offload import KVOffload
@@ -81,7 +81,8 @@ class Dialect:
     `group` raises `InputError` for figures that are none. `follows`: whether a command starts a further
     node of the server before it. `role`: the phase that it says it serves, "" where it hands KV caches on but does not
     say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags of a
-    server (of a model with experts or not) say.
+    server (of a model with experts or not) say. `joined`: ranks of a group that start together, on one node unless
+    flags say which (`joins_nodes_by`); before the release `joins_nodes_since` it looked for further nodes by itself.
     """
 
     engine: Engine
@@ -90,6 +91,9 @@ class Dialect:
     role: Callable[[Flags], Phase | None]
     hands_over: Callable[[Flags], bool]
     refusals: Callable[[Flags, Group, bool], Iterable[str]] = lambda flags, group, is_moe: ()
+    joined: Callable[[Group], int] = lambda group: group.width * group.pp
+    joins_nodes_by: str | None = None
+    joins_nodes_since: Release = ()
 
     def scheduling(self, flags: Flags, group: Group) -> Scheduling:
         """The settings of the scheduler of each of its attention groups. Raises InputError: a figure is none."""

@@ -253,6 +253,7 @@ def _of_ray(value: Mapping[str, Any], around: Process, found: Manifest) -> None:
             words=tuple(words),
             environment=_plain(as_mapping(value.get("runtime_env")).get("env_vars")),
             copies=max(1, copies or around.copies),
+            is_spread=True,
         )
     )
 

@@ -66,4 +66,5 @@ DIALECT = Dialect(
     role=_role,
     hands_over=lambda flags: flags.text("transfer") is not None,
     refusals=_refusals,
+    joins_nodes_by="--nnodes, --node-rank and --dist-init-addr on each node",
 )

@@ -77,4 +77,7 @@ DIALECT = Dialect(
     role=_role,
     hands_over=lambda flags: flags.on("transfer"),
     refusals=_refusals,
+    joined=lambda group: group.context * group.tp * group.pp,
+    joins_nodes_by="--nnodes and --node-rank on each node, or --distributed-executor-backend ray on a Ray cluster",
+    joins_nodes_since=(0, 12),
 )

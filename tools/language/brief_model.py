@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..catalog.models import ModelEntry, find_model
+from ..catalog.entry import ModelEntry
+from ..catalog.models import find_model
 from ..errors import InputError
 from ..files import is_there
 from ..gated import Gated

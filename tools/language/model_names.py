@@ -13,6 +13,7 @@ from difflib import get_close_matches
 
 from ..catalog import model_mentions, models
 from ..catalog.dtypes import DType
+from ..catalog.entry import ModelEntry
 from ..catalog.names import parse_name
 from ..errors import InputError
 from ..gated import Gated
@@ -121,7 +122,7 @@ def _set_aside(page: Page, claims: Claims, name: Named, planned: str) -> None:
         claims.reading(f"{words!r} is named as what {planned!r} takes the place of")
 
 
-def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[models.ModelEntry, str] | None:
+def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry, str] | None:
     """The model of a family that is named alone, by the one size that stands elsewhere ("qwen3 moe … the 30B-A3B")."""
     sizes = [one for one in page.search(_SIZE) if not page.is_negated(*one.span())]
     found: dict[str, re.Match[str]] = {}
@@ -177,9 +178,9 @@ _WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{4,12}(?![A-Za-z])")
 _MOST_BEHIND = 90  # characters behind a family in which a word may tell which of it is meant
 
 
-def _with_word(page: Page, mention: model_mentions.Mention) -> tuple[models.ModelEntry, str] | None:
+def _with_word(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry, str] | None:
     """The one model that a family may be, by a word of its name behind it: "llama 4, not scout, maverick"."""
-    found: dict[str, tuple[models.ModelEntry, str]] = {}
+    found: dict[str, tuple[ModelEntry, str]] = {}
     for word in _WORD.finditer(page.text, mention.end, mention.end + _MOST_BEHIND):
         if word.group().lower() not in (mention.error or "").lower() or page.is_negated(*word.span()):
             continue
@@ -252,7 +253,7 @@ def _read_nickname(page: Page, claims: Claims) -> NamedModel:
     return NamedModel(words)
 
 
-def _claim_model(claims: Claims, entry: models.ModelEntry, words: str) -> None:
+def _claim_model(claims: Claims, entry: ModelEntry, words: str) -> None:
     """Claim the model, and say so where its name is not what was written."""
     claims.claim("model", entry.name, words)
     mended = [note for note in claims.readings for family in _FAMILIES if note.endswith(f" read as {family!r}")]

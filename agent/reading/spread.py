@@ -1,0 +1,83 @@
+"""Lengths that a model reads by percentiles: put in plain words and read by the rules, as those that people write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...tools.language.request import read_words
+from ...tools.language.said import Said
+from ...tools.plan.lengths import RequestLengths, Side
+from .answer import StatedFact
+from .figures import number_of
+from .found import Found, UnverifiedError, Verified
+
+SIDES: tuple[Side, ...] = ("input", "output")
+_MEDIAN = 50.0
+# Words of percentiles: what they name are no ends of a range.
+_PERCENTILES = re.compile(
+    r"(?<![a-z])(?:median|percentiles?)(?![a-z])|(?<![a-z])p\s?-?[1-9]\d(?!\d)|[中百]位", re.IGNORECASE
+)
+
+
+def is_of_percentile(fact: StatedFact) -> bool:
+    """Whether a fact is a length that a share of requests does not exceed.
+
+    Raises:
+        UnverifiedError: percentiles are stated as the ends of a range.
+    """
+    if fact.field not in [f"{side}_tokens" for side in SIDES]:
+        return False
+    if fact.percentile is None and fact.upper is not None and _PERCENTILES.search(fact.quote):
+        raise UnverifiedError("percentiles are no ends of a range")
+    return fact.percentile is not None
+
+
+def keep_spread(kept: Verified, facts: Sequence[StatedFact]) -> None:
+    """Keep the lengths of which percentiles were read, with the mean where one is stated beside a single one."""
+    words: list[str] = []
+    for side in SIDES:
+        own = [fact for fact in facts if fact.field == f"{side}_tokens"]
+        mean = kept.fields.get(f"{side}_tokens")
+        if len(own) == 1 and mean is None:
+            _keep_alone(kept, own[0])
+        elif own:
+            if mean is not None and len(own) > 1:
+                del kept.fields[f"{side}_tokens"]  # percentiles have a mean of their own
+            figures = [f"p{fact.percentile:g} {number_of(fact, fact.field)}" for fact in own]
+            beside = [] if mean is None or len(own) > 1 else [f"mean {mean.value}"]
+            words.append(f"{side} tokens: {', '.join([*beside, *figures])}")
+    if not words:
+        return
+    lengths = read_words("\n".join(words)).lengths
+    quotes = dict.fromkeys(fact.quote for fact in facts)
+    if lengths is not None:
+        kept.fields["lengths"] = Found(lengths, " ... ".join(quotes))
+    else:
+        kept.dropped.append(f"lengths {'; '.join(words)}: no spread has these percentiles")
+        kept.not_understood += quotes
+
+
+def _keep_alone(kept: Verified, fact: StatedFact) -> None:
+    """Keep a median as the usual length; another percentile alone is of no distribution, and told."""
+    if fact.percentile == _MEDIAN:
+        kept.put(fact.field, Found(number_of(fact, fact.field), fact.quote, fact.reason))
+    else:
+        kept.dropped.append(f"{fact.field} {fact.value}: a p{fact.percentile:g} alone says not how long most are")
+        kept.not_understood.append(fact.quote)
+
+
+def with_other_side(own: RequestLengths, theirs: RequestLengths | None, found: Verified) -> RequestLengths:
+    """The model's lengths, with the rules' of a side that the model has no fact of."""
+    added = {
+        side: getattr(theirs, side)
+        for side in SIDES
+        if theirs is not None and not own.covers(side) and f"{side}_tokens" not in found.read
+    }
+    return own.model_copy(update={side: one for side, one in added.items() if one is not None})
+
+
+def is_spread(said: Said, name: str) -> bool:
+    """Whether a length, or a range of it, is one of a side of which it is said how lengths spread."""
+    side = name.partition("_")[0]
+    return said.lengths is not None and any(side == one and said.lengths.covers(one) for one in SIDES)

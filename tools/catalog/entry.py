@@ -1,0 +1,58 @@
+"""One model of the catalogue: its config, its counts, and the checkpoints that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .architecture import Architecture
+from .config import read_architecture
+
+# How sure a config is that the user gave.
+OWN = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A tuned checkpoint with the weights' shapes of an entry and its own longest sequence, as its config has it."""
+
+    name: str
+    max_position_embeddings: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """One model. Counts are of the text decoder; `None` where the entry is a user's own config."""
+
+    name: str
+    config: Mapping[str, Any] = field(hash=False)
+    source: str
+    confidence: str = OWN
+    notes: str | None = None
+    family: str | None = None
+    total_params: int | None = None
+    active_params: int | None = None
+    published_params: float | None = None
+    aliases: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    # The entry that this is a tuned or a quantised checkpoint of; what is not known of the checkpoint that was named.
+    base: str | None = None
+    unknown: str | None = None
+    # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
+    kv_cache: Mapping[str, int] | None = field(default=None, hash=False)
+
+    @property
+    def short_name(self) -> str:
+        """The name without its organisation."""
+        return self.name.rsplit("/", 1)[-1]
+
+    def architecture(self) -> Architecture:
+        """The entry's architecture; errors name the entry."""
+        return read_architecture(self.config, where=self.name)
+
+
+def made_of(entry: ModelEntry, name: str) -> ModelEntry:
+    """The checkpoint `name`, which has the layers of the entry."""
+    return replace(entry, name=name, base=entry.base or entry.name, aliases=(), variants=())
