@@ -55,6 +55,8 @@ def agree(name: str, theirs: Any, own: Any) -> bool:
 
 def agree_on_counts(theirs: Mapping[str, int], own: Mapping[str, int]) -> bool:
     """Whether counts of nodes and GPUs can both be true; GPUs may be those of a node, where the model counts nodes."""
+    if len(theirs) == len(COUNTS) and theirs["nodes"] * theirs["gpus_per_node"] != theirs["gpus"]:
+        return False
     if theirs.get("gpus") == own.get("gpus_per_node") and "nodes" in own and "nodes" not in theirs:
         theirs = {name: value for name, value in theirs.items() if name != "gpus"}
     if any(theirs[name] != own[name] for name in COUNTS if name in theirs and name in own):

@@ -12,7 +12,11 @@ from ...tools.language.said import Said
 APART = re.compile(r"\s*(?:\.{3}|…+)\s*")
 # Lines of `Said.unread`: of a number and its clause, and of a clause that may demand something.
 _UNREAD_NUMBER = re.compile(r"""['"](?P<number>.+?)['"] in (['"])(?P<clause>.+)\2 was not understood""", re.DOTALL)
-_UNREAD_DEMAND = re.compile(r"""(['"])(?P<clause>.+)\1 sounds like a demand and was not understood""", re.DOTALL)
+_UNREAD_DEMAND = re.compile(
+    r"""(['"])(?P<clause>.+)\1 (?:sounds like a demand and|sounds like something that must not be used and|"""
+    r"""says something of a part, which) was not understood""",
+    re.DOTALL,
+)
 # Of one that is about words which the rules could not place, which says nothing of a reading of the whole text.
 _UNPLACED = re.compile(r"was not read as |not understood: ")
 _OF_FILE = re.compile(r" \([^()]{1,200} line \d+\)")

@@ -13,6 +13,8 @@ from .names import TUNINGS, named_format, parse_name, without_format
 
 # Sizes, versions and dates of a name.
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+# How a publisher's name says what a checkpoint was tuned for.
+_TUNING = re.compile(r"-(?:base|instruct|chat|it|think|thinking)(?=-|$)")
 
 
 def as_written(entry: ModelEntry, name: str, dates: Iterable[str]) -> ModelEntry:
@@ -35,6 +37,9 @@ def _as_variant(entry: ModelEntry, name: str) -> ModelEntry:
             config = {**entry.config, "max_position_embeddings": one.max_position_embeddings}
             return replace(made_of(entry, one.name), config=config, source=one.source)
     publisher, _, short = name.rpartition("/")
+    if not publisher and _retuned(short) == _retuned(entry.short_name):
+        publisher = entry.name.rpartition("/")[0]
+        return entry if short.lower() == entry.short_name.lower() else made_of(entry, f"{publisher}/{short}")
     if not _has_numbers_of(entry, short):
         return entry
     if publisher or short.lower().removesuffix("-instruct") == entry.short_name.lower() != short.lower():
@@ -54,6 +59,11 @@ def _as_release(entry: ModelEntry, name: str, known: frozenset[str]) -> ModelEnt
     for other in own.dates:
         short = short.replace(other, date)
     return made_of(entry, f"{publisher}/{short if own.dates else f'{short}-{date}'}")
+
+
+def _retuned(short: str) -> str:
+    """A name without what it says of tuning, where it says it: "Mistral-Nemo-Base-2407" as "mistral-nemo-*-2407"."""
+    return _TUNING.sub("-*", short.lower(), count=1)
 
 
 def _has_numbers_of(entry: ModelEntry, short: str) -> bool:

@@ -6,10 +6,12 @@ import re
 
 from ..gated import Gated
 from .claims import Claims
-from .page import OTHER, Page
+from .page import MODEL, OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 from .standing import STAYS
 
+# Models that are not planned; what speaks of one beside a model to serve may be said of another system.
+_OTHER_KIND = "encoder-decoder models"
 _NON_GOALS: tuple[tuple[str, str], ...] = (
     (
         "speculative decoding",
@@ -27,7 +29,7 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
         r"for\s(?:pre-?|post-?|fine-?)?(?:training|tuning)|rlhf|grpo|ppo)(?![a-z])|(?:进行|做|要|想|用于|来)(?:预|后)?(?:训练|微调)|^(?:训练|微调)|(?:训练|微调)(?=\s?[\ue000])",
     ),
     (
-        "encoder-decoder models",
+        _OTHER_KIND,
         r"(?<![a-z])(?:encoder[\s\-]decoders?|seq2seq|flan[\s\-]?t5|t5(?:[\s\-](?:xxl|xl|large|base|small|11b|3b))?|bart|whisper)(?![a-z])|编码器[\s\-]?解码器",
     ),
     (
@@ -72,6 +74,9 @@ _IS_ON_IT = Gated(
     r"\s(?:(?:thing|stuff|model|job|service|server|container|pod)s?\s)?(?:is|are|sits?|lives?|runs?|stays?)\s(?:already\s|still\s)?on\s(?:it|that|those|them|there)(?![a-z])",
 )
 _SERVED = Gated(r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载")
+_SERVED_TOO = Gated(
+    r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|deploy(?:ing)?|plus|and)\s(?:\w+\s){0,2}$|部署|加载|[和与及]$"
+)
 # A request to serve something that speaks of somebody's training wants none.
 _SERVING = Gated(
     r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|(?<=\d\s)(?:in|out)|(?<=\dk\s)(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
@@ -154,6 +159,12 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
             page.take(*match.span())
             continue
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
+            page.take(*match.span(), mark=OTHER)
+            continue
+        if name == _OTHER_KIND and MODEL in page.text and not _SERVED_TOO.search(before[-24:]):
+            claims.leave_unread(
+                f"{sentence.strip()[:160]!r} was not read as a wish to serve {page.original[slice(*match.span())]}"
+            )
             page.take(*match.span(), mark=OTHER)
             continue
         raise claims.refusal(f"not planned by this tool: {name} ({match.group().strip()!r}); leave it out")
