@@ -56,7 +56,7 @@ from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
-from .setting_words import read_settings
+from .setting_words import read_settings, settle_settings
 from .spelling import corrected
 from .standing import tells_of_before
 from .strategy_words import read_strategy
@@ -234,6 +234,7 @@ def read_page(page: Page, claims: Claims) -> None:
     settle_speed(claims)
     settle_most_load(claims)
     settle_repeated(claims)
+    settle_settings(claims)
     _say_people(claims)
     _doubt_unlikely_load(claims)
     _resolve_shares(claims)

@@ -8,19 +8,23 @@ from .claims import Claims
 from .page import Page
 from .quantities import read_whole
 
-_FLAGS = "|".join(
-    name.replace("-", r"[\-_]")
-    for engine in ENGINES.values()
-    for name in engine.vocabulary.spelled.get("token_budget", "").split()
-)
-_SETTING = Gated(
-    rf"(?<![\w\-])-{{0,2}}(?:{_FLAGS})(?:\s?[:=]\s?|\s(?:(?:of|is|at|set\sto)\s)?)(?P<n>\d(?:[\d,]{{0,9}}\d)?k?)(?!\w|\.\d)",
-)
+_NUMBER = r"(?:\s?[:=]\s?|\s(?:(?:of|is|at|set\sto)\s)?)(?P<n>\d(?:[\d,]{0,9}\d)?k?)(?!\w|\.\d)"
 
 
-# "max batch size per replica: 256", "at most 128 requests at once for each instance".
+def _flags(concept: str) -> str:
+    """The flags of a setting in all engines, with whatever stands between their words."""
+    names = (name for engine in ENGINES.values() for name in engine.vocabulary.spelled.get(concept, "").split())
+    return "|".join(name.replace("-", r"[\s\-_]") for name in names)
+
+
+_TOKEN_BUDGET = Gated(rf"(?<![\w\-])-{{0,2}}(?:{_flags('token_budget')}){_NUMBER}")
+_SEQUENCES = Gated(
+    rf"(?<![\w\-])-{{0,2}}(?:{_flags('max_sequences')}|max(?:imum)?\sbatch){_NUMBER}|"
+    rf"(?<![\w.,])(?P<m>\d{{1,6}})\s(?:{_flags('max_sequences')})(?!\w|\s?[:=])"
+)
+# "max batch size per replica: 256", "batch limit per instance: 24", "at most 128 requests at once for each instance".
 _BATCH_OF_ONE = Gated(
-    r"(?<![a-z])max(?:imum)?[\s_\-]?batch(?:[\s_\-]?size)?\s(?:per|for\seach|of\seach|on\seach)\s(?:replica|instance|copy|engine)\s?(?:[:=]|is|of)?\s?(?P<n>\d{1,6})(?![\w.]\d)|"
+    r"(?<![a-z])(?:max(?:imum)?[\s_\-]?batch(?:[\s_\-]?size)?|batch\s(?:size\s)?(?:limit|cap))\s(?:per|for\seach|of\seach|on\seach)\s(?:replica|instance|copy|engine)\s?(?:[:=]|is|of)?\s?(?P<n>\d{1,6})(?![\w.]\d)|"
     r"(?:每个?(?:副本|实例))的?最大(?:批(?:次|量)?(?:大小)?|batch(?:\s?size)?|并发)\s?(?:为|是|[:=])?\s?(?P<m>\d{1,6})",
 )
 
@@ -29,6 +33,21 @@ def read_settings(page: Page, claims: Claims) -> None:
     """Read the most tokens of a step, and the most requests of one replica; of all of them they are a load."""
     for match in page.search(_BATCH_OF_ONE):
         claims.claim("max_batch", read_whole(match["n"] or match["m"]), page.take(*match.span()))
-    for match in page.search(_SETTING):
-        if not page.is_negated(*match.span()):
-            claims.claim("prefill_chunk_tokens", read_whole(match["n"]), page.take(*match.span()))
+    for name, pattern in (("prefill_chunk_tokens", _TOKEN_BUDGET), ("max_batch", _SEQUENCES)):
+        for match in page.search(pattern):
+            if not page.is_negated(*match.span()):
+                number = next(filter(None, match.groups()))
+                claims.claim(name, read_whole(number), page.take(*match.span()))
+
+
+def settle_settings(claims: Claims) -> None:
+    """Take what a server is set to for the requests at once, where nothing says how many there are: beside a rate it is
+    the room for them, else an assumption.
+    """
+    words = claims.words.get("max_batch", "")
+    if words and not claims.has("concurrency") and not _BATCH_OF_ONE.search(words):
+        claims.claim("concurrency", claims.values["max_batch"], words)
+        if not claims.has("request_rate"):
+            claims.assume(
+                "concurrency", f"{words!r}: no load is stated, so as many requests as a server is set to take"
+            )
