@@ -126,7 +126,10 @@ def _serving(said: Said) -> ServingBlock | None:
 
 
 def _without_effect(said: Said) -> Iterator[str]:
-    """What was said of a server and changes nothing here."""
+    """What was said of a server, or beside a load, and changes nothing here."""
+    for name in ("reserve_replicas", "headroom"):
+        if getattr(said, name) is not None and said.rate_curve is None and said.request_rate is None:
+            yield f"{said.words.get(name, name)!r}: a reserve is sized for a rate of requests, and none is stated"
     if said.kv_offload is not None:
         engine = ENGINES[engine_name(said.engine) or DEFAULT_ENGINE]
         if (why := without_effect(said.kv_offload, engine, said.prefixes)) is not None:

@@ -16,7 +16,7 @@ from ...tools.plan.document import Objective, WorkloadBlock
 from ...tools.plan.lengths import Side, check_arrivals, check_means
 from ...tools.plan.load import longest_stated
 from ...tools.plan.prefixes import SharedPrefixes, check_prefixes
-from ...tools.plan.rate_curve import DayAsked
+from ...tools.plan.rate_curve import DayAsked, RateCurve, RateStep
 from .notes import Notes
 
 DEFAULT_INPUT_TOKENS = 1024
@@ -164,14 +164,15 @@ def asked_day(said: Said, notes: Notes) -> DayAsked | None:
     """The day that is asked for, with what is kept beside its rates; its peak is what is planned for.
 
     Raises:
-        RequestError: a reserve without a curve, or a rate that is neither its mean nor its peak.
+        RequestError: a rate that is neither its mean nor its peak.
     """
     curve, rate = said.rate_curve, said.request_rate
     if curve is None:
-        kept = next((name for name in ("reserve_replicas", "headroom") if getattr(said, name) is not None), None)
-        if kept is not None:
-            raise refusal(said, f"{kept} is stated and no rate curve: it says what is kept beside the rates of a day")
-        return None
+        if rate is None or (said.reserve_replicas is None and said.headroom is None):
+            return None
+        step = RateStep(begins_h=0, requests_per_s=rate)
+        curve = RateCurve(steps=(step,), source="the stated rate at all hours")
+        return DayAsked(curve=curve, reserve_replicas=said.reserve_replicas or 0, headroom_share=said.headroom or 0.0)
     if rate is not None and not any(isclose(rate, one, rel_tol=0.01) for one in (curve.peak_per_s, curve.mean_per_s)):
         raise refusal(
             said,

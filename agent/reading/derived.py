@@ -30,7 +30,7 @@ _LASTS = ((r"(?<![a-z])s(?:ec(?:ond)?s?|ekunden?)?(?![a-z])|秒", 1000.0), (_MIN
 _RELATIVE = 0.006
 _ONE = re.compile(r"(?<![a-z])(?:one|single|an?|lone)(?![a-z])|[一单]", re.IGNORECASE)
 _NODE = re.compile(
-    r"(?<![a-z])(?:node|server|box|machine|host|workstation|tower|desktop|chassis|pc|rig|vm)(?![a-z])|[台机]",
+    r"(?<![a-z])(?:[dh]gx|node|server|box|machine|host|workstation|tower|desktop|chassis|pc|rig|vm)(?![a-z])|[台机]",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{1,3}(?:[,'’\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")

@@ -8,13 +8,17 @@ from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
 from ...tools.engines.names import ENGINES
 from ...tools.language.said import Said
+from ...tools.language.spelling import simplified
 from ...tools.plan.latency_limits import STATISTIC_FIELDS
 from .derived import numbers_of
 
 _PARALLEL = {
-    "tp": r"(?<![a-wyz])tp|tensor|张量",
+    "tp": (
+        r"(?<![a-wyz])tp|tensor|slic|matri(?:x|ces)|(?:split|cut|shard|saw)[a-z]*\s(?:\w+\s)?layer|"
+        r"张量|层[^,;。]{0,6}切|矩阵"
+    ),
     "tp_ffn": r"(?<![a-z])tp|tensor|ffn|mlp|feed.?forward|张量",
-    "pp": r"(?<![a-wyz])pp|pipelin|stage|流水",
+    "pp": r"(?<![a-wyz])pp|pipelin|stage|consecutive|bunch|chain|流水|分段",
     "ep": r"(?<![a-wyz])ep|expert|专家",
     "sp": r"(?<![a-z])sp|sequence|context.?parallel|序列",
     "attention_dp": r"attention|(?<![a-wyz])dp|data.?parallel|注意力",
@@ -23,18 +27,27 @@ _PARALLEL = {
 }
 _WORDS: dict[str, dict[str, str]] = {
     "objective": {
-        "latency": r"latenc|fast|quick|respons|snap|instant|soon|slow|speed|wait|延|快|慢|等|响应|秒回",
-        "throughput": r"throughput|volume|capacity|most|many|max|as\smuch|load|吞吐|多|大|扛|量",
-        "cost": r"cheap|cost|few|sav(?:e|ing)|small|less|least|minim|econom|money|price|spend|便宜|成本|少|省|划算|钱",
+        "latency": r"latenc|fast|quick|respons|snap|instant|soon|slow|speed|wait|delay|low|延|快|慢|等|响应|秒回",
+        "throughput": (
+            r"throughput|goodput|volume|capacity|most|many|max|more|large|high|as\smuch|load|per\ssec|/s|"
+            r"吞吐|多|大|扛|量|高"
+        ),
+        "cost": (
+            r"cheap|cost|few|sav(?:e|ing)|small|less|least|low|minim|econom|money|price|pay|bill|budget|spend|enough|"
+            r"便宜|成本|少|省|划算|钱|低|费"
+        ),
     },
     "disaggregated": {
-        "True": r"disaggregat|separat|apart|own\s(?:gpus|nodes|machines)|分离",
-        "False": r"co-?locat|together|same|not|no\s|don'?t|without|false|off|reject|shared|pool|不|无|共用|混",
+        "True": r"disagg|separat|apart|split|pools?|own\s(?:gpus|nodes|machines)|true|yes|分离|分开",
+        "False": (
+            r"co-?locat|together|same|not|(?<![a-z])no(?![a-z])|none|n't|without|false|off|reject|shared|pool|"
+            r"不|无|共用|混|合"
+        ),
     },
     "gpus_open": {
         "True": r"no\s(?:limit|cap)|as\smany|few|how|minim|least|small|whatever|unlimited|需要|不限|少|几|多少"
     },
-    "statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均"},
+    "statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均|均"},
     "engine": {
         **{name: rf"(?<![a-z])(?:{'|'.join(one.spellings)})(?![a-z])" for name, one in ENGINES.items()},
         "trtllm": r"trt|tensorrt",
@@ -54,7 +67,7 @@ _GLUE = re.compile(r"[\s\-_]+")
 
 def names_parallel(name: str, quote: str) -> bool:
     """Whether the parallelism, or the demand, of that name is spoken of."""
-    return name not in _PARALLEL or re.search(_PARALLEL[name], quote, re.IGNORECASE) is not None
+    return name not in _PARALLEL or re.search(_PARALLEL[name], simplified(quote), re.IGNORECASE) is not None
 
 
 def names_spread(name: str, quote: str) -> bool:
@@ -97,6 +110,7 @@ def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
             *(number * 100 for number in numbers),
             *(a / b * 100 for a in numbers for b in numbers if b),
         )
+        shares += tuple(100 - share for share in shares)  # "one exception in ten"
         if str(value)[1:] in {f"{share:g}" for share in shares}:
             return True
     pattern = _WORDS.get("statistic" if field in STATISTIC_FIELDS else field, {}).get(str(value))

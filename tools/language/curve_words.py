@@ -42,7 +42,6 @@ _ELSE = Gated(
     r"\s?(?:otherwise|at\snight|outside(?:\sof)?(?:\s(?:it|that|these|those|them|hours))*|(?:for\s|in\s)?the\srest(?:\sof\sthe\sday)?|"
     r"at\s(?:all\s)?other\stimes|off[\s\-]peak)(?![a-z])",
 )
-_RESERVE = Gated(r"(?<![a-z])n\s?\+\s?(?P<count>[1-9])(?![\d.])")
 _BEFORE, _AFTER = 24, 24
 _PER_HOUR = 1 / 3600
 _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
@@ -58,7 +57,7 @@ class _Rates:
 
 
 def read_rate_curve(page: Page, claims: Claims) -> None:
-    """Read the rate curve of a request, where words ask for one, and how many replicas are kept in reserve.
+    """Read the rate curve of a request, where words ask for one.
 
     Raises:
         RequestError: it contradicts itself, or a peak is said of no rate.
@@ -71,8 +70,6 @@ def read_rate_curve(page: Page, claims: Claims) -> None:
         return
     curve, words = found
     claims.claim("rate_curve", curve, words)
-    for match in page.search(_RESERVE):
-        claims.claim("reserve_replicas", int(match["count"]), page.take(*match.span()))
 
 
 def curve_of_words(text: str) -> RateCurve:

@@ -84,6 +84,11 @@ _SHARE_OF_REQUESTS = Gated(
     r"(?P<cheng>九成五|九成)(?:的|以上的?)?(?:请求|用户|情况|调用|回答)|一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
 )
 _EXCEPT = {"一": 99, "五": 95, "十": 90}
+# "一秒五" is a second and a half.
+_CHINESE_DIGITS = "两一二三四五六七八九"
+_TENTHS = re.compile(
+    rf"([{_CHINESE_DIGITS}])秒([{_CHINESE_DIGITS[1:]}])(?![零〇一二三四五六七八九十百千万\d个张台次分])"
+)
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
 _STATISTIC = r"(?:median|mean|avg|average|typical|max(?:imum)?|min(?:imum)?|p\s?\d\d)"
 _LISTED_STATISTICS = Gated(
@@ -115,8 +120,9 @@ def normalise(text: str) -> str:
     text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
     text = re.sub(r"[①-⑳]", " ", text)  # marks of a list
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
-    text = unicodedata.normalize("NFKC", text)
+    text = simplified(unicodedata.normalize("NFKC", text))
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
+    text = _TENTHS.sub(_with_tenths, text)
     text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
     text = _STRUCK_OUT.sub(" ", text)
     text = _BARE_SCALE.sub(r"\1 a ", _A_DAY.sub("per day", text))
@@ -140,7 +146,12 @@ def normalise(text: str) -> str:
     )
     text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)
-    return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+    return plain_figures(re.sub(r"[^\S\n]+", " ", spoken(text)))
+
+
+def _with_tenths(match: re.Match[str]) -> str:
+    whole, tenths = (_CHINESE_DIGITS.index(digit) for digit in match.groups())
+    return f"{whole or 2}.{tenths or 2}秒"
 
 
 def _percentile(match: re.Match[str]) -> str:

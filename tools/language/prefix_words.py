@@ -45,32 +45,34 @@ _WHAT = (
     rf"(?:{_ALIKE}\s){{1,3}}(?:[a-z]{{3,12}}\s)?(?:instructions?|preamble|prefix|header|boilerplate|prompt|template|part|context|"
     r"examples|guidelines|rules|text|head|schemas?|descriptions?|definitions?|documentation|catalog(?:ue)?|polic(?:y|ies)|lore|playbook|script|persona|rubric|manual|guide|intro(?:duction)?|document|material))(?![a-z])"
 )
-_ONLY_ALIKE = (
-    rf"(?:(?:the|always|all|exactly)\s){{0,2}}{_ALIKE}"
-    r"(?=\s?(?:[,.;)\n]|$)|\s(?:by|for|across|between|in|to|every|each)\s(?:all|every|each|request|prompt|call|time|one))"
-)
 _OF = r"of\s(?:which|those|these|that|them|it)(?:\stokens)?"
 _ABOUT = r"(?:(?:about|some|roughly|around|the\sfirst)\s|~\s?){0,2}"
+# What is said of a part that all prompts have: "the policy wording, which goes first and is identical each time".
+_SAME = (
+    r"(?:(?<![a-z])(?:same(?!\s(?:time|moment|day|hour))|identical|shared|common|fixed|constant|static|unchanged|"
+    r"boilerplate|preamble|system[\s-](?:prompt|message|prefix|instructions?))(?![a-z])|"
+    r"(?<![a-z])in\s(?:every|each|all)\s(?:single\s)?(?:prompts?|requests?|calls?))"
+    r"(?:\s(?:for|by|to|in|across|between|on)\s(?:all|every|each)(?:body|one|thing)?"
+    r"(?:\s(?:of\sthem|(?:the\s)?[a-z]{2,14}))?|\s(?:every|each|all\sthe)\s(?:time|call|request))?"
+)
+_SAME_CHINESE = (
+    r"(?:系统(?:提示词?|指令|前缀)|一样|相同|统一|共享|公共|固定|通用|共用|不变)的?"
+    r"(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?|话术)?"
+)
+_BETWEEN = r"(?:(?!(?<![a-z])(?:previous|last|prior|preceding|earlier)(?![a-z]))[^.;\n\d]){0,70}?"
 # A part of a prompt: "700 of those are the same system prompt", "of which 650 shared instructions".
 _PARTS = _any_of(
-    rf"(?:the\s)?(?:first|leading|initial)\s{_number('tokens')}{_TOKENS}\s(?:are|is|being|form|make\sup|hold)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
-    rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is|being)\s(?:always\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
-    rf"{_number('tokens')}{_TOKENS}\sof\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?)\s(?:are|is)\s[^.;\n\d]{{2,40}}?,?\s(?:the\s)?(?:same|identical)(?:\s(?:text|one))?\s(?:every|each|all\sthe)\s(?:time|call|request)",
-    rf"{_number('tokens')}{_TOKENS}\s{_OF}\s(?:(?:are|is|being|form|make\sup)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
-    rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:(?:are|is|being)\s)?(?:{_WHAT}|{_ONLY_ALIKE}){_BY_ALL}",
-    rf"(?<![a-z]){_OF}\s{_ABOUT}{_number('tokens')}{_TOKENS}\s(?:are|is)\s(?:the|an?|our)\s[a-z\s]{{3,25}}?,?\s(?:(?:the|always|which|that|is|are)\s){{0,3}}(?:same|identical|fixed)(?:\s(?:in|for|across))?(?:\s(?:all|every|each)(?:\s[a-z]+)?)?",
+    rf"(?:{_number('tokens')}{_TOKENS}\s(?:{_OF}|of\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?))(?![a-z])|"
+    rf"(?<![a-z])(?:the\s)?(?:first|leading|initial)\s{_number('leading')}{_TOKENS}(?:\sof\s(?:every|each|all|the|a)\s(?:prompts?|inputs?|requests?))?\s(?:are|is|being|form|make\sup|hold)(?![a-z])|"
+    rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('part')}{_TOKENS}(?![a-z])){_BETWEEN}(?:{_WHAT}|{_SAME}){_BY_ALL}",
     rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
     # "begins with the same 2,500 token policy text", "5,500 tokens, identical for every NPC".
     rf"(?<![a-z])(?:begin|start|open|lead)s?\s(?:off\s)?with\s(?:exactly\s)?(?:the|an?)\s(?:very\s)?{_ALIKE}\s{_ABOUT}{_number('tokens')}{_TOKENS}(?:\s(?:of\s)?[a-z+/&\s-]{{2,40}}?(?=\s?(?:[,.;)\n]|$|then|and|plus)))?",
     rf"{_number('tokens')}[\s-]?tokens?(?:\s(?!of\s)[a-z\s-]{{2,30}}?)?,?\s(?:(?:that|which)\s)?(?:(?:is|are|stays?|remains?)\s)?(?:always\s|exactly\s|byte-for-byte\s|byte[\s-]|literally\s|all\s)?(?:the\ssame|identical|shared|common|fixed|unchanged)\s"
     r"(?:for|across|in|by|between|to|on)\s(?:all|every|each)(?:body|one|thing)?(?:\s(?:of\sthem|the\s)?[a-z]{2,14})?(?![a-z])",
-    rf"(?:开头|前面?|头)\s?(?:的|有|约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?的?[^\d,;。\n]{{0,10}}?(?:每[份次个条]|所有|大家|全部)[^\d,;。\n]{{0,6}}?(?:都|是|均)?(?:一样|相同|不变|固定)的?",
-    rf"(?:其中|含|包含|包括)[^\d,;。\n]{{0,10}}?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)\s?(?:是|为|属于)?[^\d,;。\n]{{0,14}}?"
-    r"(?:系统提示词?|系统指令|系统前缀)(?:,?\s?所有(?:请求|人)都?(?:一样|相同|共用))?",
-    rf"其中(?:有|前|约|大约)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?\s?(?:是|为|属于)?(?:所有人|大家|每次)?都?"
-    r"(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)?",
-    r"其中(?:所有人|大家|每次)?都?(?:一样|相同|共享|公共|固定|通用|共用|不变)的?(?:系统提示词?|指令|前缀|部分|内容|说明|提示词?)\s?(?:大?约|为|是|占|有)?\s?"
-    rf"{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
+    rf"(?:(?:其中|里面|含|包含|包括|开头|前面?|头)[^\d,;。\n]{{0,10}}?|(?<=[,;(、]))\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?[^\d,;。\n]{{0,16}}?{_SAME_CHINESE}"
+    r"(?:,?\s?所有(?:请求|人)都?(?:一样|相同|共用))?",
+    rf"其中(?:所有人|大家|每次)?都?{_SAME_CHINESE}\s?(?:大?约|为|是|占|有)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
 )
 _PROMPT = Gated(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元")
 # A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
@@ -137,7 +139,7 @@ def read_prefixes(page: Page, claims: Claims) -> None:
     for match, said in _matches(page, (_REPEATED,), _is_length):
         claims.claim(REPEATED, read_whole(match["tokens"]), said)
     for match, said in (*_matches(page, _PARTS, _is_of_prompt), *_matches(page, _SYSTEMS, _is_length)):
-        tokens, count = read_whole(match["tokens"]), read_whole(match.groupdict().get("count"))
+        tokens, count = _tokens_of(match), read_whole(match.groupdict().get("count"))
         if tokens:
             fields |= {"system_tokens": tokens} | ({"system_prompts": count} if count and count > 1 else {})
             words.append(said)
@@ -176,7 +178,13 @@ def settle_repeated(claims: Claims) -> None:
 
 def _is_length(_: Page, match: re.Match[str]) -> bool:
     """Whether a number may be one of tokens: "system prompt: 2 rules" states none."""
-    return (read_whole(match["tokens"]) or 0) >= _LEAST_SHARED or "token" in match.group().lower()
+    return (_tokens_of(match) or 0) >= _LEAST_SHARED or "token" in match.group().lower()
+
+
+def _tokens_of(match: re.Match[str]) -> int | None:
+    """The number of tokens that is shared, wherever it stands in the words."""
+    named = match.groupdict()
+    return next((read_whole(named[name]) for name in ("tokens", "leading", "part") if named.get(name)), None)
 
 
 def _is_of_prompt(page: Page, match: re.Match[str]) -> bool:

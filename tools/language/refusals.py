@@ -95,7 +95,7 @@ _LAW = (
     r"violations?|errors?|[A-Z]{2}\d{3}|as\svalid|safety)"
 )
 _INSTRUCTION = Gated(
-    rf"(?<![a-z])(?:please\s)?{_OVERRIDE}(?![a-z])[^,;.!?。\n]{{0,60}}?(?<![a-z]){_LAW}(?![a-z])[^,;.!?。\n]{{0,40}}?(?=[,;.!?。\n]|\s(?:and|but|then)\s|$)"
+    rf"(?<![a-z])(?<!without\s)(?:please\s)?{_OVERRIDE}(?![a-z])[^,;.!?。\n]{{0,60}}?(?<![a-z]){_LAW}(?![a-z])[^,;.!?。\n]{{0,40}}?(?=[,;.!?。\n]|\s(?:and|but|then)\s|$)"
     r"|(?:忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不要检查|不用检查|别管|违反|取消)[^,;.!?。\n]{0,30}?(?:规则|检查|限制|约束|校验|验证|指令|提示|[A-Z]{2}\d{3}|通过)[^,;.!?。\n]{0,20}"
     r"|(?<![a-z])(?:rule\s)?[A-Z]{2}\d{3}\s(?:does\snot|doesn'?t|need\snot|must\snot|should\snot)\s(?:apply|hold|matter|fire)",
 )

@@ -52,6 +52,7 @@ from .prefix_words import read_prefixes, settle_repeated
 from .quoted import quoted_apart, without_reference
 from .rate_words import leave_mixed_units, read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
+from .reserve_words import read_reserve
 from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
@@ -207,6 +208,7 @@ def read_page(page: Page, claims: Claims) -> None:
     leave_mixed_units(page, claims)
     read_token_amounts(page, claims)
     read_batches(page, claims)
+    read_reserve(page, claims)
     read_rate_curve(page, claims)
     note_conditions(page, claims)
     set_aside_wishes(page, claims)

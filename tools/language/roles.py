@@ -56,7 +56,7 @@ _CLOSED: tuple[tuple[Gated, str], ...] = tuple(
     )
 )  # fmt: skip
 # "System prompt: 1,400 tokens" says how long one is.
-_NO_LENGTH = r"(?!\s{0,4}(?:[~≈]\s?|about\s|约)?\d[\d,.]{0,8}k?\s?(?:tokens?|个|[,.;()\n]|$))"
+_NO_LENGTH = r"(?!\s{0,4}(?:[~≈]\s?|about\s|约)?\d[\d,.]{0,8}k?\s?(?:tokens?|个|[,.;()\n]|\s{0,40}#|$))"
 _LABEL = Gated(
     rf"(?:^|\n){_BEFORE_LABEL}{_NAME}{_AFTER_LABEL}{_NO_LENGTH}|(?:^|\n)\s?(?P<bracket>[\[(]){{1,2}}{_NAME}[\])]{{1,2}}|"
     rf"(?<=[.,;!?。>])\s{{0,8}}(?:system|assistant|developer){_KIND}\s?:{_NO_LENGTH}",

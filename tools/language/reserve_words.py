@@ -1,0 +1,50 @@
+"""Replicas that may be lost, in words: "N+1", "if one replica dies the others carry the load", "容忍一个副本故障"."""
+
+from __future__ import annotations
+
+import re
+
+from ..gated import Gated
+from .claims import Claims
+from .page import Page
+from .quantities import read_whole
+
+_COPY = r"(?:(?:model|serving)\s)?(?:replicas?|instances?|cop(?:y|ies))(?:\sof\s(?:the|our)\smodel)?"
+_COUNT = r"(?P<{}>one|two|three|a(?:ny)?(?:\s(?:single|one))?|any|[1-9])"
+_FAILS = (
+    r"(?:dies?|fail(?:s|ing)?|falls?\s(?:over|out)|go(?:es)?\s(?:down|away)|crash(?:es)?|drops?\sout|"
+    r"(?:is|are|be|being)\s(?:lost|down|dead|gone|missing|unavailable))"
+)
+_LOSE = r"(?:loss|failure|outage|death|crash)(?:\sof)?"
+_OUTLIVE = (
+    r"(?:surviv(?:e|es|ing)|tolerat(?:e|es|ing)|withstand(?:s|ing)?|ride\sout|absorb(?:s|ing)?|cope\swith|"
+    r"cover(?:s|ing)?)"
+)
+_CHINESE = r"(?P<{}>[一两二三1-9])\s?个?(?:模型)?(?:副本|实例)"
+_BROKEN = r"(?:挂|坏|宕|掉线|故障|失效|下线|崩|损失|丢)"
+_RESERVE = Gated(
+    rf"(?<![a-z])n\s?\+\s?(?P<plus>[1-9])(?![\d.])|"
+    rf"(?<![a-z]){_OUTLIVE}\s(?:the\s)?(?:{_LOSE}\s|losing\s){_COUNT.format('of')}\s(?:of\sthe\s)?{_COPY}(?![a-z])|"
+    rf"(?<![a-z])(?:if|when(?:ever)?|even\sif|should|whichever|once)\s{_COUNT.format('named')}\s(?:of\sthe\s)?{_COPY}\s{_FAILS}(?![a-z])|"
+    rf"(?<![a-z]){_COUNT.format('may')}\s(?:of\sthe\s)?{_COPY}\s(?:may|can|could|might|is\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
+    rf"(?<![a-z])(?:lose|losing|loses)\s{_COUNT.format('lost')}\s(?:of\sthe\s)?{_COPY}(?![a-z])|"
+    rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
+    rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
+    rf"(?:任意|任何|若|如果|即使|哪怕)?{_CHINESE.format('if')}\s?{_BROKEN}(?:掉|了)?"
+)
+# What goes on in the sentence, where it holds no figure: ", the others still have to carry the full load".
+_REST = re.compile(r"[^.;!?。;\n\d]{0,160}")
+_ANY = re.compile(r"a|any")
+_WORDS = {"一": 1, "两": 2, "二": 2, "三": 3}
+
+
+def read_reserve(page: Page, claims: Claims) -> None:
+    """Read how many replicas may be lost while the others carry the load; it is no number of replicas."""
+    for match in page.search(_RESERVE):
+        if page.is_negated(*match.span()):
+            continue
+        said = next(one for one in match.groups() if one)
+        count = 1 if _ANY.match(said) else _WORDS.get(said) or read_whole(said)
+        rest = _REST.match(page.text, match.end())
+        end = match.end() if rest is None or page.text[rest.end() : rest.end() + 1].isdigit() else rest.end()
+        claims.claim("reserve_replicas", count, page.take(match.start(), end))
