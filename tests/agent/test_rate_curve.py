@@ -86,9 +86,25 @@ def test_a_trace_gives_the_busiest_of_each_hour_of_its_days() -> None:
     assert curve.mean_per_s * 3600 == pytest.approx(62.5, rel=0.02)
 
 
-def test_what_is_kept_beside_a_curve_needs_one_and_a_rate_agrees_with_it() -> None:
+def test_a_reserve_is_sized_for_the_stated_rate_where_no_curve_is_stated() -> None:
+    said = said_of_arguments("llama-3.1-8b", "1x8:l4", None, {"reserve_replicas": 1, "request_rate": 5.0})
+    assert said is not None
+    day = complete(said).day
+    assert day is not None
+    assert (day.curve.peak_per_s, day.curve.mean_per_s) == (5.0, 5.0)
+    assert (day.reserve_replicas, day.headroom_share) == (1, 0.0)
+
+
+def test_a_reserve_without_a_rate_is_not_acted_on_and_told() -> None:
+    said = said_of_arguments("llama-3.1-8b", "1x8:l4", None, {"reserve_replicas": 1, "concurrency": 5})
+    assert said is not None
+    intent = complete(said)
+    assert intent.day is None
+    assert any("a reserve is sized for a rate" in line for line in intent.unread)
+
+
+def test_a_curve_is_a_day_and_a_rate_agrees_with_it() -> None:
     for stated, reason in (
-        ({"reserve_replicas": 2}, "no rate curve"),
         ({"rate_curve": [2.0] * 24, "request_rate": 5.0}, "keep one"),
         ({"rate_curve": [2.0] * 23}, "23 rates"),
         ({"rate_curve": [2.0] * 24, "headroom": -1.0}, "headroom"),

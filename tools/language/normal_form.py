@@ -31,10 +31,10 @@ _IN_BUSY_HOUR = Gated(
     rf"(?<![\w.])(\d(?:[\d,.]{{0,12}}\d)?k?)\s({_THINGS})\s(?:(?:are|is|get|gets|reach(?:es)?|hits?|arrives?|comes?|goes|go|lands?)\s(?:[a-z'\-]+\s){{0,6}}?)?(?:in|during|at|over|within)\s(?:the|our|a|its|one)\s(?:(?:busiest|peak|rush|worst|single)\s)?"
     r"(hour|minute|second|day)(?![a-z])",
 )
-# "busiest minute: 1,080 requests".
+# "busiest minute: 1,080 requests", "the busy minute carries 1,080 requests".
 _BUSY_KEY = Gated(
-    r"(?<![a-z])(?:busiest|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet)){0,5}"
-    rf"\s?[:=]\s?(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS})(?![a-z])",
+    r"(?<![a-z])(?:busiest|busy|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet)){0,5}"
+    rf"(?:\s?[:=]\s?|\s(?:has|had|carries|carried|brings|brought|sees|saw|holds|is|was|takes|took|gets|got)\s(?:about\s|some\s|around\s)?)(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS})(?![a-z])",
 )
 _KEYED_RATE = Gated(
     rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
@@ -77,12 +77,16 @@ _PART_OF_TIME = Gated(
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = Gated(
     r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
-    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items|tokens)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?))|"
+    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items|tokens)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?)|"
+    r"(?P<things>(?!gpus|cards|nodes|weights|servers)[a-z]{2,14}s(?![a-z])))|"
     r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>(?:19|nineteen)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:20|twenty))|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100)|"
     r"(?P<n100>9[05]|ninety[\s\-]five|ninety)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:100|(?:a|one)\shundred))"
     r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))|"
-    r"(?P<cheng>九成五|九成)(?:的|以上的?)?(?:请求|用户|情况|调用|回答)|一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)",
+    r"(?P<cheng>九成五|九成)(?:的|以上的?)?(?:请求|用户|情况|调用|回答)|一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)|"
+    r"(?<![\d.])(?P<zh>50|90|95|99)\s?%\s?的?(?=[^,;。\d%]{0,24}\d{1,5}(?:\.\d{1,2})?\s?(?:秒|毫秒|m?s(?![a-z])))",
 )
+_NEAR = 60
+_TIME_NEAR = re.compile(r"\d\s?(?:m?s|milliseconds?|sec(?:ond)?s?|minutes?)(?![a-z])", re.IGNORECASE)
 _EXCEPT = {"一": 99, "五": 95, "十": 90}
 # "一秒五" is a second and a half.
 _CHINESE_DIGITS = "两一二三四五六七八九"
@@ -155,11 +159,13 @@ def _with_tenths(match: re.Match[str]) -> str:
 
 
 def _percentile(match: re.Match[str]) -> str:
+    if match["things"] and not _TIME_NEAR.search(match.string[max(0, match.start() - _NEAR) : match.end() + _NEAR]):
+        return match.group()  # "95% of the pupils are minors"
     in_words = match["n100"] or ""
     if match["cheng"]:
         return f" p{95 if match['cheng'] == '九成五' else 90} "
     of_words = 95 if match["of20"] or in_words.endswith(("5", "five")) else 99 if match["of100"] else 90
-    return f" p{match['digits'] or _EXCEPT.get(match['cn'] or '') or of_words} "
+    return f" p{match['digits'] or match['zh'] or _EXCEPT.get(match['cn'] or '') or of_words} "
 
 
 def _in_one_unit(match: re.Match[str]) -> str:

@@ -40,8 +40,8 @@ _NOTHING_SHOWS = Gated(
 _OF_ONE_STREAM = re.compile(r"单路(?=输入|输出|平均|请求)")
 # "at most 56 generations at once": what is served at once are requests.
 _SERVED_AT_ONCE = Gated(
-    r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts)\s"
-    r"(?=(?:being\s[a-z]{3,12}\s)?(?:at\s(?:once|a\stime|any\s(?:one\s)?time|the\ssame\s(?:time|moment))|in\s(?:parallel|flight)|simultaneous|concurrent))",
+    r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts|rollouts|calls)\s"
+    r"(?=(?:(?:running|active|going|in\sprogress|underway)(?:[,.;)\n]|$|\s(?:at|in|and))|(?:talking\sto\sthe\smodel\s|being\s[a-z]{3,12}\s)?(?:at\s(?:once|a\stime|any\s(?:one\s)?time|the\ssame\s(?:time|moment))|in\s(?:parallel|flight)|simultaneous|concurrent)))",
 )
 # "Longest prompt to be accepted: 32,000 tokens": the most beside the usual length.
 _LONGEST = Gated(

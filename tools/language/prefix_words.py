@@ -120,8 +120,11 @@ _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",
     rf"(?<=[a-z])\s(?:of|with|have|has|having|take|takes)\s(?:about\s)?{_number('turns')}\sturns?(?:\seach)?(?![a-z])",
     rf"{_number('turns')}\sturns?\s(?!(?:per|an?|each|every)\s(?:second|minute|hour|day|week|month))(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
+    rf"(?<![a-z]){_CHATS}\s(?:usually\s|typically\s)?(?:go|goes|is|are|last|lasts|run|runs|have|has|take|takes|average|averages)\s(?:on\sfor\s|for\s|on\s)?"
+    rf"(?:about\s|around\s|some\s|roughly\s|~\s?)?{_number('turns')}\sturns?(?:\son\saverage|\slong)?(?![a-z])",
     rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮)",
-    rf"(?<=[话天])\s?(?:为|有|共|平均)?\s?{_number('turns')}\s?轮",
+    rf"(?<=[话天])\s?(?:为|有|共|平均|大概|大约|差不多|一般|是){{0,2}}\s?{_number('turns')}\s?轮",
+    rf"会话轮[数次]\s?(?:为|是|:)?\s?{_number('turns')}(?![\d.])",
 )
 _TIME = r"\s?(?P<unit>s|sec|secs|seconds?|min|mins|minutes?|秒|分钟)(?![a-z])"
 _THINK = _any_of(
@@ -189,7 +192,7 @@ def _tokens_of(match: re.Match[str]) -> int | None:
 
 def _is_of_prompt(page: Page, match: re.Match[str]) -> bool:
     """Whether a part of something is one of a prompt, by the sentence before it."""
-    before = re.split(r"[;!?。\n]|\.(?!\d)", page.original[: match.end()])[-1]
+    before = re.split(r"[!?。\n]|\.(?!\d)", page.original[: match.end()])[-1]
     return _is_length(page, match) and _PROMPT.search(before) is not None
 
 

@@ -30,12 +30,14 @@ _EXACT = lex.cues(
     r"can't\s(?:move|change)",
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
-_LEAST = lex.cues(r"at\sleast|min(?:imum)?(?:\sof)?|not?\s(?:fewer|less)\sthan", "至少|不少于|最少")
+_LEAST = lex.cues(
+    r"at\sleast|min(?:imum)?(?:\sof)?|(?:not?|never)\s(?:be\s|have\s|run\s)?(?:fewer|less)\sthan", "至少|不少于|最少"
+)
 _OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
 _OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
 _MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|not?\smore\sthan", "最多|不超过")
-# How many characters before a number of replicas what bounds it is looked for.
-_AHEAD = 16
+# How many characters before a number of replicas its least ("never be fewer than") and its most are looked for.
+_LEAST_AHEAD, _MOST_AHEAD = 22, 16
 
 
 def read_replicas(page: Page, claims: Claims) -> Iterator[Constraint]:
@@ -88,10 +90,9 @@ def _bounds(sentence: str, match: re.Match[str]) -> tuple[Literal[">=", "<="] | 
     """Whether a number of replicas is the least or the most, with the span of the words that say so."""
     if (key := _OF_KEY.search(match.group())) is not None:
         return ">=" if key["least"] else "<=", *match.span()
-    ahead = max(0, match.start() - _AHEAD)
-    if (before := _LEAST.search(sentence, ahead, match.start())) is not None:
+    if (before := _LEAST.search(sentence, max(0, match.start() - _LEAST_AHEAD), match.start())) is not None:
         return ">=", before.start(), match.end()
-    if (before := _MOST.search(sentence, ahead, match.start())) is not None:
+    if (before := _MOST.search(sentence, max(0, match.start() - _MOST_AHEAD), match.start())) is not None:
         return "<=", before.start(), match.end()
     behind = _OR_MORE.match(sentence, match.end())
     return (None, *match.span()) if behind is None else (">=", match.start(), behind.end())

@@ -17,7 +17,7 @@ _FAILS = (
 )
 _LOSE = r"(?:loss|failure|outage|death|crash)(?:\sof)?"
 _OUTLIVE = (
-    r"(?:surviv(?:e|es|ing)|tolerat(?:e|es|ing)|withstand(?:s|ing)?|ride\sout|absorb(?:s|ing)?|cope\swith|"
+    r"(?:surviv(?:e|es|ing)|outliv(?:e|es|ing)|tolerat(?:e|es|ing)|withstand(?:s|ing)?|ride\sout|absorb(?:s|ing)?|cope\swith|"
     r"cover(?:s|ing)?)"
 )
 _CHINESE = r"(?P<{}>[一两二三1-9])\s?个?(?:模型)?(?:副本|实例)"

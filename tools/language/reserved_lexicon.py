@@ -39,7 +39,7 @@ PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
     rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
-    rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
+    rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})(?:\sof\s(?:the|our|these|those)(?:\s{NUMBER})?\s(?:{_GPU}))?\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
 )

@@ -51,10 +51,14 @@ _RELEASE = (
 )
 _SIGN = r"(?:[=~>]=|=|@|:|>)"
 _VERSION_AFTER = Gated(
-    rf"\s?[(\[]?\s?(?:(?P<sign>{_SIGN})\s?)?"
+    rf"\s?[(\[]?\s?(?:(?P<sign>{_SIGN})\s?)?(?:(?:装|用|跑)的?(?:还)?是\s?)?"
     rf"(?P<said>(?:engine\s|server\s)?(?:versions?|ver\.?|releases?|版本号?)\s?[:=]?\s?)?v?(?P<version>{_RELEASE})"
     r"(?![A-Za-z0-9_%])(?!\.\d)(?!\s(?:of\s)?(?:the\s|gpu\s|kv\s|prefix\s)*(?:mem(?:ory)?|v?ram|util|cache|hit)(?![a-z]))"
     r"(?!\s?的?(?:显存|内存|命中))\s?[)\]]?(?:\s?版本?)?",
+)
+# "SGLang nightly": a build without a number.
+_UNNUMBERED = Gated(
+    r"\s?[(\[]?(?:nightly|latest|main|head)(?:\s(?:builds?|wheels?|images?|branch|version|release))?(?![\w-])[)\]]?"
 )
 _VERSION_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<version>{_RELEASE})\s(?:of\s)?$")
 # The time that a price is for, behind it or before it.
@@ -64,7 +68,7 @@ _TIME_AFTER = Gated(
     rf"{_TIME.format('time')}(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?P<time2>小?时|钟头|天|周|月|年)",
 )
 _TIME_BEFORE = Gated(
-    r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$|hourly[^\d.;\n]{0,50}$|"
+    r"每?(?:卡时|小时|卡每小时|卡)[^\d,;。\n]{0,4}?(?:最多|不(?:能|可|得|要)?超过|上限|约|大约|控制在)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$|hourly[^\d.;\n]{0,50}$|"
     r"(?<![a-z])(?P<time>dai|week|month|year|annual)ly[^\d.;\n]{0,50}$|"
     rf"(?<![a-z])per\s{_TIME.format('time2')}\W{{0,3}}$|每(?P<time3>[天周月年])[^\d.;。\n]{{0,20}}$",
 )
@@ -76,7 +80,7 @@ _PRICE_KEY = Gated(r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\
 _BUDGET = cues(
     r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum|imal)?|go\s(?:over|above|beyond)|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
     r"to\s(?:burn|spend|use|invest|play\swith)|on\s(?:gpus|cards|hardware|compute|servers)|altogether|in\s(?:all|total)|total|all[\s\-]in|for\s(?:the\slot|everything|all)|overall|spend",
-    "预算|最多|不超过|以内|上限|一共|总共|合计",
+    "预算|最多|不(?:能|可|得|要)?超过|以内|上限|一共|总共|合计|整套|控制在",
 )
 _EACH_CARD = cues(
     r"each|apiece|per\s(?:gpu|card|h\d{2,3}|a\d{2,3})|a\s(?:gpu|card)|gpu[\s\-]?hours?", "单卡|每[张块]?卡|卡时|一张"
@@ -159,7 +163,8 @@ def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | No
             return start, after.end(), after["version"]
     if before := _VERSION_BEFORE.search(page.text[max(0, start - 40) : start]):
         return start - len(before.group()), end, before["version"]
-    return start, end, None
+    unnumbered = _UNNUMBERED.match(page.text, end)
+    return start, unnumbered.end() if unnumbered else end, None
 
 
 def read_price(page: Page, claims: Claims) -> None:

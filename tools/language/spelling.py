@@ -35,11 +35,14 @@ _TERMS = {
 }  # fmt: skip
 _TERM = re.compile("|".join(_TERMS))
 _DECIMAL_COMMA = Gated(
-    r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))"
+    r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})"
+    r"(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))|"
+    r"(?<=\s)(\d{1,2}),(\d{1,2})(?=\s?(?:req(?:uest)?s?|rps|qps|queries|usd|eur|euros?|dollars?|[€$])(?![a-z]))"
 )
 _COUNTED = r"(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/])"
 _THOUSANDS_POINT = Gated(
-    rf"(?<![\d.,A-Za-z])([1-9]\d{{0,2}})[. ](\d{{3}})(?=\s?{_COUNTED})"  # "2.000 tokens", "2 000 tokens"
+    # "2.000 tokens", "2 000 tokens", "2'000"
+    rf"(?<![\d.,A-Za-z])([1-9]\d{{0,2}})(?:[. ](\d{{3}})(?=\s?{_COUNTED})|['’](\d{{3}})(?![\d'’]))"
     r"|(?:(?<=: )|^)([1-9]\d{0,2}) (\d{3})(?=\s?$)",  # "hidden size: 7 168"
     re.IGNORECASE | re.MULTILINE,
 )
@@ -88,7 +91,11 @@ def simplified(text: str) -> str:
 def plain_figures(text: str) -> str:
     """Plain figures and keys: "1,5 s" with a point, "2.000 tokens" without, "100ish" as 100, `"gpus": 4` unquoted."""
     text = _QUOTED.sub(r"\1", _ABOUT.sub("", text))
-    return _THOUSANDS_POINT.sub(_without_gap, _DECIMAL_COMMA.sub(r"\1.\2", text))
+    return _THOUSANDS_POINT.sub(_without_gap, _DECIMAL_COMMA.sub(_with_point, text))
+
+
+def _with_point(match: re.Match[str]) -> str:
+    return ".".join(part for part in match.groups() if part)
 
 
 def _without_gap(match: re.Match[str]) -> str:
