@@ -12,7 +12,7 @@ from ...tools.language.errors import RequestError
 from ...tools.language.said import Said, StatedStrategy
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.prefixes import SharedPrefixes
-from .answer import MODEL_FIELDS
+from .answer import DEGREES, MODEL_FIELDS
 from .found import Verified
 from .spread import is_spread
 
@@ -40,7 +40,7 @@ def agree(name: str, theirs: Any, own: Any) -> bool:
     if name == "model":
         return _model_name(theirs) == _model_name(own) or _is_checkpoint_of(theirs, own)
     if isinstance(theirs, StatedStrategy) and isinstance(own, StatedStrategy):
-        return _holds(theirs.model_dump(), own.model_dump())
+        return _holds(theirs.model_dump(), own.model_dump()) and not _is_of_both_phases(theirs, own)
     if name == "compared":
         return set(theirs) == set(own)
     if isinstance(theirs, SharedPrefixes) and isinstance(own, SharedPrefixes):
@@ -119,7 +119,8 @@ def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
     names = COUNTS if about in COUNTS else (about, f"{about}_range")
     stated = [found.fields[name] for name in names if name in found.fields]
     if about == "strategy":  # a degree and a bound that rules it out: no degree of the model's may be beyond its bounds
-        return any(one.kind == "degree" for one in found.constraints) and not _breaks_its_bounds(found)
+        is_told = "compared" in found.fields or any(one.kind == "degree" for one in found.constraints)
+        return is_told and not _breaks_its_bounds(found)
     if about == "accelerator" and any(one.kind == "accelerators" for one in found.constraints):
         return True
     if _UNKNOWN.search(refusal.reason) or about == "model":
@@ -151,6 +152,15 @@ def _holds(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     return all(
         _holds(theirs[name], value) if isinstance(value, Mapping) else value is None or theirs[name] == value
         for name, value in own.items()
+    )
+
+
+def _is_of_both_phases(theirs: StatedStrategy, own: StatedStrategy) -> bool:
+    """Whether the rules have a degree in both phases that the model reads in one of them."""
+    return any(
+        (getattr(own.prefill, name) is None) != (getattr(own.decode, name) is None)
+        and getattr(theirs.prefill, name) == getattr(theirs.decode, name)
+        for name in DEGREES
     )
 
 

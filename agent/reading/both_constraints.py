@@ -20,8 +20,13 @@ def constraints_of_both(merge: Merge, found: Verified) -> tuple[Constraint, ...]
         alike = [other for other in kept if same_constraint(other, one, is_about=True)]
         if any(same_constraint(other, one) for other in alike) or _is_in_strategy(merge, one):
             continue
-        if one.kind == "accelerators" and (merge.values.get("accelerator") in one.value or chosen_kinds(kept)):
+        if one.kind == "accelerators" and chosen_kinds(kept):
             continue
+        if one.kind == "accelerators" and (card := merge.values.get("accelerator")) in one.value:
+            if not merge.is_whole or "accelerator" in found.fields:
+                continue
+            merge.notes.append(f"{card} is one of a choice to the model, which the rules read alone")
+            merge.drop("accelerator")
         if alike and not (
             merge.is_refused or stands_in(alike[0].words, one.words) or merge.takes_back(alike[0].words, one.words)
         ):
@@ -43,7 +48,13 @@ def _stays(merge: Merge, one: Constraint, own: Sequence[Constraint], words: Iter
         merge.doubts.append(f"{one.words[:160]!r}: the model reads {merge.values['accelerator']} alone")
         return False
     is_read = any(stands_in(one.words, other) or stands_in(other, one.words) for other in words)
-    if not merge.is_whole or is_read or any(same_constraint(one, other, is_about=True) for other in own):
+    is_told_otherwise = any(one.kind != other.kind and stands_in(other.words, one.words) for other in own)
+    if not merge.is_whole or any(same_constraint(one, other, is_about=True) for other in own):
+        return True
+    if is_told_otherwise:
+        merge.notes.append(f"left out, which the rules alone read: the constraint {one.kind} from {one.words[:160]!r}")
+        return False
+    if is_read:
         return True
     merge.doubts.append(f"the constraint {one.kind} from {one.words[:160]!r}: read by the rules, not by the model")
     return False

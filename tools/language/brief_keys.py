@@ -58,6 +58,8 @@ _SHARED_KEY = Gated(
 )
 _LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
 _MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?", flags=0)
+# {"gpus": {"at_most": 6}}
+_AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限", flags=0)
 _DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
 MACHINE_TYPE = Gated(
     r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
@@ -102,6 +104,8 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return "gpus"
     if OF_EACH.fullmatch(words) and words != "each":
         return "gpus per node"
+    if _AT_MOST.fullmatch(words) and _HARDWARE.fullmatch(parent) and isinstance(value, int):
+        return f"max {parent}"
     if most := _MOST_KEY.fullmatch(words):
         return f"max {most[1]}"
     return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key

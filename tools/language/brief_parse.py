@@ -21,11 +21,15 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One structured document: its value, and by path the line (from 1) and the trailing comment of each scalar."""
+    """One structured document: its value, and by path the line (from 1) and the trailing comment of each scalar.
+
+    `remarks` are the comments that have a line of their own, by that line.
+    """
 
     value: Any
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     comments: dict[Path, str] = field(default_factory=dict[Path, str])
+    remarks: dict[int, str] = field(default_factory=dict[int, str])
 
 
 def parse_json(name: str, text: str) -> Parsed:
@@ -52,6 +56,9 @@ def parse_yaml(name: str, text: str) -> tuple[Parsed, ...]:
         _check_events(name, text)
         nodes = list(yaml.compose_all(text, Loader=_loader()))
         documents = tuple(_YamlReader(name, text).document(node) for node in nodes)
+        remarks = ((line, _REMARK.fullmatch(words)) for line, words in enumerate(text.split("\n"), start=1))
+        for document in documents[:1]:
+            document.remarks.update({line: found[1].strip() for line, found in remarks if found})
         for document in documents:
             check_value(document.value, name)
         return documents
@@ -96,6 +103,7 @@ _INT = re.compile(r"[+-]?(?:0|[1-9][0-9_]{0,30})")
 _FLOAT = re.compile(r"[+-]?(?:\d[\d_]{0,30})?\.?\d{1,30}(?:[eE][+-]?\d{1,3})?")
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 _COMMENT = re.compile(r"^[^\n#]{0,200}?(?<=\s)#\s*([^\n]{1,200})")
+_REMARK = re.compile(r"\s{0,200}#+\s*([^\n#][^\n]{0,399})")
 
 
 class _YamlReader:
@@ -108,7 +116,7 @@ class _YamlReader:
     def document(self, node: Any) -> Parsed:
         parsed = Parsed(value={})
         value = self._value(node, (), parsed)
-        return Parsed(value, parsed.lines, parsed.comments)
+        return Parsed(value, parsed.lines, parsed.comments, parsed.remarks)
 
     def _value(self, node: Any, path: Path, into: Parsed) -> Any:
         import yaml

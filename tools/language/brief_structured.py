@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..engines.names import known_engine
 from ..gated import Gated
 from ..shapes import is_list, is_object
 from .brief_keys import (
@@ -52,7 +53,8 @@ _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加�
 _CHOICE_LIST = Gated(
     r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
     r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
-    r"(?:types?|kinds?|models?|options?|choices?))|精度|量化|卡型|显卡型号",
+    r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|(?:allowed|possible|acceptable) "
+    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号",
     flags=0,
 )
 # A list of what one of is to be had, each with its cards and how many nodes of them.
@@ -82,6 +84,12 @@ _FIGURE_KEY = Gated(
 )
 # {"compare": ["tp8 x 2 replicas", "tp8+pp2"]}
 _COMPARED = Gated(r"(?:to )?compare[ds]?|comparisons?|candidates?|对比|比较|候选(?:方案)?", flags=0)
+# What a comment on a line of its own demands; others are of the file.
+_DEMANDS = Gated(
+    r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
+)
+_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)", flags=0)
+_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)", flags=0)
 _QUANTILE = re.compile(r"quantile|percentile|分位数?")
 _UNIT_KEYS = ("unit", "units", "单位")
 
@@ -149,6 +157,11 @@ class _Walker:
             self._add((), value, ())
         else:
             self._walk((), value, ())
+        for line, words in self._parsed.remarks.items():
+            if " " in words and _DEMANDS.search(words):
+                where = f"{self._name} line {line}"
+                check_statement(words, where, len(self._statements))
+                self._statements.setdefault(((), words), Statement((), words, where, keyed=False))
         return Source(_overridden(self._statements.values()), tuple(self._objects))
 
     def _where(self, at: Path) -> str:
@@ -193,6 +206,7 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
+        value = _with_version_of_engine(value) if keys else value
         parent = key_words(keys[-1]) if keys else ""
         counts_both = any(MACHINES.fullmatch(key_words(k)) and isinstance(v, int) for k, v in value.items())
         counts_machines = (any(OF_EACH.fullmatch(key_words(k)) for k in value) and not counts_both) or (
@@ -299,6 +313,18 @@ class _Walker:
                     self._walk((*inside, key), value, (*at, i, key))
 
 
+def _with_version_of_engine(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The mapping with the version of an engine behind its name: {"name": "vLLM", "version": "0.9.1"}."""
+    named = [k for k, v in value.items() if isinstance(v, str) and _ENGINE_KEY.fullmatch(key_words(k))]
+    engine = next((k for k in named if known_engine(value[k]) is not None), None)
+    version = next(
+        (k for k, v in value.items() if _VERSION.fullmatch(key_words(k)) and isinstance(v, str | float)), None
+    )
+    if engine is None or version is None:
+        return value
+    return {k: f"{v} {value[version]}" if k == engine else v for k, v in value.items() if k != version}
+
+
 def _percentile(key: str, value: Any) -> str:
     """What stands beside a figure in words: a quantile of 0.95 or 95 is p95."""
     if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
@@ -312,8 +338,9 @@ def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
     for key, said in value.items():
         stem = _QUALIFIER_OF.fullmatch(key_words(key))
         figures = [k for k in merged if stem and k != key and key_words(k).startswith(stem[1])]
-        if figures and isinstance(said, str):
-            merged |= {k: f"{merged[k]} ({said})" for k in figures if isinstance(merged[k], int | float | str)}
+        if figures and isinstance(said, str | int | float):
+            told = _percentile(key_words(key).removeprefix(stem[1] if stem else "").strip(), said)
+            merged |= {k: f"{merged[k]} ({told})" for k in figures if isinstance(merged[k], int | float | str)}
             del merged[key]
     return merged
 

@@ -193,6 +193,9 @@ def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) 
         kept.append(usual[0])
     if len(ends) == 2 and ends[0] < ends[1]:
         claims.claim(f"{role}_tokens_range", (ends[0], ends[1]), words)
+    else:
+        for other in (one for one in rivals if one not in usual[:1]):
+            claims.leave_unread(f"{other.words!r} is no end of the lengths of the {role}, and was not understood")
     return kept
 
 

@@ -38,9 +38,10 @@ _BUSY_KEY = Gated(
 )
 _KEYED_RATE = Gated(
     rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
-    r"(?:[\s_]\(?(?:min|max|peak|avg|mean)\)?)?\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
+    r"(?:[\s_]\(?(?:min(?:imum)?|max|peak|avg|mean|total|overall|aggregate|in\stotal|at\sleast|required|target)\)?){0,2}\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d(?:[\d,.]{0,14}\d)?k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
 )
+_OF_ALL = Gated(r"total|overall|aggregate|at\sleast|required|target")
 _OF_REQUESTS = Gated(rf"{_THINGS}|(?:output\s)?tokens?")
 # "documents: 48000": as many of them.
 _KEYED_WORK = Gated(
@@ -201,5 +202,5 @@ def with_keyed_amounts(text: str) -> str:
 
 def _keyed_rate(match: re.Match[str]) -> str:
     """A rate of each user or GPU, or of things that no reader of rates names, with its amount before it."""
-    is_known = match[3] == "" and _OF_REQUESTS.fullmatch(match[1]) is not None
+    is_known = match[3] == "" and _OF_REQUESTS.fullmatch(match[1]) is not None and not _OF_ALL.search(match.group())
     return match.group() if is_known else match.expand(r"\4 \1 per \2\3")

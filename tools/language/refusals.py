@@ -62,7 +62,7 @@ _LEFT_OUT = Gated(
 # Behind what is not planned, in its sentence: the plan is to be made without it.
 _SWITCHED_OFF = Gated(
     r"^[^.;!?。\n]{0,24}?(?:(?:按|先|暂)[^.;。\n]{0,4}不(?:开启?|启用)|关闭|(?<![a-z])assum(?:e|ed|ing)\s(?:it\s)?(?:off|disabled)|"
-    r"(?:is|stays|remains|kept|:)\s?(?:off|disabled))",
+    r"(?:is|stays|remains|kept|:)\s?(?:off|disabled)|(?:please\s)?(?:ignore|skip|forget|disregard)\s(?:it|that|this)(?![a-z]))",
 )
 _OTHER_CLAUSE = Gated(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
