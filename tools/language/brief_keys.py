@@ -44,7 +44,7 @@ OF_EACH = Gated(
     r"每[台节]点?(?:卡|gpu)数",
     flags=0,
 )
-MACHINES = Gated(r"(?:.* )?(?:nodes|servers|hosts|machines|boxes|instances)", flags=0)
+MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)", flags=0)
 # {"typical": 22, "plan_for": 70}: of several figures of one thing the one that is planned for.
 _PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
 _OTHER_FIGURES = Gated(
@@ -53,7 +53,7 @@ _OTHER_FIGURES = Gated(
 )
 _SHARED_KEY = Gated(
     r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
-    r"(?:part|prefix|portion|prompt|head)(?: tokens?| length)?",
+    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?",
     flags=0,
 )
 _LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)

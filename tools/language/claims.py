@@ -52,6 +52,7 @@ _FIGURES: dict[str, _Figure] = {
 # Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
 _ROUNDED = frozenset({*LATENCY_FIELDS, "input_tokens", "output_tokens", "min_tokens_per_second"})
 _ROUNDING = 0.05
+_MANY = re.compile(r"million|billion|trillion|[万亿]", re.IGNORECASE)
 # How far apart two statements are of which one corrects the other.
 _MOST_BETWEEN = 60
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
@@ -90,7 +91,7 @@ class Claims:
             self.reading(f"{words!r} tells what held once, and was not read as the {label(name.partition('.')[0])}")
             return
         if (reason := self._impossible(name, value, words)) is not None:
-            if grade(name, value, words) is Grade.THIN:
+            if grade(name, value, words) is Grade.THIN or _is_of_all_work(name, value, words):
                 self.leave_unread(f"{words!r} is no {label(name)}, and was not understood")
                 return
             raise self.refusal(reason, name.partition(".")[0])
@@ -322,6 +323,12 @@ class Claims:
         kept = [one for one in self.values.get("constraints", ()) if one.kind in ("reserved_gpus", "reserved_nodes")]
         back = sum(one.value * (per_node if one.kind == "reserved_nodes" else 1) for one in kept)
         return {nodes * per_node - back: "is left of them", per_node: "each node has"}
+
+
+def _is_of_all_work(name: str, value: Any, words: str) -> bool:
+    """Whether a length is beyond all lengths: tokens of a whole run ("864 million tokens in 48 hours")."""
+    is_beyond = isinstance(value, int | float) and value > bounds.TOKENS.most
+    return name in ("input_tokens", "output_tokens") and is_beyond and _MANY.search(words) is not None
 
 
 def _typed(name: str, value: Any) -> Any:

@@ -43,7 +43,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
 _NO_DEGREE = r"[A-Za-z0-9_]|\s?[=:]\s?\d|\sgroups?(?![a-z])"  # behind a name that a number precedes
 _OF_WORD = rf"(?:(?<=\sof\s)|(?<=\sdegree\s)|(?<=\swith\s)|(?<=\sover\s)){_WORD}(?![A-Za-z])"
-_MUST = r"must\sbe|has\sto\sbe|needs\sto\sbe|should\sbe|shall\sbe|exactly|precisely|fixed|pinned|必须|固定|恰好|正好|就(?:定|用|取)?|定"
+_MUST = (
+    r"must\sbe|has\sto\sbe|needs\sto\sbe|should\sbe|shall\sbe|exactly|precisely|fixed|pinned|"
+    r"必须|固定|恰好|正好|就(?:定|用|取)?|定"
+)
 _LINK = rf"(?:\s?(?:=|:|->|of\sdegree|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用|给|开|选)){{0,3}}[\s\-_]?"
 # Behind the number: no letter of a unit; another degree may be glued on ("tp8pp2", "TP8xPP2").
 _NO_UNIT = r"(?!(?!(?:tp|pp|ep|sp|dp)\s?=?\d)[a-wyz%])"
@@ -76,7 +79,7 @@ _PHASE_AFTER = Gated(
 # Between a phase and its degrees there may stand only other degrees and these words.
 _BETWEEN = Gated(
     r"(?:\s|[:=,x*/&+\-({\[]|\b(?:uses?|using|switch(?:es)?|with|is|at|on|runs?|running|phase|stage|and|as|gets?|wants?|side|instances?|"
-    r"nodes?|workers?|pools?|should|must|shall|will|needs?|stays?|keeps?|takes?|exactly|fixed|set|be|the|has|have|of|to|its)\b|"
+    r"nodes?|workers?|pools?|should|must|shall|will|needs?|stays?|keeps?|takes?|exactly|fixed|set|be|the|has|have|of|to|its|we|they|i)\b|"
     r"阶段|那边|这边|用|采用|使用|为|是|就|定|固定|必须|要|得|和|节点|实例|副本|侧|端|取|设|应|:)*",
 )
 # A degree in whose clause something fails is no demand: "because of a kernel bug at TP8".

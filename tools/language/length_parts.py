@@ -33,7 +33,7 @@ _PART = Gated(
     rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?:{_MATERIAL})|"
     rf"(?:{_MATERIAL})(?:,?\s(?:which\s)?(?:(?:is|are|of|at|has|have|takes?|makes?|adds?|with|:|=)\s){{0,2}}|\s?[:=(]\s?|\s)(?:{_ABOUT})(?P<b>{_N})(?:{_T}(?:\sof\s(?:the\s)?{_MATERIAL})?)?(?:\son\saverage)?\)?|"
     rf"{_ABOUT}(?P<e>{_N})(?:{_T})(?:\sof\s[a-z\-]{{3,16}}(?:\s[a-z\-]{{3,16}})?)?(?=\s?(?:plus(?![a-z])|\+))|"
-    rf"(?P<c>{_N})(?:{_T})?\s?的?(?:{_MATERIAL_CHINESE})|(?:{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
+    rf"(?<!每秒)(?<!每秒\s)(?<!每分钟)(?<!每分钟\s)(?<!每小时)(?<!每小时\s)(?<!每天)(?<!每天\s)(?P<c>{_N})(?:{_T})?\s?的?(?:{_MATERIAL_CHINESE})|(?:{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
 )
 _JOINED = Gated(
     r"(?:\s?(?:[,;+&]|\n\s?[-*•]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"

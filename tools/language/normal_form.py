@@ -33,8 +33,8 @@ _IN_BUSY_HOUR = Gated(
 )
 # "busiest minute: 1,080 requests", "the busy minute carries 1,080 requests".
 _BUSY_KEY = Gated(
-    r"(?<![a-z])(?:busiest|busy|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet)){0,5}"
-    rf"(?:\s?[:=]\s?|\s(?:has|had|carries|carried|brings|brought|sees|saw|holds|is|was|takes|took|gets|got)\s(?:about\s|some\s|around\s)?)(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS})(?![a-z])",
+    r"(?<![a-z])(?:busiest|busy|peak|rush|worst)\s(hour|minute|second)(?:\s(?:we|they|so\sfar|ever|saw|seen|had|have|yet|alone|by\sitself)){0,5}"
+    rf"(?:\s?[:=]\s?|\s(?:has|had|carries|carried|brings|brought|sees|saw|holds|is|was|takes|took|gets|got)\s(?:about\s|some\s|around\s)?)(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS}|of\sthem)(?![a-z])",
 )
 _KEYED_RATE = Gated(
     rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
@@ -196,8 +196,12 @@ def _each_with_its_figure(match: re.Match[str]) -> str:
 
 def with_keyed_amounts(text: str) -> str:
     """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
-    text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(r"\2 \3 per \1", text))
+    text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(_busy_rate, text))
     return _KEYED_RATE.sub(_keyed_rate, text)
+
+
+def _busy_rate(match: re.Match[str]) -> str:
+    return f"{match[2]} {'requests' if match[3].endswith('them') else match[3]} per {match[1]}"
 
 
 def _keyed_rate(match: re.Match[str]) -> str:
