@@ -79,7 +79,11 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
     if name == "model":
         return base.model_config_object is not None
     if name == "weights":
-        return base.precisions is not None
+        # A format that the model reads as one of a choice leaves the choice; one that nobody named ends it.
+        return base.precisions is not None and (
+            not base.precisions.is_open
+            or (len(base.precisions.named) > 1 and any(one.weights == value for one in base.precisions.named))
+        )
     if is_spread(base, name):
         return True
     span = getattr(base, f"{name}_range", None)

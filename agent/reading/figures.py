@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,11 @@ _WHOLE = frozenset(
     {"concurrency", "nodes", "gpus", "gpus_per_node", "max_batch", "reserve_replicas", "turns", *TOKEN_FIELDS}
 )
 _RELATIVE = 0.01
+_MEAN = re.compile(
+    r"(?<![a-z])(?:mean|averag\w{1,4}|avg|typical\w{0,3}|usual\w{0,3}|mostly|normally|around)(?![a-z])|"
+    r"平均|一般|通常|大多",
+    re.IGNORECASE,
+)
 
 
 def ends_of(fact: StatedFact) -> Iterable[tuple[str, StatedFact]]:
@@ -28,7 +34,7 @@ def ends_of(fact: StatedFact) -> Iterable[tuple[str, StatedFact]]:
     mean, ranged = figure_of(fact), f"{fact.field}_range"
     figures = [one.value for one in find_quantities(normalise(fact.quote)) if one.unit in ("count", "tokens")]
     lowest = min(figures, default=mean)
-    if not lowest < mean < fact.upper:
+    if not (lowest < mean < fact.upper and _MEAN.search(fact.quote)):
         return [(ranged, fact)]
     span, single = fact.model_copy(update={"value": lowest}), fact.model_copy(update={"upper": None})
     return [(ranged, span), (fact.field, single)]

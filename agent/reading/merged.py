@@ -65,6 +65,8 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
         is_choice = name == "accelerator" and one.value in chosen_kinds(base.constraints) and not merge.is_whole
         if name in COUNTS or is_choice or is_left_alone(base, name, one.value):
             continue
+        if name == "weights":
+            merge.drop("precisions")
         if name not in merge.values:
             merge.take(name, one)
         elif not agree(name, merge.values[name], one.value):
