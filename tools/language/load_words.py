@@ -14,6 +14,7 @@ from itertools import pairwise
 from ..gated import Gated
 from . import load_lexicon as lex
 from .claims import Claims
+from .load_claims import claim_context, claim_statement
 from .load_context import (
     LOADS,
     MOST_AT_ONCE,
@@ -25,6 +26,7 @@ from .load_context import (
     is_logged,
 )
 from .load_rivals import is_marked, settled
+from .lone_lengths import FAR, claim_lone_length
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .people_words import is_part, is_state, is_whole, served_part
@@ -45,7 +47,6 @@ _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, l
     "concurrency": (lex.PEAK,),
     "rate": (lex.PEAK, lex.USUAL),
 }
-_FAR = 4.0  # more between two figures than that the second is one more of the first
 _NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
@@ -111,16 +112,16 @@ def read_load(page: Page, claims: Claims) -> None:
     for statement in statements:
         page.take(statement.quantity.start, statement.quantity.end)
         if statement.role != "context":
-            _claim(page, claims, statement)
+            claim_statement(page, claims, statement)
     for words in of_one:
         if claims.has("concurrency"):
             claims.reading(f"{words!r} is said of each user, beside {claims.words['concurrency']!r}")
         else:
             claims.claim("concurrency", 1, words)
-    _claim_lone_length(page, claims)
+    claim_lone_length(page, claims)
     for statement in statements:
         if statement.role == "context":
-            _claim_context(claims, statement)
+            claim_context(claims, statement)
 
 
 def _pair_up(page: Page) -> _Load:
@@ -291,7 +292,7 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if last.role in LOADS:  # "25 concurrent, peaks of 70"
         end = max(end, page.original.find(last.words, max(0, last.quantity.start - len(last.words))) + len(last.words))
     gap = page.text[end : quantity.start]
-    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= _FAR:
+    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= FAR:
         return []
     one = Statement(statements[-1].role, quantity, quantity.words)
     return [one] if any(is_marked(page, one, mark) for mark in marks) else []
@@ -306,155 +307,3 @@ def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     if first is not None:
         return "input" if any(p.role.name == "output" for p in load.paired(first)) else "output"
     return None
-
-
-# Tokens that are no length of a request: what a cache holds, what may be sent at most, a stretch of a day.
-_OF_MEMORY = Gated(
-    r"(?<![a-z])(?:kv|cache|memory|room|total|context|window|max(?:imum)?|longest|up\sto|limit|budget|per\s(?:day|second|hour)|a\sday)(?![a-z])|"
-    r"缓存|显存|总共|上下文|最长|最多|每天|每秒"
-)
-
-
-_OF_CACHE = Gated(r"(?<![a-z])(?:kv|room|memory|space)(?![a-z])|显存|缓存")
-
-
-def _is_of_cache(page: Page, tokens: Quantity) -> bool:
-    return _OF_CACHE.search(page.clause_text(tokens.start, tokens.end)) is not None
-
-
-# ", the list of findings to 2,200.": a clause with a noun and a number.
-_BEHIND = Gated(
-    r"[^,;.\n\d]{0,24}(?:\([^()\n]{0,30}\)\s?)?[,;]\s(?:and\s|with\s|while\s)?(?:the|its|an?|our|each)?\s?"
-    r"(?!ttft|tpot|first|latency|batch|users?|requests?)[a-z][a-z\-'\s]{2,36}?\s"
-    r"(?:(?:comes?|runs?|is|are|has|about|some|around|roughly|to|of|at)\s){0,3}(?P<n>\d[\d,]{1,6})(?=\s?[,.;)\n]|$)"
-)
-_LEAST_BROKEN = 16  # a mean of 512.5 tokens may be; 1.6 are a ratio
-
-
-def _claim_lone_length(page: Page, claims: Claims) -> None:
-    """A number of tokens that no word explains is the input, where none was stated; the only one beside it the output.
-
-    "A case file has 6,000 tokens; the narrative itself is 900 tokens": what is written is called by any name. A bare
-    number in the clause behind the input's is the output too: "a narrative is 1,300 tokens, the coding 180".
-    """
-    if not _lacks_output(claims):
-        _claim_lone_input(page, claims)
-    if not _lacks_output(claims):
-        return
-    lone = _lone_lengths(page)
-    if not lone:
-        lone = _behind_the_input(page, claims)
-    if len(lone) != 1 or lone[0].upper is not None:
-        return
-    if not _OF_MEMORY.search(page.clause_text(lone[0].start, lone[0].end)):
-        words = page.take(lone[0].start, lone[0].end)
-        _claim_length(claims, "output", lone[0], words)
-        claims.reading(f"{words!r} read as the length of the output")
-
-
-def _lone_lengths(page: Page) -> list[Quantity]:
-    return [one for one in find_quantities(page.text) if one.unit == "tokens" and not _is_of_cache(page, one)]
-
-
-def _lacks_output(claims: Claims) -> bool:
-    return claims.has("input_tokens") and not (claims.has("output_tokens") or claims.has("output_tokens_range"))
-
-
-def _claim_lone_input(page: Page, claims: Claims) -> None:
-    quantity = next(iter(_lone_lengths(page)), None)
-    if quantity is None or claims.has("input_tokens_range"):
-        return
-    usual = claims.values.get("input_tokens")
-    if usual is None or (quantity.upper is not None and quantity.value <= usual <= quantity.upper):
-        words = page.take(quantity.start, quantity.end)
-        _claim_length(claims, "input", quantity, words)
-        claims.reading(f"{words!r} read as the length of the input")
-        _claim_mean_behind(page, claims, quantity)
-
-
-def _behind_the_input(page: Page, claims: Claims) -> list[Quantity]:
-    """A bare number in the clause that follows the words of the input, if nothing but a noun stands before it."""
-    words = claims.words["input_tokens"]
-    at = page.original.find(words)
-    match = _BEHIND.match(page.text, at + len(words)) if at >= 0 else None
-    if match is None:
-        return []
-    return [one for one in find_quantities(page.text) if one.unit == "count" and one.start == match.start("n")]
-
-
-def _claim_mean_behind(page: Page, claims: Claims, span: Quantity) -> None:
-    """ "2k to 6k tokens, mean 3k": the usual length behind a range that no word explains."""
-    mean = next((q for q in find_quantities(page.text) if q.start >= span.end), None)
-    if span.upper is None or mean is None or claims.has("input_tokens") or mean.unit not in ("count", "tokens"):
-        return
-    gap = page.text[span.end : mean.start]
-    if (
-        lex.USUAL.search(gap)
-        and gap_cost(lex.OF_SPREAD.sub(" ", gap)) < _FAR
-        and span.value <= mean.value <= span.upper
-    ):
-        _claim_length(claims, "input", mean, page.take(mean.start, mean.end))
-
-
-def _claim(page: Page, claims: Claims, statement: Statement) -> None:
-    role, quantity, words = statement.role, statement.quantity, statement.words
-    role = "input" if role == "tokens_of" else _PHASES.get(role, role)
-    if role in ("input", "output"):
-        _claim_length(claims, role, quantity, words)
-    elif role == "concurrency":
-        _claim_concurrency(claims, quantity, words)
-    elif role == "throughput":
-        claims.claim("min_tokens_per_second", quantity.decimal_value, words)
-        claims.reading(f"{words!r} read as tokens/s of the whole deployment")
-    elif role == "rate":
-        claims.claim("request_rate", quantity.decimal_value, words)
-    elif role in ("ttft", "tpot"):
-        claims.claim(f"{role}_ms_max", quantity.decimal_value, words)
-        claims.reading(f"{words!r} states no unit and was read as ms")
-    elif role == "hit_rate":
-        claims.claim("prefix_cache_hit_rate", _share(quantity), words)
-    else:
-        share = _share(quantity)
-        if lex.HEADROOM.search(page.clause_text(quantity.start, quantity.end)):
-            share = round(1 - share, 12)
-            claims.reading(f"{words!r} read as memory left free: {share:g} of it may be used")
-        claims.claim("memory_utilization", share, words)
-
-
-def _share(quantity: Quantity) -> float:
-    """A share of 1; a bare number from 2 on is a percentage (1.2 is a share that cannot be)."""
-    value = quantity.decimal_value
-    return round(value / 100 if quantity.unit == "count" and value >= 2 else value, 12)
-
-
-def _claim_length(claims: Claims, role: str, quantity: Quantity, words: str) -> None:
-    if quantity.value != int(quantity.value) and quantity.value < _LEAST_BROKEN:
-        claims.leave_unread(f"{words!r} is no number of tokens")  # "1.6 tokens for each word"
-        return
-    if quantity.upper is not None:
-        claims.claim(f"{role}_tokens_range", (quantity.value, quantity.upper), words)
-    else:
-        claims.claim(f"{role}_tokens", quantity.value, words)
-
-
-def _claim_concurrency(claims: Claims, quantity: Quantity, words: str) -> None:
-    value = quantity.value
-    if quantity.upper is not None:
-        value = quantity.upper
-        claims.reading(f"{words!r} read as up to {value:g} requests in flight")
-    claims.claim("concurrency", value, words)
-
-
-def _claim_context(claims: Claims, statement: Statement) -> None:
-    """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
-    words = statement.words
-    if claims.has("input_tokens") or claims.has("input_tokens_range") or lex.MOST_OF_ENGINE.search(words):
-        longest = sum(claims.values.get(name, 0) for name in ("input_tokens", "output_tokens"))
-        if 0 < statement.quantity.value < longest and lex.MOST_OF_ENGINE.search(words):
-            raise claims.refusal(
-                f"{words!r} is shorter than a request of {longest:,} tokens in and out; change one of the two"
-            )
-        claims.reading(f"{words!r} read as the longest sequence that must be possible, not as the length of the input")
-        return
-    _claim_length(claims, "input", statement.quantity, words)
-    claims.reading(f"{words!r} read as the length of the input")
