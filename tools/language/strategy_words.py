@@ -13,9 +13,10 @@ from ..gated import Gated
 from .attention_words import demanded_spans, fill
 from .claims import Claims
 from .compared_words import Compared, find_compared, options
-from .constraint_words import PERMITS, rule_out
+from .constraint_words import rule_out
 from .degree_words import PHASE_WORD, Degree, find_degrees, phase_name, phase_of, runs_of
 from .page import Page
+from .primitive_words import PERMITS
 from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides, set_aside_sides
 
