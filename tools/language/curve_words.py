@@ -63,13 +63,28 @@ def read_rate_curve(page: Page, claims: Claims) -> None:
         RequestError: it contradicts itself, or a peak is said of no rate.
     """
     try:
-        found = _steps(page) or _shape(page, needs_day=True)
+        found = _steps(page, needs_whole=False) or _shape(page, needs_day=True)
     except InputError as error:
         raise claims.refusal(str(error)) from None
-    if found is None:
+    if found is not None:
+        claims.claim("rate_curve", *found)
+    else:
+        _plan_for_the_highest(page, claims)
+
+
+def _plan_for_the_highest(page: Page, claims: Claims) -> None:
+    """Claim the highest of several rates of which one is said of some hours: those alone make no day."""
+    rates = [one for one in _rates_in(page) if one.factor >= _PER_HOUR]
+    windows = {one: _FROM_TO.match(page.text, one.end) for one in rates}
+    if not any(windows.values()):
         return
-    curve, words = found
-    claims.claim("rate_curve", curve, words)
+    highest = max(rates, key=lambda one: one.decimal_value)
+    claims.claim("request_rate", highest.decimal_value, highest.words)
+    said = [page.take(one.start, window.end() if window else one.end).strip() for one, window in windows.items()]
+    claims.reading(
+        f"{'; '.join(said)!r}: the highest is planned for; with the rate of all other hours ('2 requests/s otherwise') "
+        "the replicas are sized over the day"
+    )
 
 
 def curve_of_words(text: str) -> RateCurve:
@@ -79,7 +94,7 @@ def curve_of_words(text: str) -> RateCurve:
         InputError: they say none; the message says what is missing.
     """
     page = Page(normalise(text[:2000]))
-    found = _steps(page) or _shape(page, needs_day=False)
+    found = _steps(page, needs_whole=True) or _shape(page, needs_day=False)
     if found is None:
         raise InputError(
             f"rate curve: {text[:80]!r} gives no rates of a day: say a peak and a mean (20 requests/s at peak, 6 on "
@@ -88,8 +103,11 @@ def curve_of_words(text: str) -> RateCurve:
     return found[0]
 
 
-def _steps(page: Page) -> tuple[RateCurve, str] | None:
-    """Rates that are each said with their time; `None` where no time is said."""
+def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
+    """Rates that are each said with their time; `None` where no time is said.
+
+    Rates of some hours alone are no day: they are none, or an error where the whole day is asked for (`needs_whole`).
+    """
     spans: list[Span] = []
     others: list[Quantity] = []
     taken: list[tuple[int, int]] = []
@@ -110,6 +128,8 @@ def _steps(page: Page) -> tuple[RateCurve, str] | None:
         raise InputError(f"rate curve: {words!r} says two rates for the rest of the day; keep one")
     if others:
         spans += _gaps(spans, others[0].decimal_value)
+    elif not needs_whole and _gaps(spans, 0.0):
+        return None
     try:
         curve = curve_of_spans(spans, f"{words!r}")
     except InputError as error:

@@ -93,7 +93,7 @@ _ADDED = _any_of(
     rf"[^.;\n\d]{{0,60}}?(?<![a-z])(?:adds?|plus|another|further|with)\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}\s"
     r"(?:on\stop|more|in\saddition|extra|besides|beside\sit)(?:\sof\s(?:it|that))?(?![a-z])",
     rf"[^.\n\d]{{0,60}}?(?<![a-z])(?:user|question|query|turn|caller)[^.\n\d]{{0,24}}?(?<![a-z])adds\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}(?=\s?(?:[,.;)\n]|$))",
-    rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
+    rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s(?:(?:comes?|follows?|there\s(?:is|are))\s)?{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )
 
 
@@ -113,6 +113,7 @@ _SYSTEMS = _any_of(
     rf"(?:共享|公共|相同|固定)的?(?:前缀|系统提示词?)(?:长度|token数?)?\s?[:=]\s?{_number('tokens')}{_TOKENS}(?:\s?\([^()\n]{{0,60}}\))?",
     rf"(?:shared|common)\s(?:prompt\s)?prefix\sof\s{_number('tokens')}[\s-]?tokens?{_BY_ALL}",
     rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?{_BY_ALL}",
+    rf"(?<!用户)提示词(?:部分)?固定(?:为|是)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)",
     rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
