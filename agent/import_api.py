@@ -233,7 +233,8 @@ def _told(plan: Plan, intent: Intent, launch: Launch, architecture: Architecture
     )
     if not any(beyond_machines(plan, intent.hardware)):
         servers = servers_of(launch, architecture)
-        yield from (("refused", why) for why in lacks_nodes(launch, servers, plan.hardware.gpus_per_node))
+        for why in lacks_nodes(launch, servers, plan.hardware.gpus_per_node):
+            yield "refused", why
     yield from beyond_positions(launch, architecture, is_its_checkpoint=is_its_checkpoint)
     taken = longest_taken(launch, architecture)
     held = None if taken is None else held_length(plan, taken.tokens)

@@ -137,9 +137,10 @@ def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
 def _breaks_its_bounds(found: Verified) -> bool:
     """Whether a degree that a model reads as demanded is ruled out by a constraint that it reads."""
     strategy = found.fields.get("strategy")
-    bounds = [one for one in found.constraints if one.kind == "degree"]
-    for phase in ("prefill", "decode") if strategy is not None else ():
-        for one in bounds:
+    if strategy is None:
+        return False
+    for phase in ("prefill", "decode"):
+        for one in (bound for bound in found.constraints if bound.kind == "degree"):
             degree = getattr(getattr(strategy.value, phase), one.value.name)
             most = 1 if one.value.relation == "forbidden" else one.value.degree
             if degree is not None and one.phase in (None, phase) and degree > most:
