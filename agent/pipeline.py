@@ -30,7 +30,7 @@ from .intent.intent import Assumption, Intent
 from .judged import judged
 from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
-from .over_day import as_good_at_peak, of_day, with_day
+from .over_day import as_good_at_peak, of_day, with_day, with_reserve_told
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import (
     MAX_ALTERNATIVES,
@@ -254,11 +254,11 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
     result = with_day(result, AtPeak(outcome.chosen, as_good_at_peak(intent, outcome), outcome.result.candidates))
     cheaper = of_day(result.over_day, outcome)
     if cheaper is None:
-        return result
+        return with_reserve_told(result)
     # Of what is as good at the peak the plan is what the day takes the least of.
     request = outcome.request.settled(cheaper)
     again = _planned(intent, replace(outcome, request=request, chosen=cheaper), with_hint=with_hint)
-    return again.model_copy(update={"over_day": result.over_day})
+    return with_reserve_told(again.model_copy(update={"over_day": result.over_day}))
 
 
 def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResult:

@@ -83,7 +83,8 @@ def plan_command(
     with within(options["time_limit"]):
         result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format, is_whole=options["full"])
-    return result.exit_status or int(options["strict"] and bool(intent.unread))
+    missed = intent.unread if result.report is None else result.report.not_acted_on
+    return result.exit_status or int(options["strict"] and bool(missed))
 
 
 def _named(options: dict[str, Any]) -> Path | None:
@@ -118,7 +119,8 @@ def _by_model(
         raise ServiceError(silence)
     if silence is not None:
         click.echo(f"shardwright plan: {one_line(silence)}", err=True)
-    return result.exit_status or int(options["strict"] and silence is not None)
+    missed = () if result.report is None else result.report.not_acted_on
+    return result.exit_status or int(options["strict"] and (silence is not None or bool(missed)))
 
 
 def _deliver(result: PlanResult, output: Path | None, output_format: str, *, is_whole: bool) -> None:

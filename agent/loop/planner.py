@@ -10,7 +10,7 @@ from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
 from ..model.client import ModelClient
 from ..model.deadline import Deadline
-from ..over_day import with_day
+from ..over_day import with_day, with_reserve_told
 from ..results import ModelUse, PlanReport, PlanResult
 from ..spent import Spent
 from ..time_limit import within
@@ -68,7 +68,7 @@ class ModelPlanner:
             return self._infeasible(question, intent, request, reader)
         result = self.run_question(question, self._redact(request), deadline, reader).result
         with within(self.options.time_limit_s):
-            return with_day(result)
+            return with_reserve_told(with_day(result))
 
     def run_question(
         self,

@@ -103,6 +103,15 @@ def test_a_reserve_without_a_rate_is_not_acted_on_and_told() -> None:
     assert any("a reserve is sized for a rate" in line for line in intent.unread)
 
 
+def test_a_plan_that_has_not_its_reserve_says_so_in_the_first_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "Llama-3.2-1B on H100 with vllm, 3 req/s, 512 in / 8 out, TTFT under 1 s, must survive the loss of one replica"
+    )
+    assert run(["plan", words, "--strict"]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Not acted on: 'survive the loss of one replica': the plan is of the rate itself; with 1 lost 2" in told
+
+
 def test_a_curve_is_a_day_and_a_rate_agrees_with_it() -> None:
     for stated, reason in (
         ({"rate_curve": [2.0] * 24, "request_rate": 5.0}, "keep one"),

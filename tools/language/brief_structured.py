@@ -53,7 +53,8 @@ _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加�
 _CHOICE_LIST = Gated(
     r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
     r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
-    r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|(?:allowed|possible|acceptable) "
+    r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|cho(?:ose|ice) (?:from|of)|select from|"
+    r"(?:allowed|possible|acceptable) "
     r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号",
     flags=0,
 )
@@ -206,7 +207,7 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        value = _with_version_of_engine(value) if keys else value
+        value = _with_version_of_engine(value, is_part=bool(keys))
         parent = key_words(keys[-1]) if keys else ""
         counts_both = any(MACHINES.fullmatch(key_words(k)) and isinstance(v, int) for k, v in value.items())
         counts_machines = (any(OF_EACH.fullmatch(key_words(k)) for k in value) and not counts_both) or (
@@ -247,6 +248,8 @@ class _Walker:
         own = key_words(keys[-1]) if keys else ""
         if items and _NODE_LIST.search(own):
             self._counted(keys, items, at, _NODES)
+        elif len(items) > 1 and _GPU_LIST.search(own) and _are_kinds(items):
+            self._add(keys, " or ".join(items), at)
         elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
         elif len(items) > 1 and _OFFERS.fullmatch(own) and self._offers(keys, items, at):
@@ -313,12 +316,25 @@ class _Walker:
                     self._walk((*inside, key), value, (*at, i, key))
 
 
-def _with_version_of_engine(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The mapping with the version of an engine behind its name: {"name": "vLLM", "version": "0.9.1"}."""
+def _are_kinds(items: list[Any]) -> bool:
+    """Whether a list names different kinds of cards, one of which is to be had: no list of the cards themselves."""
+    return all(isinstance(item, str) for item in items) and len({str(item).lower() for item in items}) == len(items)
+
+
+def _with_version_of_engine(value: Mapping[str, Any], *, is_part: bool) -> Mapping[str, Any]:
+    """The mapping with the version of an engine behind its name: {"name": "vLLM", "version": "0.9.1"}.
+
+    A bare version beside the whole document is the document's (not `is_part`).
+    """
     named = [k for k, v in value.items() if isinstance(v, str) and _ENGINE_KEY.fullmatch(key_words(k))]
     engine = next((k for k in named if known_engine(value[k]) is not None), None)
     version = next(
-        (k for k, v in value.items() if _VERSION.fullmatch(key_words(k)) and isinstance(v, str | float)), None
+        (
+            k
+            for k, v in value.items()
+            if _VERSION.fullmatch(key_words(k)) and isinstance(v, str | float) and (is_part or " " in key_words(k))
+        ),
+        None,
     )
     if engine is None or version is None:
         return value
