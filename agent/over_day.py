@@ -89,9 +89,11 @@ def with_reserve_told(result: PlanResult) -> PlanResult:
 
 def _reserve_missed(day: OverDay | None, intent: Intent, plan: Plan) -> Iterator[str]:
     """That a plan of one rate has fewer replicas than bear the load once as many as were said are lost."""
-    if day is None or intent.day is None or len(day.steps) > 1 or day.steps[0].gpus <= plan.strategy.gpu_count:
+    if day is None or intent.day is None or len(day.steps) != 1:
         return
-    (step,), (best, *_) = day.steps, day.layouts
+    step, best = day.steps[0], day.layouts[0]
+    if step.gpus <= plan.strategy.gpu_count:
+        return
     words = intent.words.get("reserve_replicas", f"reserve_replicas {day.reserve_replicas}")
     counts = [str(count) for count in (step.prefill_replicas, step.replicas) if count is not None]
     fewest = round(best.cost.gpu_hours / DAY_H)
