@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
 from ..tools.plan.describe import describe
-from ..tools.plan.document import Plan
-from ..tools.plan.rate_curve import DAY_H
 from ..tools.search.candidate import Candidate
 from ..tools.search.day import OverDay
 from ..tools.search.day_sizes import Rented, one_of_each
@@ -74,36 +70,6 @@ def with_day(result: PlanResult, at_peak: AtPeak | None = None) -> PlanResult:
     if report is not None:
         report = report.model_copy(update={"left_out": tuple(dict.fromkeys((*report.left_out, *left_out())))})
     return result.model_copy(update={"over_day": found, "report": report})
-
-
-def with_reserve_told(result: PlanResult) -> PlanResult:
-    """`result`, in whose first lines stands what of the reserve its plan has not."""
-    if result.report is None or result.intent is None or result.plan is None:
-        return result
-    missed = tuple(_reserve_missed(result.over_day, result.intent, result.plan))
-    if not missed:
-        return result
-    report = result.report.model_copy(update={"not_acted_on": (*result.report.not_acted_on, *missed)})
-    return result.model_copy(update={"report": report})
-
-
-def _reserve_missed(day: OverDay | None, intent: Intent, plan: Plan) -> Iterator[str]:
-    """That a plan of one rate has fewer replicas than bear the load once as many as were said are lost."""
-    if day is None or intent.day is None or len(day.steps) != 1:
-        return
-    step, best = day.steps[0], day.layouts[0]
-    if step.gpus <= plan.strategy.gpu_count:
-        return
-    words = intent.words.get("reserve_replicas", f"reserve_replicas {day.reserve_replicas}")
-    counts = [str(count) for count in (step.prefill_replicas, step.replicas) if count is not None]
-    fewest = round(best.cost.gpu_hours / DAY_H)
-    beside = [f"{day.gpus_named} were named"] if step.gpus > (day.gpus_named or step.gpus) else []
-    beside += [f"{best.layout}: {fewest} GPUs"] if best.layout != day.layout and fewest < step.gpus else []
-    beside_text = f" ({'; '.join(beside)})" if beside else ""
-    yield (
-        f"{words!r}: the plan is of the rate itself; with {day.reserve_replicas} lost {'+'.join(counts)} replicas on "
-        f"{step.gpus} GPUs{beside_text}"
-    )
 
 
 def _rented(intent: Intent, gpus_per_node: int) -> Rented:

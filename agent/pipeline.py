@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Unpack, cast
 
@@ -30,7 +31,7 @@ from .intent.intent import Assumption, Intent
 from .judged import judged
 from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
-from .over_day import as_good_at_peak, of_day, with_day, with_reserve_told
+from .over_day import as_good_at_peak, of_day, with_day
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import (
     MAX_ALTERNATIVES,
@@ -42,6 +43,7 @@ from .reasons import (
     formats_chosen,
     on_more,
 )
+from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated_arguments import (
     Arguments,
@@ -244,21 +246,30 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
     Raises:
         InputError: the config or the hardware cannot be read.
     """
+    result = _plan_once(intent, keep_stated=keep_stated, with_hint=with_hint, with_hours=with_hint)
+    if not with_hint:
+        return result
+    again = partial(_plan_once, keep_stated=keep_stated, with_hint=False, with_hours=True)
+    return with_reserve(result, again)
+
+
+def _plan_once(intent: Intent, *, keep_stated: bool, with_hint: bool, with_hours: bool) -> PlanResult:
+    """`plan_intent`, `with_hours` of the day that is asked for."""
     constraint = intent.strategy if keep_stated else None
     outcome = propose(intent, constraint, with_hint=with_hint)
     if isinstance(outcome, Infeasible):
         return _refusal(intent, outcome)
     result = _planned(intent, outcome, with_hint=with_hint)
-    if not with_hint or intent.day is None:
+    if not with_hours or intent.day is None:
         return result
     result = with_day(result, AtPeak(outcome.chosen, as_good_at_peak(intent, outcome), outcome.result.candidates))
     cheaper = of_day(result.over_day, outcome)
     if cheaper is None:
-        return with_reserve_told(result)
+        return result
     # Of what is as good at the peak the plan is what the day takes the least of.
     request = outcome.request.settled(cheaper)
     again = _planned(intent, replace(outcome, request=request, chosen=cheaper), with_hint=with_hint)
-    return with_reserve_told(again.model_copy(update={"over_day": result.over_day}))
+    return again.model_copy(update={"over_day": result.over_day})
 
 
 def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResult:

@@ -10,7 +10,8 @@ from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
 from ..model.client import ModelClient
 from ..model.deadline import Deadline
-from ..over_day import with_day, with_reserve_told
+from ..over_day import with_day
+from ..reserve import with_reserve_told
 from ..results import ModelUse, PlanReport, PlanResult
 from ..spent import Spent
 from ..time_limit import within

@@ -18,6 +18,7 @@ from shardwright.agent.stated_curve import stated_curve
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.request import read_words
 from shardwright.tools.plan.describe import describe
+from shardwright.tools.plan.placement import is_disaggregated
 from shardwright.tools.plan.rate_curve import RateCurve
 from shardwright.tools.search.day_sizes import one_of_each
 from shardwright.tools.traffic.trace import trace_of_text
@@ -103,13 +104,38 @@ def test_a_reserve_without_a_rate_is_not_acted_on_and_told() -> None:
     assert any("a reserve is sized for a rate" in line for line in intent.unread)
 
 
+LOST = "3 req/s, 512 in / 8 out, TTFT under 1 s, must survive the loss of one replica"
+
+
+def test_a_plan_of_one_rate_has_its_reserve_where_the_hardware_is_open() -> None:
+    made = plan(f"Llama-3.2-1B on H100 with vllm, {LOST}")
+    assert made.plan is not None
+    assert made.valid
+    assert made.plan.strategy.dp == 2
+    (kept,) = made.plan.policy.constraints or ()
+    assert (kept.kind, kept.value, kept.words) == ("replicas", 2, "survive the loss of one replica")
+    assert made.report is not None
+    assert not made.report.not_acted_on
+
+
 def test_a_plan_that_has_not_its_reserve_says_so_in_the_first_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    words = (
-        "Llama-3.2-1B on H100 with vllm, 3 req/s, 512 in / 8 out, TTFT under 1 s, must survive the loss of one replica"
-    )
-    assert run(["plan", words, "--strict"]) == 1
+    assert run(["plan", f"Llama-3.2-1B on 1 H100 with vllm, {LOST}", "--strict"]) == 1
     told = " ".join(capsys.readouterr().out.split())
-    assert "Not acted on: 'survive the loss of one replica': the plan is of the rate itself; with 1 lost 2" in told
+    assert (
+        "Not acted on: 'survive the loss of one replica': the plan is of the rate itself; with 1 lost 2 replicas on 2 "
+        "GPUs (1 named)" in told
+    )
+
+
+def test_phases_that_were_left_open_share_replicas_where_only_that_leaves_a_reserve() -> None:
+    made = plan(
+        "12 requests per second of Llama-3.3-70B-Instruct in FP8 on 8 H100s, vLLM, 1500 in / 300 out, p95 TTFT below "
+        "1 s, TPOT below 50 ms; must survive the loss of one replica"
+    )
+    assert made.plan is not None
+    assert not is_disaggregated(made.plan.strategy)
+    assert made.over_day is not None
+    assert made.over_day.steps[0].gpus <= made.plan.strategy.gpu_count == 8
 
 
 def test_a_curve_is_a_day_and_a_rate_agrees_with_it() -> None:
