@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..tools.plan.constraints import ReplicasConstraint
+from ..tools.plan.constraints import ConstrainedPhase, ReplicasConstraint
 from ..tools.plan.placement import is_disaggregated
 from ..tools.plan.rate_curve import DAY_H
 from ..tools.search.day import OverDay
@@ -52,12 +52,12 @@ def _words(intent: Intent) -> str:
 def _demanding(intent: Intent, day: OverDay) -> Intent:
     """The intent that demands the replicas of a day."""
     step = day.steps[0]
-    sides = {"prefill": step.prefill_replicas, "decode": step.replicas}
-    counts = {None: step.replicas} if step.prefill_replicas is None else sides
+    counts: dict[ConstrainedPhase | None, int] = {None: step.replicas}
+    if step.prefill_replicas is not None:
+        counts = {"prefill": step.prefill_replicas, "decode": step.replicas}
     more = [
         ReplicasConstraint(kind="replicas", value=count, relation=">=", phase=phase, words=_words(intent)[:500])
         for phase, count in counts.items()
-        if count is not None
     ]
     return intent.model_copy(update={"constraints": (*intent.constraints, *more)})
 
