@@ -32,7 +32,6 @@ from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
-from ..tools.importing.servers import servers_of
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
 from ..tools.plan.builder import BuildRequest
@@ -196,8 +195,8 @@ def imported(
         why_not = str(error)
     flags = [one.flags for one in launch.commands]
     too_long = tuple(all_too_long(launch, plan.workload, [one.field for one in assumptions]))
-    told: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": [*beyond_machines(plan, intent.hardware)]}
-    for kind, words in _told(plan, intent, launch, architecture):
+    told: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": []}
+    for kind, words in _told(plan, intent, launch, deployment, architecture):
         told[kind].append(words)
     if not too_long:
         told["remark"] += some_too_long(launch, plan.workload)
@@ -221,8 +220,13 @@ def imported(
     )
 
 
-def _told(plan: Plan, intent: Intent, launch: Launch, architecture: Architecture) -> Iterator[Told]:
-    """Why the engine does not start, or whether it does is not known: by its weights, and by the longest request."""
+def _told(
+    plan: Plan, intent: Intent, launch: Launch, deployment: Deployment, architecture: Architecture
+) -> Iterator[Told]:
+    """Why the engine does not start, or may not: by the machines, its weights, and the longest request."""
+    beyond = tuple(beyond_machines(plan, intent.hardware))
+    for why in beyond:
+        yield "remark", why
     written, model = launch.model, intent.model
     # What lies in a folder is not known.
     if written is not None and is_known(written) and not written.startswith(("/", ".", "~")):
@@ -231,9 +235,8 @@ def _told(plan: Plan, intent: Intent, launch: Launch, architecture: Architecture
     is_its_checkpoint = (
         written is not None and written.rpartition("/")[2].lower() == model.name.rpartition("/")[2].lower()
     )
-    if not any(beyond_machines(plan, intent.hardware)):
-        servers = servers_of(launch, architecture)
-        for why in lacks_nodes(launch, servers, plan.hardware.gpus_per_node):
+    if not beyond:
+        for why in lacks_nodes(launch, deployment.servers, plan.hardware.gpus_per_node):
             yield "refused", why
     yield from beyond_positions(launch, architecture, is_its_checkpoint=is_its_checkpoint)
     taken = longest_taken(launch, architecture)

@@ -21,11 +21,13 @@ from .servers import Server, servers_of
 class Deployment:
     """The strategy of what is started, the relaxations that it needs, and the settings of its schedulers.
 
-    `devices[i]` are those of server i in the order of the engine's ranks, none where the commands do not name them all.
+    `servers` stand in the order of their commands. `devices[i]` are those of server i, of prefill first, in the order
+    of the ranks of the engine, none where the commands do not name them all.
     `refused` says why the engine does not start it, and `remarks` what else no plan says of it.
     """
 
     engine: EngineName
+    servers: tuple[Server, ...]
     strategy: Strategy
     relaxations: tuple[Relaxation, ...]
     redundant_experts: int
@@ -41,7 +43,7 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
     Raises InputError: a figure is none, or is left to a variable; servers of a phase, or nodes of a server, differ; one
     phase has no server.
     """
-    servers = list(servers_of(launch, architecture))
+    servers = tuple(servers_of(launch, architecture))
     check_nodes(servers)
     sides = {phase: [one for one in servers if one.commands[0].phase == phase] for phase in ("prefill", "decode", None)}
     if (sides["prefill"] or sides["decode"]) and (sides[None] or not (sides["prefill"] and sides["decode"])):
@@ -67,6 +69,7 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
     strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
     return Deployment(
         engine=launch.engine,
+        servers=servers,
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
         relaxations=tuple(_relaxations(prefill, decode, max(first.redundant_experts, last.redundant_experts))),
         redundant_experts=max(first.redundant_experts, last.redundant_experts),

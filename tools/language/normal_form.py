@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 from ..gated import Gated
-from .number_words import english_value
+from .number_words import chinese_value, english_value
 from .plain_writing import in_plain_writing
 from .quantities import read_number
 from .spelling import plain_figures, simplified
@@ -90,10 +90,8 @@ _NEAR = 60
 _TIME_NEAR = re.compile(r"\d\s?(?:m?s|milliseconds?|sec(?:ond)?s?|minutes?)(?![a-z])", re.IGNORECASE)
 _EXCEPT = {"一": 99, "五": 95, "十": 90}
 # "一秒五" is a second and a half.
-_CHINESE_DIGITS = "两一二三四五六七八九"
-_TENTHS = re.compile(
-    rf"([{_CHINESE_DIGITS}])秒([{_CHINESE_DIGITS[1:]}])(?![零〇一二三四五六七八九十百千万\d个张台次分])"
-)
+_DIGITS = "一二三四五六七八九"
+_TENTHS = re.compile(rf"([两{_DIGITS}])秒([{_DIGITS}])(?![零〇{_DIGITS}十百千万\d个张台次分])")
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
 _STATISTIC = r"(?:median|mean|avg|average|typical|max(?:imum)?|min(?:imum)?|p\s?\d\d)"
 _LISTED_STATISTICS = Gated(
@@ -155,8 +153,8 @@ def normalise(text: str) -> str:
 
 
 def _with_tenths(match: re.Match[str]) -> str:
-    whole, tenths = (_CHINESE_DIGITS.index(digit) for digit in match.groups())
-    return f"{whole or 2}.{tenths or 2}秒"
+    whole, tenths = (chinese_value(digit) for digit in match.groups())
+    return f"{whole}.{tenths}秒"
 
 
 def _percentile(match: re.Match[str]) -> str:

@@ -35,7 +35,6 @@ _RESERVE = Gated(
 # What goes on in the sentence, where it holds no figure: ", the others still have to carry the full load".
 _REST = re.compile(r"[^.;!?。;\n\d]{0,160}")
 _ANY = re.compile(r"a|any")
-_WORDS = {"一": 1, "两": 2, "二": 2, "三": 3}
 
 
 def read_reserve(page: Page, claims: Claims) -> None:
@@ -44,7 +43,7 @@ def read_reserve(page: Page, claims: Claims) -> None:
         if page.is_negated(*match.span()):
             continue
         said = next(one for one in match.groups() if one)
-        count = 1 if _ANY.match(said) else _WORDS.get(said) or read_whole(said)
+        count = 1 if _ANY.match(said) else read_whole(said)
         rest = _REST.match(page.text, match.end())
         end = match.end() if rest is None or page.text[rest.end() : rest.end() + 1].isdigit() else rest.end()
         claims.claim("reserve_replicas", count, page.take(match.start(), end))

@@ -91,15 +91,8 @@ def simplified(text: str) -> str:
 def plain_figures(text: str) -> str:
     """Plain figures and keys: "1,5 s" with a point, "2.000 tokens" without, "100ish" as 100, `"gpus": 4` unquoted."""
     text = _QUOTED.sub(r"\1", _ABOUT.sub("", text))
-    return _THOUSANDS_POINT.sub(_without_gap, _DECIMAL_COMMA.sub(_with_point, text))
-
-
-def _with_point(match: re.Match[str]) -> str:
-    return ".".join(part for part in match.groups() if part)
-
-
-def _without_gap(match: re.Match[str]) -> str:
-    return "".join(part for part in match.groups() if part)
+    text = _DECIMAL_COMMA.sub(lambda match: ".".join(filter(None, match.groups())), text)
+    return _THOUSANDS_POINT.sub(lambda match: "".join(filter(None, match.groups())), text)
 
 
 def corrected(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
