@@ -8,9 +8,10 @@ of a strategy is refused, not passed over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
+
+from msgspec import Struct
 
 from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
@@ -37,8 +38,7 @@ _FILES = (".json", ".yaml", ".yml", ".txt", ".md", ".sh", ".bash", ".sbatch", ".
 _TOLD_ELSEWHERE = ("relaxations", *LOAD_FIELDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """A parallel strategy in words, or launch commands, told apart from the path of a file."""
 
     text: str

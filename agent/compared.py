@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
+
+from msgspec.structs import replace
 
 from ..tools.comparison.lead import ratio_band
 from ..tools.errors import InputError

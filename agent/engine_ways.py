@@ -6,8 +6,10 @@ Nothing is relaxed unasked (rules.md R13, R15): this only says what there would 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..tools.checkpoint import if_time
 from ..tools.engines.defaults import engine_relaxations, possible_relaxations
@@ -29,8 +31,7 @@ NO_ENGINE_NAMED = "No engine was named"
 _FIRST_GAIN = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """Relaxations beside those in force, in words with the options that bring them, and the engine that they name.
 
     `first`: what the first lines say of the way, before how much better its best is.
@@ -42,16 +43,14 @@ class _Way:
     first: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Gain:
+class _Gain(Struct, frozen=True):
     """The best that a way has, and by what share it is better."""
 
     best: Candidate
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Gains:
+class Gains(Struct, frozen=True):
     """What relaxations would gain on the hardware of a plan; `first`: the most of it, where that is worth it."""
 
     hint: str | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..tools.arguments import checks_arguments
 from ..tools.autofix.autofix import SIGNS_OF_TEXT, Chosen, Reading, autofix_read, read_anything, read_text_anyhow

@@ -6,8 +6,9 @@ Where nobody stated how many requests come at once, as many do as the servers ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..tools.catalog.architecture import Architecture
 from ..tools.engines.names import ENGINES

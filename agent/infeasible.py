@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..tools.checkpoint import if_time, left_out
 from ..tools.performance.limits import stated_limits
@@ -29,8 +30,7 @@ _LIMIT_REACH = 8
 _MOST_NAMED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Binding:
+class _Binding(Struct, frozen=True):
     """The hard rule that binds, why, by how much memory, and the plan that comes closest."""
 
     rule: str

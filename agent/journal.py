@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from importlib.metadata import version
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from ..tools.errors import InputError
@@ -24,8 +24,7 @@ from ..tools.frozen import Frozen
 Row = TypeVar("Row", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Form(Generic[Row]):
+class Form(Struct, Generic[Row], frozen=True):
     """What a journal is of ("sweep"), what its rows are, and how long a line of it may be."""
 
     of: str

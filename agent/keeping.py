@@ -6,7 +6,7 @@ taken as it was stated where the rules accept it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ..tools.engines.names import JUDGED
 from ..tools.language.said import StatedStrategy

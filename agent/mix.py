@@ -7,10 +7,10 @@ each with its share. The plan that is built states the kind whose requests are l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from ..tools.arguments import checks_arguments

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.hardware import all_accelerators
@@ -23,8 +25,7 @@ from .reasons import figures, named
 _MOST_CARDS, _ENOUGH_CARDS = 5, 2
 
 
-@dataclass(frozen=True, slots=True)
-class OtherFormats:
+class OtherFormats(Struct, frozen=True):
     """Number formats, a line each: those in which there is a plan, and those that come nearer than the one asked."""
 
     would_do: tuple[str, ...] = ()

@@ -7,7 +7,9 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
@@ -88,8 +90,7 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """All that was found for a request with a plan, how it was searched, and the best of it.
 
     `on_fewer`: where hardware was named, what less of it would do, in words.
@@ -102,8 +103,7 @@ class Examined:
     on_fewer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Why a request has no plan, and what was found; neither request nor result where there was nothing to search."""
 
     infeasible: Infeasible

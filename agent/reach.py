@@ -6,8 +6,10 @@ A limit by itself is given up and searched for again; what it is given up for is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..tools.checkpoint import if_time
 from ..tools.plan.document import Objective
@@ -18,8 +20,7 @@ from .reasons import named
 from .search_results import RankedCandidate, WithinReach
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
+class _Limit(Struct, frozen=True):
     """A limit of the workload, the figure that it is on, and the objective that brings that figure nearest."""
 
     field: str

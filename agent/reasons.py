@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ..tools.engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..tools.language.said import OpenPrecisions
@@ -31,8 +32,7 @@ KEEPING_UP = f"keep up with {RATE_RESERVE:.0%} more requests"
 WITHOUT_RESERVE = f"with {RATE_RESERVE:.0%} more requests its queue grows"
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """What was chosen: the request as it was searched, the candidate, everything else that was looked at."""
 
     request: SearchRequest
@@ -172,8 +172,7 @@ def _family(strategy: Strategy) -> tuple[int, ...]:
     return (strategy.prefill.pp, strategy.decode.pp, strategy.decode.tp, strategy.prefill.sp, strategy.dp)
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """The number that decided against a candidate, and the rule; no rule where the objective alone decided."""
 
     reason: str

@@ -7,8 +7,9 @@ the document as they were said, and the validator names them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..tools.bounds import DEGREE
 from ..tools.catalog.architecture import Architecture

@@ -7,7 +7,8 @@ some legal strategy has is no matter of this module: the search has weighed it. 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..tools.errors import InputError
 from ..tools.language.said import StatedDegrees, StatedStrategy

@@ -14,8 +14,9 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, S
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from ..tools.checkpoint import checkpoint
 
@@ -26,8 +27,7 @@ _LOOKED_UP_AFTER_S = 0.2
 DIED = "the process that ran it died (killed, perhaps for want of memory)"
 
 
-@dataclass(frozen=True, slots=True)
-class Task(Generic[Given]):
+class Task(Struct, Generic[Given], frozen=True):
     """Something to be done, with its place among all. Tasks of one `group` go to one worker while others are busy."""
 
     place: int
@@ -115,8 +115,7 @@ def _wait_and_end(join: Callable[[], None]) -> None:
     os._exit(1)
 
 
-@dataclass
-class _Lane(Generic[Given]):
+class _Lane(Struct, Generic[Given]):
     """One worker process, and what it does now or did last."""
 
     pool: ProcessPoolExecutor = field(default_factory=_one_process)

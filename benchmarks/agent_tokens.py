@@ -9,7 +9,8 @@ model submits a right strategy at once; the DAG of its plan is counted beside it
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shardwright.agent.loop.against import REFERENCE
 from shardwright.agent.loop.agent_options import KNOWLEDGE_TOKENS
@@ -33,8 +34,7 @@ REQUESTS = {
 FENCE = "data-0000000000000000"
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Tokens of one request, part by part."""
 
     system: int

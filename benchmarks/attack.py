@@ -25,8 +25,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from shardwright.tests.attack.calls import check_memory, check_threads, memory_case, thread_case
 from shardwright.tests.attack.certificates import certificate_case, check_certificate, proofs
@@ -53,8 +55,7 @@ _LONG_S = 3600.0
 _HEADINGS = {"traceback": "tracebacks", "slow": "over time", "large": "over 1 GB", "contradiction": "contradictions"}
 
 
-@dataclass(slots=True)
-class Cause:
+class Cause(Struct):
     """Faults of one cause: how often, and the shortest input that met it."""
 
     fault: Fault
@@ -63,8 +64,7 @@ class Cause:
     file: Path | None = None
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What a kind of attack came to."""
 
     kind: str

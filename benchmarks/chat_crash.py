@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 COMMAND = (sys.executable, "-c", "from shardwright.agent.cli import main; raise SystemExit(main())")
 TURNS = (
@@ -36,8 +37,7 @@ FROM_START = 6
 _PATIENCE_S = 60.0
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Struct, frozen=True):
     """What one kill came to: seconds until it, bytes that had been shown, whether all of them are there again."""
 
     after_s: float

@@ -16,10 +16,11 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..tools.fidelity.degrees import Refused
 from ..tools.fidelity.predict import Predictor
@@ -34,8 +35,7 @@ _ALIKE = 3.0
 _DRAWS = 10_000
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A predicted row: its family, deployment and kind of load, its signed error, and the mean of running requests."""
 
     family: str

@@ -14,9 +14,10 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.loop.agent_options import AgentOptions
@@ -36,8 +37,7 @@ REQUESTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Demo:
+class Demo(Struct, frozen=True):
     """Who plans what, and all that he says."""
 
     engineer: str

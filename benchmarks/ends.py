@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from shardwright.tests.cli.ends import (
     CALLS,
@@ -41,8 +42,7 @@ from shardwright.tests.cli.interrupts import disturbed, interrupted
 INTERRUPTED = ("plan -o", "validate", "search", "fix", "eval --jobs 2 --journal", "sweep --jobs 2 -o")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One end: whose, of what, and what is wrong with it."""
 
     name: str

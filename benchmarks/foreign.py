@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shardwright.tests.autofix.foreign.proposals import Proposal, differences, proposals
 from shardwright.tools.autofix.autofix import FixResult, autofix
@@ -28,8 +29,7 @@ DEFAULTS = PlanDefaults(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One line of the table."""
 
     name: str

@@ -17,8 +17,10 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.architecture import Architecture
@@ -51,8 +53,7 @@ TOLD = ("activation_gib", "non_torch_gib")
 WEIGHTS: dict[str, DType] = {"bnb": "int4", "awq": "int4"}
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """One start of an engine: the table's columns, and what was logged."""
 
     columns: dict[str, str]

@@ -20,12 +20,13 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import load_model
@@ -62,8 +63,7 @@ UNKNOWN_NETWORK_GB_S = 12.5
 DEGREES = ("pp", "sp", "ep", "tp", "attention_dp", "tp_expert", "kv_sp")
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A published layout and its load; `unknown` says why it cannot be judged."""
 
     name: str
@@ -89,8 +89,7 @@ class Case:
         return self.key(strategy) == self.key(self.strategy)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Where a search has a layout: its rank by one objective (`None`: not feasible), and whether it is on the front."""
 
     objective: Objective | Literal["apart"]

@@ -12,8 +12,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tools.catalog.hardware import find_accelerator

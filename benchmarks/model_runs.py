@@ -11,7 +11,8 @@ further turn.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shardwright.agent.evaluation.solvers import obedient, opener
 from shardwright.agent.evaluation.solvers.speaker import Speaker, submits
@@ -29,8 +30,7 @@ REQUESTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run: what was asked, who proposed, and how it ended."""
 
     request: str

@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor
@@ -30,8 +31,7 @@ Key = tuple[str, ...]
 LARGER_IS_BETTER = {"throughput": True, "tpot": False, "e2e": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """One layout of a choice: what was measured, and what was predicted by the model and by the roofline."""
 
     name: str
@@ -40,8 +40,7 @@ class Layout:
     roofline: float
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """Layouts of which one is chosen by `metric`; what they share is the key."""
 
     key: Key

@@ -15,8 +15,9 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shardwright.benchmarks.foreign import DEFAULTS, strategy_text
 from shardwright.tests.autofix.corrupted import ROWS, is_local, piled, replayed, touches_strategy, untouched
@@ -31,8 +32,7 @@ from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """One repair: what came of it, in how many rounds and seconds, and whether what it says of itself is so."""
 
     result: FixResult

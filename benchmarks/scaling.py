@@ -19,10 +19,11 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
+
+from msgspec import Struct
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.degrees import Refused
@@ -37,8 +38,7 @@ _KEEPS_PREFIXES = re.compile(r"prefix(?:-| )caching on", re.IGNORECASE)
 _LARGE_IS_GOOD = ("tok_s",)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two rows that differ by layout (or format): what it is called, measured and predicted ratio to the baseline."""
 
     name: str

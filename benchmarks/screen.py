@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+from msgspec.structs import replace
 
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tests.spaces import strategies

@@ -17,17 +17,16 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+from msgspec import Struct
 
 SMALL = {"model": "Llama-3.1-8B", "hardware": "1x2:h100-sxm", "input_tokens": 512, "output_tokens": 64}
 _MEMORY = re.compile(r"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """What one round came to: seconds of requests by what was asked, those that failed, memory after it."""
 
     seconds: dict[str, list[float]]

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from time import process_time
+
+from msgspec.structs import replace
 
 from shardwright.tests.performance.serving.engines import ENGINE, ROOMY
 from shardwright.tools.performance.serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes

@@ -16,8 +16,9 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from shardwright.knowledge.traceability import Place, read_traceability
 
@@ -38,8 +39,7 @@ _ITEM = re.compile(r"(?P<indent>\s*)(?:[-*]|\d+\.)\s+(?P<text>.+)")
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+(?=[A-Z>*])")
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A normative sentence or item: its place, and what it says."""
 
     place: Place

@@ -23,8 +23,9 @@ import math
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shardwright import validate
 from shardwright.tools.plan.builder import BuildRequest, build_plan
@@ -150,8 +151,7 @@ def time_s(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(Struct, frozen=True):
     """CPU seconds for one text: the first validation, and the best of the runs of each."""
 
     first: float

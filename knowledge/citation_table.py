@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 FILE = Path(__file__).resolve().parent / "citations.json"
 
 
-@dataclass(frozen=True, slots=True)
-class CitationTable:
+class CitationTable(Struct, frozen=True):
     """The citation of every section by its id, and of the section that says most of each rule by the rule's id."""
 
     sections: dict[str, str]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from ..tools.errors import UnknownNameError
 from .reader import KnowledgeError, read_document
@@ -44,8 +45,7 @@ FILES = (
 )
 
 
-@dataclass(frozen=True)
-class KnowledgeBase:
+class KnowledgeBase(Struct, frozen=True, dict=True):
     """The documents in reading order."""
 
     documents: tuple[Document, ...]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from ..tools.errors import InputError
 from .section import CORE, REFERENCE, Document, Section

@@ -11,10 +11,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from math import log
+
+from msgspec import Struct, field
 
 from . import phrases
 from .index import KnowledgeBase, knowledge
@@ -68,24 +69,21 @@ def _query() -> str:
 _QUERY = _query()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A section and its score; scores compare only within one question."""
 
     section: Section
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The answers, best first; where there are none, the sections whose headings are nearest to the question."""
 
     hits: tuple[Hit, ...]
     nearest: tuple[Section, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A word, a pair of signs or a concept of a question, and how much it counts."""
 
     text: str
@@ -93,8 +91,7 @@ class Term:
     is_pair: bool = False
 
 
-@dataclass
-class _Score:
+class _Score(Struct):
     """How well a section answers: BM25 of its terms in all, and the share of the question (by weight) that it holds."""
 
     total: float = 0.0
@@ -107,8 +104,7 @@ class _Score:
         return prior * self.total * self.coverage / (1 + per_rule * len(section.rules))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """The weight of the terms that some section holds, and of all; the share of it that an answer must hold."""
 
     known: float
@@ -116,17 +112,16 @@ class _Asked:
     least_coverage: float
 
 
-@dataclass(frozen=True)
-class SearchIndex:
+class SearchIndex(Struct, frozen=True):
     """The sections of a base, ready to be searched."""
 
     base: KnowledgeBase
-    connection: sqlite3.Connection = field(repr=False)
-    vocabulary: frozenset[str] = field(repr=False)
+    connection: sqlite3.Connection
+    vocabulary: frozenset[str]
     # What a misspelt word may have meant: the words of titles, keywords and the glossary.
-    spellings: tuple[str, ...] = field(repr=False)
+    spellings: tuple[str, ...]
     # The one connection answers every thread, one statement at a time.
-    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def search(self, question: str, limit: int = 5) -> Found:
         """The at most `limit` sections that answer `question`, best first."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A passage under one heading of one file.
 
     `when` are the conditions of a request under which a proposer gets it; any one of them is enough, and one
@@ -41,8 +40,7 @@ class Section:
         return CORE in self.when
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One file of the knowledge base. `source` is its whole text, with all comments."""
 
     file: str

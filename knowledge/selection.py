@@ -9,7 +9,8 @@ random and nothing depends on a clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..tools.errors import InputError
 from .index import KnowledgeBase
@@ -29,16 +30,14 @@ _PER_ROUND = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """A section and the reason why it was chosen (or would have been, had the budget done)."""
 
     section: Section
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The chosen sections in reading order, what the budget left out, and the tokens of `text`."""
 
     chosen: tuple[Chosen, ...]

@@ -5,11 +5,10 @@ The names in a section's `when` are these fields with hyphens for underscores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """The conditions of a request; what does not hold is false."""
 
     moe: bool = False
@@ -36,4 +35,4 @@ class Situation:
         return tuple(name for name in CONDITIONS if getattr(self, name.replace("-", "_")))
 
 
-CONDITIONS: tuple[str, ...] = tuple(field.name.replace("_", "-") for field in fields(Situation))
+CONDITIONS: tuple[str, ...] = tuple(name.replace("_", "-") for name in Situation.__struct_fields__)

@@ -5,26 +5,25 @@ A sentence is named by its section and its number there, never copied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from .reader import KnowledgeError
 
 TABLE = Path(__file__).resolve().parent / "traceability.yaml"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(Struct, frozen=True, order=True):
     """A normative sentence: document and section (`002 §3.2`), and its number among those of the section, from 1."""
 
     source: str
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A normative sentence and the rules that hold it; where there are none, `reason` says why."""
 
     place: Place

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
+
+from msgspec import Struct
 
 from .reader import KnowledgeError
 
@@ -37,8 +38,7 @@ class Atom(NamedTuple):
     joined: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What a text says to the search: its words, its pairs of signs, and its concepts, each as often as it occurs.
 
     `covered` are the words and pairs that lie inside a form of a concept.

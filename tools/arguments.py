@@ -6,7 +6,6 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import (
@@ -22,6 +21,8 @@ from typing import (
     get_type_hints,
     is_typeddict,
 )
+
+from msgspec import Struct
 
 from .errors import InputError, UnknownArgumentError
 
@@ -44,8 +45,7 @@ _WORDS: dict[type, str] = {
 _ABSTRACT: dict[type, type] = {int: Integral, float: Real}
 
 
-@dataclass(frozen=True, slots=True)
-class _Kinds:
+class _Kinds(Struct, frozen=True):
     """The types that an argument may have; of any where it is `None`."""
 
     kinds: tuple[type[Any], ...] | None

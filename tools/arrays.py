@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
@@ -33,20 +33,19 @@ def distinct(*values: ArrayLike) -> NDArray[Any]:
     return np.unique(together, return_counts=True)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Columns of equal length: every field is an array with a value for each row."""
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        return len(getattr(self, self.__struct_fields__[0]))
 
     def take(self, rows: IntArray | BoolArray) -> Self:
         """Only `rows` (numbers, or a mask), in that order."""
-        return type(self)(*(getattr(self, one.name)[rows] for one in fields(self)))
+        return type(self)(*(getattr(self, name)[rows] for name in self.__struct_fields__))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """All rows of `parts`, one part after the other."""
         empty: Any = np.empty(0, dtype=np.int64)
-        columns = ([getattr(part, one.name) for part in parts] or [empty] for one in fields(cls))
+        columns = ([getattr(part, name) for part in parts] or [empty] for name in cls.__struct_fields__)
         return cls(*map(np.concatenate, columns))

@@ -12,8 +12,9 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from .files import utf8_text
 from .strict_values import (

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
+
+from msgspec import Struct
 
 from .errors import InputError, expect
 
@@ -48,8 +49,7 @@ class JsonError(InputError):
         self.reason, self.line, self.column, self.is_json = reason, line, column, is_json
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """One thing that is wrong with a value, at the place `path`; `value` is what stands there, shortened.
 
     `is_slight`: the value without it means the same: half a character in a text, or a key that stands twice.

@@ -7,11 +7,11 @@ time. It decides nothing by itself: rules find, `rules/precedence.py` drops what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from msgspec.structs import replace
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from .arguments import checks_arguments

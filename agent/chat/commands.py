@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
+
+from msgspec import Struct
 
 from ...tools.errors import InputError
 from ...tools.export.result import TargetName
@@ -31,8 +32,7 @@ _MOST_LOGGED = 100_000
 _TARGETS = get_args(TargetName)
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """A command as it was called: what it works with, what stands after its name, what the chat has cost so far."""
 
     work: Work
@@ -41,8 +41,7 @@ class Call:
     shown: Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One command; `takes` names what may stand after it."""
 
     run: Callable[[Call], Outcome]

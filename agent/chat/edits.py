@@ -5,8 +5,9 @@ An edit says everything that it does; what was not understood is listed in it an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...tools.language.merge import merge_said
 from ...tools.language.said import Said, StatedStrategy
@@ -14,16 +15,14 @@ from ...tools.plan.document import Relaxation
 from ..intent.intent import Intent
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(Struct, frozen=True):
     """A request as it stood at one point of a chat: what was said, and what it came to."""
 
     said: Said
     intent: Intent
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """What a follow-up changes. `dropped` are fields of `Said` that are unsaid again, `forbidden` relaxations that are
     allowed no more, `whole_attention` that attention has no data parallelism. `questions` is what has to be asked back.
     """

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from ...tools.catalog import hardware, model_mentions
 from ...tools.engines.names import known_engine
@@ -59,8 +60,7 @@ _EXACT, _ROUNDED = 0.006, 0.02
 _MOST_NAMED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """Texts of the person, with the questions that he agreed to, and texts of tools."""
 
     person: tuple[str, ...]

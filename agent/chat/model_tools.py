@@ -6,9 +6,9 @@ What a tool answers is shown to the person as the tools print it; the model is t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from msgspec import Struct
 from pydantic import Field
 
 from ...tools.errors import InputError
@@ -82,8 +82,7 @@ _SHOWN = {"plan": show_plan, "request": show_request, "estimate": show_estimate,
 _MOVES = {"looked_at": take, "before": undo, "after": redo}
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """What the tools of one turn share."""
 
     work: Work

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...tools.checkpoint import until
 from ..loop.context import random_fence
@@ -42,8 +43,7 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _TROUBLE = '{"error":'
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTurn:
+class ModelTurn(Struct, frozen=True):
     """How it went: whether anything was shown, and why it failed or stopped, if it did.
 
     `is_checked`: a tool of ours answered something in it. `has_no_tools`: the server refuses tools, so that no further

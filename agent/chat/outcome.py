@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from ...tools.comparison.result import Comparison
 from ...tools.frozen import Sparse
@@ -26,8 +27,7 @@ Speaker = Literal["model", "tools", "chat"]
 Planner = Callable[[Intent, str], PlanResult]
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """A request with what it came to; `result` may hold no plan and then says why."""
 
     said: Said
@@ -40,8 +40,7 @@ class Planned:
         return Spoken(self.said, self.intent)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a turn came to.
 
     `planned` becomes the current plan, `aside` may be taken with /take, `moved_to` is the place in the history that is

@@ -10,8 +10,9 @@ import re
 import secrets
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ...tools.errors import InputError
 from ...tools.files import shown_path
@@ -23,8 +24,7 @@ _MOST_LISTED = 200
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A session as a list shows it; `note` says why nothing more is known of it."""
 
     id: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...tools.errors import InputError
 from ...tools.language.normal_form import normalise

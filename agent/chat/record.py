@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...tools.language.said import Said
 from ..spent import Spent
@@ -19,16 +20,14 @@ _MOST_KEPT_CHARACTERS = 24_000
 MOST_TURNS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of what was shown in a turn, and whose it is."""
 
     by: Speaker
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What the person decided: the turn, his words, the model's question that they answer, and what came of it."""
 
     turn: int
@@ -38,8 +37,7 @@ class Decision:
     title: str
 
 
-@dataclass
-class Turn:
+class Turn(Struct):
     """One turn: its number, what the person said, the place in the history when he said it, what was shown.
 
     `said` is what briefs and options stated beside the words of a first turn, `given` what was set or opened without
@@ -76,8 +74,7 @@ class Turn:
         return asked_in(next((one.text for one in reversed(self.parts) if one.by == "model"), ""))
 
 
-@dataclass
-class Record:
+class Record(Struct):
     """The last turns of a chat, what was decided in all, and what a language model took."""
 
     turns: list[Turn] = field(default_factory=list[Turn])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from ...tools.calibration.custom import parse_calibration
@@ -38,8 +38,7 @@ class ChatReplay(Frozen):
     plan: str | None
 
 
-@dataclass
-class _Turn:
+class _Turn(Struct):
     """One recorded turn: what was said, and the steps after it."""
 
     data: dict[str, Any]

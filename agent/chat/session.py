@@ -13,10 +13,11 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ...tools.errors import InputError
 from ...tools.strict_json import parse
@@ -42,8 +43,7 @@ _SCHEMA = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One thing that happened in a chat."""
 
     seq: int
@@ -51,8 +51,7 @@ class Event:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A text that is kept once, under its hash."""
 
     hash: str

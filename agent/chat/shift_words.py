@@ -7,8 +7,9 @@ value ("increase the prompt to 4k") is none of its business.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from ...tools.language.number_words import ENGLISH_NUMBER
 from ...tools.language.quantities import read_number
@@ -61,8 +62,7 @@ GOES_ON = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(Struct, frozen=True):
     """A figure that moves: by `amount`, or to `factor` times itself. `follows` is the verb that goes on with what
     stands next after it ("add 8 GPUs and 10 users").
 

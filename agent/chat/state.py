@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
@@ -38,8 +38,7 @@ class Version(Frozen):
     calibration: str | None = None
 
 
-@dataclass
-class State:
+class State(Struct):
     """Versions in the order in which they were made, the place of the current one, the last that was put aside."""
 
     session: Session

@@ -52,7 +52,7 @@ class ChatSetup(Frozen):
         return AgentOptions(**{**own, "limits": self.limits.model_copy(update={"seconds": 86_400.0})})
 
 
-_OPTIONS = AgentOptions.__dataclass_fields__.keys() & ChatSetup.model_fields.keys()
+_OPTIONS = set(AgentOptions.__struct_fields__) & ChatSetup.model_fields.keys()
 
 
 class ChatTranscript(Frozen):

@@ -6,8 +6,9 @@ Each answer is charged, and written down, as it comes: an interrupt loses nothin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ..intent.intent import Intent
 from ..loop.budget import Budget, Limits

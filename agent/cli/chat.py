@@ -118,7 +118,7 @@ def _first_turn(request: tuple[str, ...], options: dict[str, Any]) -> tuple[str,
 
 
 def _list(*, as_json: bool) -> int:
-    from dataclasses import asdict
+    from msgspec.structs import asdict
 
     from ..chat.places import data_folder, sessions
 

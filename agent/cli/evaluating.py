@@ -217,7 +217,7 @@ def _solver(options: dict[str, Any], dataset_hash: str) -> Solver:
 
 def _agent_options(options: dict[str, Any]) -> AgentOptions | None:
     """The options of the agent that the call states; `None` where it states none."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     stated = {name: options[name] for name in ("feedback", "knowledge_tokens") if options[name] is not None}
     if options["no_fixes"]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from ...tools.errors import InputError
 from .documents import DOCUMENT, read_plan
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ...tools.plan.reader import ReadDocument
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """A form of picture: what it is, the endings of its files, and what writes it of a document and a phase."""
 
     help: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from .documents import title_of
 from .flags import COUNT, DASHED_INPUT, FILE, TEXT, output_format, own_calibration, time_limit_option

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from ...tools.errors import InputError
@@ -47,8 +47,7 @@ _MISSPELT = 0.75
 _WORD_END = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(Struct, frozen=True, dict=True):
     """Cases in order. `unread` says which fields of the file nothing reads."""
 
     name: str

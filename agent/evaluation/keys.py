@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from ...tools.errors import InputError
@@ -42,7 +43,7 @@ def solver_digest(solver: Solver) -> str:
     """SHA-256 (hex) of who answers and how he works; equal for solvers whose results stand for each other.
 
     A solver with a `digest` says by it what else its answers come of (files that it plays); of any other that is a
-    dataclass all fields count, at whatever values, stated or by default.
+    record (a struct or a dataclass) all fields count, at whatever values, stated or by default.
 
     Raises:
         InputError: an option is no plain value, so that it cannot be compared.
@@ -63,18 +64,17 @@ def _own(solver: Solver) -> Any:
     digest = getattr(solver, "digest", None)
     if isinstance(digest, str):
         return digest
-    if not is_dataclass(solver):
+    names = _fields(solver)
+    if names is None:
         return None
-    own = [one.name for one in fields(solver) if one.name not in ("options", "calibration")]
+    own = [name for name in names if name not in ("options", "calibration")]
     return {name: _plain(getattr(solver, name), f"solver {solver.name}: {name}") for name in own}
 
 
 def options_said(options: AgentOptions) -> dict[str, Any]:
     """The options that results depend on, as plain values, those by default too."""
     return {
-        one.name: _plain(getattr(options, one.name), one.name)
-        for one in fields(options)
-        if one.name not in _WITHOUT_EFFECT
+        name: _plain(getattr(options, name), name) for name in options.__struct_fields__ if name not in _WITHOUT_EFFECT
     }
 
 
@@ -92,6 +92,13 @@ def package_digest() -> str:
     return whole.hexdigest()
 
 
+def _fields(value: object) -> tuple[str, ...] | None:
+    """Names of the fields of a record, ours or a user's dataclass; `None` for what is none."""
+    if isinstance(value, Struct):
+        return value.__struct_fields__
+    return tuple(one.name for one in fields(value)) if is_dataclass(value) else None
+
+
 def _plain(value: Any, where: str) -> Any:
     """`value` as JSON has it.
 
@@ -100,8 +107,8 @@ def _plain(value: Any, where: str) -> Any:
     """
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name), f"{where}/{one.name}") for one in fields(value)}
+    if (names := _fields(value)) is not None:
+        return {name: _plain(getattr(value, name), f"{where}/{name}") for name in names}
     if isinstance(value, Mapping):
         return {str(name): _plain(inner, f"{where}/{name}") for name, inner in value.items()}
     if isinstance(value, list | tuple):

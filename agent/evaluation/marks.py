@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from ...tools.frozen import Frozen
 from ...tools.language.said import Said
@@ -25,8 +26,7 @@ class Mark(Frozen):
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(Struct, frozen=True, dict=True):
     """A proposal at one moment. `document` is absent where none could be read or built; `rules` are its errors."""
 
     is_read: bool
@@ -48,8 +48,7 @@ class Subject:
             return None
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One proposal: as it was proposed, and as auto-fix left it. `judgement` is what the tools said of it."""
 
     proposed: Subject
@@ -62,8 +61,7 @@ def is_own_plan(plan_from: str) -> bool:
     return plan_from not in ("", "builtin")
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(Struct, frozen=True):
     """All that a solver did for a case. `final` is what a user would get; `attempts` are the proposals in order.
 
     `refusal` is the line that a user would read where there is no result; `said` what was read, where that is asked.

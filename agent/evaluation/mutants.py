@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...tools.bounds import REQUESTS
 
@@ -24,8 +25,7 @@ _COMMUNICATION = ("AllReduceNode", "AllToAllNode", "AllGatherNode", "ReduceScatt
 _OPERATOR = ("ShardNode", "RouterNode", "ExpertNode", "KVCacheUpdateNode", "EmbeddingNode", "LMHeadNode")
 
 
-@dataclass(frozen=True, slots=True)
-class Mutator:
+class Mutator(Struct, frozen=True):
     """A way to change a plan. `loses` are the rungs that have to be lost by it, and no others may be."""
 
     name: str

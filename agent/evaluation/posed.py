@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
@@ -35,8 +35,7 @@ from .golden import golden_strategy
 from .judged import CacheKey, errors_of
 
 
-@dataclass(frozen=True, slots=True)
-class RightAnswer:
+class RightAnswer(Struct, frozen=True):
     """A golden with its plan; `fault` says why there is none, or why it is no valid plan."""
 
     golden: Golden
@@ -45,8 +44,7 @@ class RightAnswer:
     fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PosedCase:
+class PosedCase(Struct, frozen=True):
     """A case with its question. Exactly one of `refusal`, `infeasible` and `question` is there;
     of a reading none is.
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ..journal import Form, Journal
 from ..workers import DIED, Finished, Task, in_this_process, local_cores, on_local_cores
@@ -27,8 +28,7 @@ _FORM = Form("evaluation", Kept, most_line_bytes=64 << 20)
 OnDone = Callable[[Kept], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """How a dataset is run.
 
     `jobs`: worker processes, one a core where it is `None`; 1: this process, which a case that kills it takes along.
@@ -42,8 +42,7 @@ class RunOptions:
     with_detail: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A case in one epoch, and the key of its result."""
 
     case: Case

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...tools.errors import ShardwrightError
 from ...tools.plan.describe import describe
@@ -18,8 +19,7 @@ from .solve import solve
 from .solver import Solver
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Struct, frozen=True):
     """A result with what it was marked on, for a page about it, and the seconds that it took."""
 
     result: CaseResult

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
@@ -189,8 +191,7 @@ def _of_result(result: PlanResult) -> Subject:
     return as_written(document)
 
 
-@dataclass(frozen=True)
-class _Opened:
+class _Opened(Struct, frozen=True):
     """A client before which something was proposed already."""
 
     first: str
@@ -215,8 +216,7 @@ _NOTHING = Usage(input_tokens=0, output_tokens=0)
 _REPAIRED = re.compile(r'"repaired_as": "(\w+)"')
 
 
-@dataclass(frozen=True)
-class _BuiltIn:
+class _BuiltIn(Struct, frozen=True):
     """The built-in proposer as a client: it takes the repair of what was proposed, else proposes its own plan."""
 
     question: Question

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ...tools.calibration.custom import CustomCalibration
 from ..loop.agent_options import AgentOptions
@@ -40,8 +42,7 @@ class Solver(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Persona:
+class Persona(Struct, frozen=True):
     """What solvers have in common that play someone without a model; each has its `name` and its `client`."""
 
     options: AgentOptions = field(default=UNHURRIED)

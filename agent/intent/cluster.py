@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...tools.errors import InputError
 
@@ -16,8 +17,7 @@ _FILE = re.compile(r"\.[A-Za-z]")
 _FIELDS = frozenset({"accelerator", "nodes", "gpus_per_node", "gpus"})
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """`NODESxGPUS:ACCELERATOR` as read; `accelerator` is a catalogue id, `assumed` why its variant was taken."""
 
     nodes: int

@@ -7,9 +7,10 @@ fp8 where the accelerator computes in it. It knows nothing of what a format cost
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
+
+from msgspec import Struct
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DTYPES, DType
@@ -50,8 +51,7 @@ def said_weights(text: str) -> dict[str, Any]:
     return {"precisions": OpenPrecisions(named=tuple(StatedPrecision(weights=dtype) for dtype in chosen))}
 
 
-@dataclass(frozen=True, slots=True)
-class Formats:
+class Formats(Struct, frozen=True):
     """The number formats of a request, or what they may be chosen of (`precision` is then the first of these)."""
 
     precision: PrecisionBlock

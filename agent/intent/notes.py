@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from .intent import Assumption
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct):
     """The assumptions made so far."""
 
     assumptions: list[Assumption] = field(default_factory=list[Assumption])

@@ -7,7 +7,9 @@ more than the tie of the search is valid and still not an answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...tools.performance.limits import served_tokens_per_s
 from ...tools.performance.planned_run import RATE_RESERVE
@@ -30,8 +32,7 @@ _PARTS = {
 _UNITS = {"usd": "USD per million output tokens", "gpu_seconds": "GPU-seconds per million output tokens"}
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectiveFigure:
+class ObjectiveFigure(Struct, frozen=True):
     """The figure that an objective is about, in its own unit."""
 
     value: float
@@ -57,8 +58,7 @@ def objective_figure(objective: str, plan: Plan, estimate: PerformanceEstimate) 
     return ObjectiveFigure(cost.per_million_output_tokens, _UNITS[cost.unit])
 
 
-@dataclass(frozen=True, slots=True)
-class Against:
+class Against(Struct, frozen=True):
     """A plan beside the reference: `own` and `reference` figures of the objective, and what they come from.
 
     `burden_share`: by which share what is to be small is larger; negative where the plan is better. `reserves`: whether

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
+
+from msgspec import Struct, field
 
 from ...tools.errors import InputError
 from ..time_limit import TIME_LIMIT_S
@@ -19,8 +20,7 @@ Reads = Literal["model", "rules"]
 MODES = ("tools", "schema", "text")
 
 
-@dataclass(frozen=True)
-class AgentOptions:
+class AgentOptions(Struct, frozen=True):
     """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
 
     The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search ends

@@ -6,8 +6,7 @@ before an answer is looked at, so that one that cannot be read has been paid for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from pydantic import Field
 
 from ...tools.frozen import Frozen
@@ -45,8 +44,7 @@ class Limits(Frozen):
 _NO_USAGE = Usage(input_tokens=0, output_tokens=0)
 
 
-@dataclass
-class Budget:
+class Budget(Struct):
     """The budget of one run."""
 
     limits: Limits

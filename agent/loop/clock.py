@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from msgspec import Struct
 from pydantic import Field
 
 from ...tools.checkpoint import until
@@ -43,15 +43,14 @@ class Stop(Frozen):
         return here > there if self.is_within else here >= there
 
 
-@dataclass
-class Clock:
+class Clock(Struct):
     """The time of one run, which writes down once that it is over; `cut` is the step that was stopped for it."""
 
     deadline: Deadline
     stop: Stop | None
     log: Log
     cut: str | None = None
-    _is_over: bool = field(default=False, repr=False)
+    _is_over: bool = False
 
     def is_over(self, requests: int, calls: int | None = None) -> bool:
         """Whether no step may begin any more, after so many requests and calls."""

@@ -12,8 +12,9 @@ import json
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...prompts.render import prompt_hash, render
 from ...tools.catalog.entry import ModelEntry
@@ -27,8 +28,7 @@ from .feedback import figures_told
 from .question import Question
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(Struct, frozen=True):
     """Knowledge for a request: what every request gets, what this one calls for, and the ids of the sections.
 
     `teaching` gives what was not given yet about rules that were broken; it remembers what it gave.
@@ -40,8 +40,7 @@ class Passages:
     teaching: Callable[[tuple[str, ...]], str] = lambda rules: ""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """The first messages of a run, and what went into them: the hash of each prompt, the ids of the sections."""
 
     messages: tuple[Message, ...]

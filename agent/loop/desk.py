@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError
@@ -32,8 +33,7 @@ MOST_ELEMENTS = 2_000_000
 Maker = Literal["model", "repair", "replan", "builtin"]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A valid plan for the question, who made it, what it costs and gives, and how it does against the reference.
 
     `is_kept`: it has what the person asked for of the split itself.
@@ -52,8 +52,7 @@ class Standing:
         return self.maker in ("model", "repair")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A search that a model asked for: constraints to keep, where phases lie, what the person would have to allow."""
 
     keep: tuple[str, ...] = ()
@@ -61,8 +60,7 @@ class Asked:
     allow: tuple[str, ...] = ()
 
 
-@dataclass
-class Desk:
+class Desk(Struct):
     """Documents by handle, and valid plans in the order in which they were found. The built-in plan lies there first.
 
     `redact` takes secrets out of what a model wrote. `searches` are the searches that were done, `offered` what they

@@ -7,9 +7,10 @@ only if validation of exactly that document said so and it answers the question 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ...tools.autofix.autofix import Reading, autofix_read, read_anything, read_text_anyhow
@@ -40,8 +41,7 @@ _DEGREES = {"pp", "sp", "ep", "tp", "tp_ffn"}
 Verdict = Literal["valid", "repaired", "replanned", "invalid", "unread"]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What the tools say of one proposal. `violations` are those of the proposal as it stood, before any repair,
     structure first and from the root downwards, `strategy_faults` those of a strategy without a graph; `right` says
     what of it has no fault.

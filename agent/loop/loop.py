@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...prompts.render import render
 from ...tools.checkpoint import doing
@@ -38,16 +39,14 @@ from .shortened import shortened
 from .would_need import WouldNeed
 
 
-@dataclass(frozen=True)
-class Mode:
+class Mode(Struct, frozen=True):
     """How a model is asked. `tools` are offered in this order; without any it answers in text, or by `answer`."""
 
     tools: tuple[Tool[Any], ...] = ()
     answer: AnswerSchema | None = None
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """How a run is done. It begins in the mode of `tools` and `answer`; `further` are those that it goes on in, where
     the server refuses what the last one needs.
 
@@ -81,8 +80,7 @@ _ORIGINS: Mapping[Maker, Origin] = {
 }
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run ended. `judgements` are all proposals in order; `standing` is the model's plan, where it is returned.
 
     `behind` is the model's best valid plan where the built-in proposer's is better and is returned. `documents` are
@@ -129,8 +127,7 @@ def run(
     return state.ended(status)
 
 
-@dataclass(frozen=True)
-class _Teacher:
+class _Teacher(Struct, frozen=True):
     """What is added to a correction about the rules that were broken, where corrections are to explain anything."""
 
     passages: Passages

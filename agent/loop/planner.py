@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from ..reading.reader import ModelReader
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A run that is over: its result, and how it came to it."""
 
     result: PlanResult

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ...tools.strict_json import parse
 from ...tools.strict_values import JsonError
@@ -23,13 +24,10 @@ SAME_CALLS_WARNED = 3
 MOST_SAME_CALLS = 5
 
 
-@dataclass
-class Progress:
+class Progress(Struct):
     """What was seen in one run."""
 
-    _proposals: Counter[tuple[str, frozenset[str]]] = field(
-        default_factory=Counter[tuple[str, frozenset[str]]], repr=False
-    )
+    _proposals: Counter[tuple[str, frozenset[str]]] = field(default_factory=Counter[tuple[str, frozenset[str]]])
     _last_calls: tuple[tuple[str, str], ...] = ()
     _same_calls: int = 0
 

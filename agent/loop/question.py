@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...tools.bounds import REQUESTS
 from ...tools.catalog.config import read_architecture
@@ -47,8 +49,7 @@ OPEN_SETTINGS = ("prefill_chunk_tokens", "max_batch", "microbatches", "overlap")
 MOST_CONCURRENT = int(REQUESTS.most)
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """A request with everything decided but the split. `reference` is a valid plan by the built-in proposer."""
 
     intent: Intent

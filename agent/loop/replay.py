@@ -6,9 +6,9 @@ It shows that the recording is whole and that today's tools come to the same end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TypeVar
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, ValidationError
 
 from ...tools.calibration.custom import parse_calibration

@@ -7,8 +7,10 @@ graph that was built of them would only say the same of its nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...tools.plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ...tools.plan.placement import StageDegrees, gpu_count, is_disaggregated
@@ -23,8 +25,7 @@ from .shorten import short_text
 _OFFERED = (*range(1, 33), 48, 64, 72, 96, 128, 144, 256)
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyFault:
+class StrategyFault(Struct, frozen=True):
     """One fault: the rule, the field of the strategy, what there is, what would pass, in words and as values."""
 
     rule: str

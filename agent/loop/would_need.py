@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import TypeAdapter, ValidationError
 
 from ...tools.errors import InputError
@@ -24,8 +25,7 @@ _FORMATS = ("weights", "kv_cache", "activations")
 _DTYPE: TypeAdapter[DType] = TypeAdapter(DType)
 
 
-@dataclass(frozen=True, slots=True)
-class WouldNeed:
+class WouldNeed(Struct, frozen=True):
     """What would be gained: the lines that the person would have to allow, the plan, and how it does."""
 
     allow: tuple[str, ...]

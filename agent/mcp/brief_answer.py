@@ -6,8 +6,9 @@ What is cut keeps its type, so that the brief answer is still one of the schema 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ..loop.shorten import rounded
 from .shears import cut_to
@@ -24,8 +25,7 @@ _BEGINNING_CHARACTERS = 2_000
 _OF_A_PLAN = ("model", "hardware", "workload", "strategy")
 
 
-@dataclass
-class Brief:
+class Brief(Struct):
     """An answer that was cut: `kept` are handles of its documents by where they stood, `cut` says what is shorter."""
 
     answer: dict[str, Any] | None

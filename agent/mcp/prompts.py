@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mcp.types import GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, TextContent
+from msgspec import Struct
 
 from ...prompts.render import render
 from ...tools.errors import InputError
@@ -19,8 +19,7 @@ _FILE = "mcp_{}"
 INSTRUCTIONS = "mcp_server"
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """A prompt: what it is for, and its arguments with what each is."""
 
     description: str

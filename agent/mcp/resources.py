@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import quote, unquote
 
@@ -17,6 +16,7 @@ from mcp.types import (
     ResourceTemplate,
     TextResourceContents,
 )
+from msgspec import Struct
 
 from ...knowledge.index import knowledge
 from ...tools.catalog.hardware import all_accelerators, find_accelerator
@@ -60,8 +60,7 @@ def templates() -> ListResourceTemplatesResult:
     )
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """The resources of one server. Where several clients share it (`is_shared`), plans are read by whoever has the
     handle, and listed to nobody."""
 

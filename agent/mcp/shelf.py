@@ -6,8 +6,9 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ...tools.errors import InputError
 
@@ -19,8 +20,7 @@ HANDLE_FORM = f"{SCHEME}://plan/HASH"
 MOST_KEPT_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A content that is kept, and its handle, which is the address of a resource too."""
 
     handle: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
+from msgspec import Struct
 
 from ...tools.errors import InputError, ShardwrightError
 from ..operations.all_operations import OPERATIONS
@@ -27,8 +27,7 @@ _LOG = logging.getLogger(__name__)
 MCP = Client("tool", f"{WHOLE}: true gives")
 
 
-@dataclass(frozen=True)
-class OperationTool:
+class OperationTool(Struct, frozen=True, dict=True):
     """An operation as a tool."""
 
     operation: Operation[Any, Any]
@@ -90,8 +89,7 @@ class OperationTool:
         return kept
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(Struct, frozen=True):
     """What tools work with: the shelf of plans, and whom to ask where a language model is wanted."""
 
     shelf: Shelf

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # The longest that anything may be given: a day. Waiting much longer is more than the system's clocks can count.
 MAX_SECONDS = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """An end on the monotonic clock, in seconds."""
 
     at_s: float

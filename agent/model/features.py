@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from .dialects.dialect import Dialect
 from .dialects.known import dialect_signed
@@ -46,8 +47,7 @@ _PROMPT = re.compile(
 _MOST_OUTPUT = re.compile(r"at most (?P<limit>\d{1,9}) (?:completion|output) tokens", _FLAGS)
 
 
-@dataclass
-class Features:
+class Features(Struct):
     """What may be sent: all of it until the server refuses, in OpenAI's dialect until an answer is signed otherwise."""
 
     dialect: Dialect = OPENAI

@@ -10,11 +10,12 @@ import base64
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
 from ...tools.errors import InputError
@@ -117,8 +118,7 @@ class EndpointSettings(BaseModel):
         return [*found, *(value.rpartition(" ")[2] for value in found if " " in value)]
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointFlags:
+class EndpointFlags(Struct, frozen=True):
     """What the call itself says of the endpoint; `None` is not said."""
 
     base_url: str | None = None
@@ -126,6 +126,10 @@ class EndpointFlags:
     mode: Mode | None = None
     stream: bool | None = None
     request_timeout_s: float | None = None
+
+    def __repr__(self) -> str:
+        # What a person wrote there may hold a key.
+        return f"{type(self).__name__}(...)"
 
 
 def read_settings(
@@ -165,8 +169,7 @@ def configured(
     return "base_url" in values and "model" in values
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     """Values by field, each with where it was said."""
 
     of: dict[str, tuple[Any, str]]

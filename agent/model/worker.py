@@ -9,8 +9,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from ...tools.checkpoint import checkpoint
 from .deadline import Deadline
@@ -47,8 +48,7 @@ class Line:
         self._dropped.set()
 
 
-@dataclass(frozen=True, slots=True)
-class _Result(Generic[T]):
+class _Result(Struct, Generic[T], frozen=True):
     value: T | None
     error: BaseException | None
 

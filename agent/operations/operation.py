@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.errors import InputError
@@ -42,8 +42,7 @@ Document = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Operation(Generic[Asked, Answered]):
+class Operation(Struct, Generic[Asked, Answered], frozen=True):
     """One thing that can be asked. `run` raises what the library raises; `text` is the report that the command prints.
 
     `answers` are the kinds of answers that there are. `is_long`: it may take seconds, says what it does

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from .all_operations import OPERATIONS
 
 
-@dataclass(frozen=True)
-class Client:
+class Client(Struct, frozen=True):
     """Who asks: what an operation is called there, and what stands for `--format json gives`."""
 
     operation: str

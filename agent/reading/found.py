@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...tools.errors import ShardwrightError
 from ...tools.plan.constraints import Constraint
@@ -14,8 +15,7 @@ class UnverifiedError(ShardwrightError):
     """A fact is not borne out; the message says by what."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A verified value, the words that it follows from, and why it is meant where it is only assumed.
 
     `is_worked`: a sum of figures of the words gives it.
@@ -27,8 +27,7 @@ class Found:
     is_worked: bool = False
 
 
-@dataclass
-class Verified:
+class Verified(Struct):
     """What stands of a reading: fields of `Said` by name, constraints and relaxations; `dropped` says what does not."""
 
     fields: dict[str, Found] = field(default_factory=dict[str, Found])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...tools.language.errors import RequestError
 from ...tools.language.evidence import Grade, grade
@@ -24,8 +25,7 @@ class AmbiguousError(RequestError):
     """What the text leaves open, or is read in two ways: the person has to say which is meant."""
 
 
-@dataclass
-class Merge:
+class Merge(Struct):
     """The reading as it comes together. `base` is the rules', `is_refused` that they refused the whole of `text`,
     `is_whole` that the model read most of what they read.
     """

@@ -8,9 +8,9 @@ is asked. What the rules alone read counts where no field of the model's says it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ...tools.language.errors import RequestError

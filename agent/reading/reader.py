@@ -7,8 +7,10 @@ to the same budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from ...prompts.render import render
 from ...tools.checkpoint import doing
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 60_000
 
 
-@dataclass
-class ModelReader:
+class ModelReader(Struct, dict=True):
     """Reads requests and briefs with `client`, by the time to `deadline`, of which a reading takes half at most.
 
     `with_schema`: the answer is asked for in a strict schema, and as text where the server refuses that.
@@ -62,9 +63,10 @@ class ModelReader:
             max_output_tokens=options.max_output_tokens,
         )
 
-    def __post_init__(self) -> None:
-        """Begin with a full budget."""
-        self.budget = Budget.start(self.limits, self.prices, self.deadline)
+    @cached_property
+    def budget(self) -> Budget:
+        """What is left to ask the model with: all of it, at first."""
+        return Budget.start(self.limits, self.prices, self.deadline)
 
     def read(self, source: Source, why_not: str | None = None) -> Said:
         """What the words of `source` state; `why_not` says why no model is asked, where none is.

@@ -7,8 +7,9 @@ Instructions to overrule something, and speech of pretended speakers, are set as
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from msgspec import Struct
 
 from ...tools.language.claims import Claims
 from ...tools.language.markup import without_markup
@@ -26,8 +27,7 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:\.(?=\S)[^.!?。！？\n]*)*")
 _TAKEN = re.compile(f"{TAKEN}+")
 
 
-@dataclass(frozen=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     """A text as quotes are looked up in it: `text` with single spaces, and the sentences that are set aside."""
 
     text: str

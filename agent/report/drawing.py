@@ -7,8 +7,9 @@ is counted. A marked line is what a finding names. It draws what the document ho
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from ...tools.plan.view import EdgeView, NodeView, PlanView, as_str
 from .text import value_text
@@ -25,8 +26,7 @@ _MAX_ID = 44
 _DETAILS = ("phase", "index", "layers", "period", "offset", "kind", "role", "rank", "experts", "tokens_per_step")
 
 
-@dataclass(frozen=True)
-class Focus:
+class Focus(Struct, frozen=True):
     """What is to be drawn: ids of nodes, ends of edges and places in the document; marks carry the rule's id."""
 
     nodes: tuple[str, ...]
@@ -93,8 +93,7 @@ def _place_line(view: PlanView, place: str) -> str:
     return f"{place} = {value_text(value, 80)}"
 
 
-@dataclass
-class _Tree:
+class _Tree(Struct):
     """The drawn nodes of one view: focus, ancestors and what edges join to the focus."""
 
     view: PlanView

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from ...tools.plan.devices import devices_text
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 STAGES_SHOWN = 8
 
 
-@dataclass(slots=True)
-class StageLayout:
+class StageLayout(Struct):
     """One pipeline stage as the document states it; `devices` keeps their order."""
 
     index: int
@@ -23,8 +23,7 @@ class StageLayout:
     devices: dict[str, None] = field(default_factory=dict[str, None])
 
 
-@dataclass(slots=True)
-class PhaseLayout:
+class PhaseLayout(Struct):
     """One phase branch of one replica."""
 
     replica: int

@@ -11,9 +11,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -163,8 +163,7 @@ class SarifLog(_Sarif):
         return self.model_dump_json(by_alias=True, indent=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A document that was checked, and its URI (`None`: standard input).
 
     `text`: what it was read from, where the places of the report are in it.

@@ -8,8 +8,9 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from .safe import harmless
 
@@ -23,8 +24,7 @@ _GAP = 2
 _LEAST_WRAPPED = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a table: figures are set to the right; a picture is left out where the width is short."""
 
     heading: str
@@ -33,8 +33,7 @@ class Column:
     picture: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells under columns. Columns that wrap give way first; a table that is too wide still becomes a list.
 
     A figure is never cut: half a number is another number.
@@ -44,8 +43,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(Struct, frozen=True):
     """Paragraphs, each with a mark before it."""
 
     items: tuple[str, ...]
@@ -55,8 +53,7 @@ class Bullets:
 Block = str | Table | Bullets
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading (empty for the top of a report) and what stands below it; a section of nothing is not printed."""
 
     title: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from .jobs import Gates
 from .observed import Counts
@@ -15,26 +16,20 @@ if TYPE_CHECKING:
     from ..agent import Agent
 
 
-@dataclass
 class Parts:
     """The parts of one server.
 
     `talks` are conversations that are known by what was said in them, `sessions` those that have an id.
     """
 
-    settings: Settings
-    agent: Agent | None = None
-    log: Callable[[str], None] | None = None
-    counts: Counts = field(default_factory=Counts)
-    gates: Gates = field(init=False)
-    sessions: Sessions = field(init=False)
-    talks: Sessions = field(init=False)
-
-    def __post_init__(self) -> None:
-        limits = self.settings.limits
-        self.gates = Gates(limits)
-        half = replace(limits, all_session_bytes=limits.all_session_bytes // 2)
-        self.sessions, self.talks = Sessions(half, self.agent), Sessions(half, self.agent)
+    def __init__(self, settings: Settings, agent: Agent | None = None, log: Callable[[str], None] | None = None):
+        self.settings = settings
+        self.agent = agent
+        self.log = log
+        self.counts = Counts()
+        self.gates = Gates(settings.limits)
+        half = replace(settings.limits, all_session_bytes=settings.limits.all_session_bytes // 2)
+        self.sessions, self.talks = Sessions(half, agent), Sessions(half, agent)
 
     def close(self) -> None:
         """Nothing runs any more: give everything back."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..time_limit import TIME_LIMIT_S
 
 MIB = 1 << 20
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much is taken on at once, how large and how long it may be. Times are seconds.
 
     `running` and `waiting` count long work, `short_running` and `short_waiting` what takes milliseconds.
@@ -44,8 +44,7 @@ class Limits:
     replayed_turns: int = 20
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Where a server listens and who may ask it.
 
     `token`: what has to be shown in `Authorization: Bearer`; none is wanted where it is `None`. `names`: the names of
@@ -53,6 +52,10 @@ class Settings:
     """
 
     is_loopback: bool = True
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
     names: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
+
+    def __repr__(self) -> str:
+        # Without the token.
+        return f"{type(self).__name__}(is_loopback={self.is_loopback}, names={self.names}, limits={self.limits})"

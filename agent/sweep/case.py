@@ -6,9 +6,9 @@ missing. A fault of the program in one case is a row too: it must not take the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import Field
 
 from ...tools.calibration.custom import CustomCalibration
@@ -62,8 +62,7 @@ class Row(Frozen):
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A row, and whether it is an answer: one that a broken run left is not kept for the next run."""
 
     row: Row

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import Field, ValidationError, model_validator
 
 from ...tools.calibration.custom import CustomCalibration
@@ -112,8 +112,7 @@ class Case(FrozenModel):
     said: Said
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(Struct, frozen=True, dict=True):
     """All cases of a file, in the order of the file: models, then clusters, then workloads, then precisions."""
 
     cases: tuple[Case, ...]

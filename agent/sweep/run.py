@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from ...tools.frozen import Frozen
 from ..journal import Form, Journal
@@ -22,8 +23,7 @@ JOURNAL_SUFFIX = ".journal"
 JOURNAL_FORM = Form("sweep", Row, most_line_bytes=1 << 20)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """How a sweep is run: on `jobs` local processes (all cores where it is `None`), or on the Ray cluster at `ray`.
 
     A case is searched for `time_limit_s` seconds at most.

@@ -6,9 +6,9 @@ what the person would have to allow: what is found with it is told and shown to 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from ...tools.errors import InputError

@@ -5,9 +5,9 @@ With `only_try` it is judged and kept all the same, and the run goes on.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from ...tools.autofix.autofix import MOST_RATIONALE

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
 
 from ...tools.frozen import Frozen
 from ..loop.desk import Desk
@@ -40,8 +41,7 @@ _SCALARS = ("string", "integer", "number", "boolean")
 A = TypeVar("A", bound=Arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(Struct, frozen=True):
     """Where a tool works: the desk of the run, and how much a model is told of a judgement."""
 
     desk: Desk
@@ -49,8 +49,7 @@ class Bench:
     repairs: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a tool says: JSON values for the model; `judgement` where it judged a proposal that is to be the answer."""
 
     content: Mapping[str, Any]
@@ -70,8 +69,7 @@ class Answer:
         return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-@dataclass(frozen=True)
-class Tool(Generic[A]):
+class Tool(Struct, Generic[A], frozen=True, dict=True):
     """One tool. `run` may raise `InputError`, which becomes `try_again`."""
 
     name: str

@@ -9,9 +9,9 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from ...tools.errors import ShardwrightError
@@ -32,8 +32,7 @@ _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order.
 
     `handles` are the handles of the documents that the calls made or named, one for each call.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.measure.kernel_fit import Errors, Fitted, errors
@@ -27,16 +28,14 @@ from shardwright.tools.catalog.hardware import find_accelerator
 Constants = TypeVar("Constants")
 
 
-@dataclass(frozen=True, slots=True)
-class FittedAccelerators:
+class FittedAccelerators(Struct, frozen=True):
     """What a fit of one kernel gives: entries and carry-over checks, by accelerator id of the catalogue."""
 
     entries: dict[str, list[KernelEntry]]
     carry_checks: dict[str, list[CarryCheck]]
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmarked(Generic[Constants]):
+class Benchmarked(Struct, Generic[Constants], frozen=True):
     """A fitted table that can be predicted again, on its own chip, with the constants of another."""
 
     fitted: Fitted[Constants]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from shardwright.tools.calibration.error_ranges import Cell, ErrorRange
 from shardwright.tools.fidelity.conformal import Miss, by_cell, cell_range
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How many rows ranges hold that were made without their pair: of all rows, and with pairs weighted equally.
 
     `width` is the median of the ranges' upper over lower ends; `rangeless` rows have no range.
@@ -29,8 +28,7 @@ class Coverage:
     rangeless: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     miss: Miss
     range: ErrorRange | None
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shardwright.tools.fidelity.engine_cases import Case
 from shardwright.tools.fidelity.engine_fit import Fitted, fit, prior
@@ -18,8 +19,7 @@ POOLED = "pooled"
 _SLACK = {"all": 0.6, "engine": 0.5, "class": 0.35}
 
 
-@dataclass(frozen=True)
-class Levels:
+class Levels(Struct, frozen=True):
     """What was fitted: over all engines, for each engine's generation, and for that on each class of accelerators."""
 
     everything: Fitted

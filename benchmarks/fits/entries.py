@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from shardwright.tools.calibration.measure.kernel_fit import Fitted
 from shardwright.tools.calibration.measure.kernel_groups import stack_of
@@ -15,8 +17,7 @@ from .tables import source_of
 FIT_DATE = date(2026, 11, 21)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What an entry is of; `src` is the tables' column of that name."""
 
     kernel: KernelKind

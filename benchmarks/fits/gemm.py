@@ -8,10 +8,10 @@ a table's time includes a quantisation kernel of known time, that time is taken 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from shardwright.tools.arrays import FloatArray
 from shardwright.tools.calibration.forms.gemm import GemmConstants, gemm_parts, gemm_weight_bytes
@@ -45,8 +45,7 @@ _STARTS = (
 _FORM = WarmForm("gemm", GemmConstants, gemm_parts, gemm_weight_bytes, _STARTS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Quantisation:
+class _Quantisation(Struct, frozen=True):
     """Time of the two kernels that find the scale of an activation [m, k] and apply it."""
 
     launch_us: float

@@ -7,10 +7,11 @@ and synthetic routing that leaves experts without a token.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.forms.gemm import (

@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from shardwright.tools.calibration.chip import Chip, chip_of
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
@@ -23,8 +24,7 @@ _MAX_TABLE_BYTES = 64 * 2**20
 HOST_TIMED, LONG_US = "infersim", 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where rows come from: the public project at a commit, and its licence."""
 
     project: str
@@ -50,8 +50,7 @@ def source_of(src: str) -> Source:
     return AICONFIGURATOR
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Columns):
+class Table(Columns, frozen=True):
     """Rows of one published table, and ways to take parts of it."""
 
     def where(self, keep: Callable[[Row], bool]) -> Table:

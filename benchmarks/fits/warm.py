@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields, make_dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+
 from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.constant import constant
@@ -45,8 +47,7 @@ def warm_scale(warmth: L2Warmth, chip: Chip, read_bytes: Number) -> Number:
     return 1.0 - found * (1.0 - 1.0 / warmth.l2_speedup)
 
 
-@dataclass(frozen=True, slots=True)
-class WarmForm:
+class WarmForm(Struct, frozen=True):
     """A form as its fit needs it.
 
     `cold` is the kind of constants that the profile keeps; `parts(constants, chip, kernel, memory_scale)` gives the
@@ -72,8 +73,7 @@ class WarmForm:
         return fixed_s + work_s
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """Rows of one table on one chip: shapes as arrays, times, and a word for each shape."""
 
     chip: Chip
@@ -82,8 +82,7 @@ class Measured:
     shapes: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredTable:
+class MeasuredTable(Struct, frozen=True):
     """One table: the accelerator as tables name it, what its entry is of, its rows.
 
     `fixed` are constants that its rows say nothing of; with `like_relative` these, and the starting values of the

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shardwright.agent.cli.asking import said_of_options
 from shardwright.agent.pipeline import intent_of, plan

@@ -13,9 +13,10 @@ import resource
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from .honest_files import COMMAND, ROOT, base
 from .hostile_files import HONEST, SPECIAL, hostile_contents, put_hostile
@@ -27,8 +28,7 @@ SECONDS, MOST_BYTES = 10, 3 << 29
 PATIENCE_S, WORK_S = 20.0, 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Entrance:
+class Entrance(Struct, frozen=True):
     """A way in: the arguments, with `{file}` for the hostile file of that name and `{NAME}` for honest ones.
 
     `base` names the honest content; `is_json`: it is JSON, whatever the name of the file says.
@@ -186,8 +186,7 @@ def prepared(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a call ended; the status is `None` where it did not."""
 
     status: int | None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from shardwright.tools.errors import ShardwrightError
 
@@ -23,8 +24,7 @@ _ROOT = Path(__file__).parents[2]
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """An input of an attack. `text` is what is given, `about` how it was made, `seed` what it was made out of."""
 
     kind: str
@@ -33,8 +33,7 @@ class Case:
     seed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What was wrong with one call. `cause` is alike for faults of one cause, `detail` tells more."""
 
     sort: Sort

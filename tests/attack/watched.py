@@ -13,10 +13,11 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from .probe import Case, Fault, Probe, attempt
 
@@ -29,8 +30,7 @@ _RENEW_ABOVE_BYTES = 3 << 29
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What one call may take; `seconds` of the processor. `is_fresh`: each attack in a process of its own."""
 
     seconds: float = 10.0
@@ -39,8 +39,7 @@ class Bounds:
     is_fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attacked:
+class Attacked(Struct, frozen=True):
     """A case, its faults, what the check noted, and the longest that one of its calls took."""
 
     case: Case

@@ -6,8 +6,9 @@ It shares nothing with re-planning but the builder and the rules: degrees are en
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
+
+from msgspec.structs import replace
 
 from shardwright.tools.autofix.intent import PlanIntent
 from shardwright.tools.errors import InputError

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.tools.autofix.distance import distance, moves
 from shardwright.tools.autofix.intent import PlanIntent, read_intent

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.tools.calibration.chip import Chip, chip_of
 from shardwright.tools.calibration.forms.elementary import Number

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.tools.calibration.chip import Chip
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.tools.calibration.forms.exchange import distinct_destinations, leaving_bytes
 from shardwright.tools.calibration.kernel_times import KernelTimes

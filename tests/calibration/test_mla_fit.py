@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from shardwright.benchmarks.fits.mla import DECODE, PREFILL, fit_mla_decode, fit_mla_prefill
 from shardwright.tools.calibration.chip import Chip, chip_of

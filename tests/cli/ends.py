@@ -16,8 +16,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 import shardwright
 from shardwright.agent.fix_api import fixed
@@ -36,8 +37,7 @@ PATIENCE_S = 300
 MARKS = ("Traceback", "Exception ignored", "Fatal Python", "Error in sys", "BrokenPipeError", "OSError")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of the program by its arguments, in the folder that `prepared` makes; `said` is its standard input."""
 
     name: str
@@ -45,8 +45,7 @@ class Call:
     said: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a call ended; `left` are the files that it left half-written."""
 
     status: int
@@ -65,8 +64,7 @@ class Ended:
         return not self.left and not any(mark in self.err for mark in MARKS)
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """What is the matter: done `before` in the child; `refused` of a call says whether it must be status 2 then.
 
     Where it is not, the call ends as without the trouble, or (`may_refuse`) is refused in one line.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
+
+from msgspec import Struct, field
 
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.dataset import Dataset
@@ -46,8 +47,7 @@ def _broken_plan(number: int) -> Case:
     return Case.model_validate(fields)
 
 
-@dataclass(frozen=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A solver that breaks in the cases it names: by an error that nobody foresaw, or by ending its process."""
 
     raises: tuple[str, ...] = ()

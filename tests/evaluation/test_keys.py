@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import field
+from msgspec.structs import replace
 
 from shardwright.agent.evaluation.keys import key_of, options_said, package_digest, solver_digest
+from shardwright.agent.evaluation.posed import PosedCase
 from shardwright.agent.evaluation.solver import UNHURRIED
 from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits, Prices
+from shardwright.agent.model.client import ModelClient
 from shardwright.tests.evaluation.running import BUILTIN, Failing, broken_plans
 from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.errors import InputError
@@ -50,7 +54,7 @@ def test_every_option_that_changes_an_answer_counts(changed: dict[str, Any]) -> 
 
 
 def test_no_option_is_forgotten() -> None:
-    assert {*options_said(AgentOptions()), "transcript"} == set(AgentOptions.__dataclass_fields__)
+    assert {*options_said(AgentOptions()), "transcript"} == set(AgentOptions.__struct_fields__)
 
 
 def test_case_epoch_solver_and_calibration_tell_keys_apart() -> None:
@@ -69,16 +73,14 @@ def test_case_epoch_solver_and_calibration_tell_keys_apart() -> None:
     assert key_of(CASE.model_copy(), 1, replace(BUILTIN)) == keys[0]
 
 
-@dataclass(frozen=True)
-class Playing(Failing):
+class Playing(Failing, frozen=True):
     """A solver that says itself what tells it apart."""
 
     folder: Path = Path()
     digest: str = ""
 
 
-@dataclass(frozen=True)
-class Strange(Failing):
+class Strange(Failing, frozen=True):
     """A solver with something that nothing can be compared with."""
 
     thing: object = field(default_factory=object)
@@ -88,6 +90,21 @@ def test_a_solver_may_say_itself_what_it_plays(tmp_path: Path) -> None:
     played = Playing(folder=tmp_path, digest="a")
     assert solver_digest(played) == solver_digest(replace(played, folder=tmp_path / "elsewhere"))
     assert solver_digest(played) != solver_digest(replace(played, digest="b"))
+
+
+def test_fields_of_a_user_s_own_dataclass_count() -> None:
+    @dataclass(frozen=True)
+    class Drawn:
+        temperature: float
+        name: str = "drawn"
+        is_deterministic: bool = False
+        calibration: CustomCalibration | None = None
+        options: AgentOptions = UNHURRIED
+
+        def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
+            return None
+
+    assert solver_digest(Drawn(0.1)) == solver_digest(Drawn(0.1)) != solver_digest(Drawn(0.2))
 
 
 def test_what_cannot_be_compared_is_said() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.engines.names import ENGINES
 from shardwright.tools.export.dynamo import graph

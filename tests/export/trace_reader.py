@@ -10,17 +10,16 @@ import heapq
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 ALL_REDUCE, ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER = 0, 2, 6, 7
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node as it was read."""
 
     id: int
@@ -88,8 +87,7 @@ def _node(message: bytes) -> Node:
     return Node(one[1], one[2].decode(), one[3], tuple(needs), one[7], attributes)
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """The files of a folder of one phase, read."""
 
     traces: dict[int, list[Node]]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.bench_outputs import Run, Served, read_runs

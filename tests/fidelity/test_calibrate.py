@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.calibration.engine_profile import EngineConstants, engine_profile

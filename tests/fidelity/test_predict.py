@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor, figure_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shardwright.knowledge.index import knowledge
 
@@ -17,8 +18,7 @@ _ANY_EXAMPLE = re.compile(r"<!--\s*example")
 _ANY_NUMBER = re.compile(r"<!--\s*=")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkedNumber:
+class WorkedNumber(Struct, frozen=True):
     """A figure of a document and the computation that must give it."""
 
     place: str
@@ -27,8 +27,7 @@ class WorkedNumber:
     arguments: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleDocument:
+class ExampleDocument(Struct, frozen=True):
     """A document of a section and what validation must say: the rules that it breaks, none where it is valid."""
 
     place: str

@@ -7,11 +7,12 @@ writes down what it is today. A test holds the two together, so that no signatur
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
 from typing import Any, ForwardRef, cast, is_typeddict
+
+from msgspec import Struct
 
 import shardwright
 
@@ -49,7 +50,7 @@ def _members(whole: type, owner: type) -> Iterator[tuple[str, str]]:
             written = written.__forward_arg__ if isinstance(written, ForwardRef) else written
             yield f"{name}: {written}{'' if _is_required(whole, name) else ' = …'}", name
     for name, member in vars(owner).items():
-        if name.startswith("_") and (name != "__init__" or dataclasses.is_dataclass(whole)):
+        if name.startswith("_") and (name != "__init__" or issubclass(whole, Struct)):
             continue
         if isinstance(member, property):
             returned = inspect.signature(cast(Any, member.fget)).return_annotation
@@ -72,10 +73,9 @@ def _unquoted(signature: str) -> str:
 def _is_required(whole: Any, name: str) -> bool:
     if hasattr(whole, "model_fields"):
         return name not in whole.model_fields or whole.model_fields[name].is_required()
-    if dataclasses.is_dataclass(whole):
-        field = next((one for one in dataclasses.fields(whole) if one.name == name), None)
-        missing = dataclasses.MISSING
-        return field is None or (field.default is missing and field.default_factory is missing)
+    if issubclass(whole, Struct):
+        fields = whole.__struct_fields__
+        return name not in fields or fields.index(name) < len(fields) - len(whole.__struct_defaults__)
     return not is_typeddict(whole) or name in whole.__required_keys__
 
 

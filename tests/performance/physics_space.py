@@ -6,11 +6,12 @@ allow beside it; whether a deployment fits into memory does not matter to how lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.architecture import Architecture
@@ -42,8 +43,7 @@ PRECISIONS: list[tuple[Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Deployment:
+class Deployment(Struct, frozen=True):
     """A layout in the making; `with_(…)` is another one, different in what is named."""
 
     model: str

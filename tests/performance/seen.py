@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.planned_run import planned_run
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """Means in ms, and output tokens per second."""
 
     ttft_ms: float

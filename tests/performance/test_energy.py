@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.agent.report.estimate import energy_text
 from shardwright.tools.performance.energy import COMPUTE, IDLE, energy_of

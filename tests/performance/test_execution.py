@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
@@ -35,8 +35,7 @@ def case_layout(case: dict[str, Any], layout_of: Any) -> Any:
     return layout_of(case["model"], case["degrees"], layers=FEW_LAYERS.get(case["model"]), **case.get("options", {}))
 
 
-@dataclass(frozen=True)
-class Expanded:
+class Expanded(Struct, frozen=True):
     """A phase of a layout, written out and folded."""
 
     layout: Any

@@ -7,10 +7,10 @@ operator could do with less in some case, the least counts (windows, sparse atte
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from shardwright.tools.calibration.engine_profile import engine_profile
 from shardwright.tools.calibration.shapes import Gemm, GroupedGemm
@@ -37,8 +37,7 @@ quick = examples(
 PLAIN_KINDS = ("full", "mla")
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One pass of a phase: what an attention group has of sequences, new tokens and context, and how many groups."""
 
     degrees: PhaseStrategy

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.kept import Caches, Recent, entries
 from shardwright.tools.performance.estimate import estimate_layout

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import random
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example
@@ -19,8 +19,7 @@ from shardwright.tools.rules.registry import all_rules
 _TABLES = Path(__file__).parents[1] / "cases" / "rules"
 
 
-@dataclass(frozen=True)
-class Corruption:
+class Corruption(Struct, frozen=True):
     """A base plan, the edits that corrupt it (or do not), and the rules that must fire.
 
     `fix` is the kind of fix of the findings where it is not that of the rule.

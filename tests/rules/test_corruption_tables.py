@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pytest
+from msgspec import Struct, to_builtins
 
 from shardwright.tools.rules.base import Rule, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan
@@ -36,8 +35,7 @@ _CONCRETE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """A row, its document, and its findings less the warnings that its untouched base has too."""
 
     row: Corruption
@@ -89,7 +87,7 @@ def resolve(document: Any, path: str) -> Any:
 def test_every_rule_has_corruptions_of_different_kind(rule: Rule) -> None:
     rows = [row for row in CORRUPT if row.rule == rule.id]
     assert len({row.name for row in rows}) >= MIN_ROWS
-    assert len({json.dumps(dataclasses.asdict(row.example)) for row in rows}) >= MIN_ROWS
+    assert len({json.dumps(to_builtins(row.example)) for row in rows}) >= MIN_ROWS
 
 
 def test_the_corruptions_are_of_many_base_plans() -> None:

@@ -6,7 +6,6 @@ import copy
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.tools.errors import InputError, UnknownNameError
 from shardwright.tools.plan.document import Plan

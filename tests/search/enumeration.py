@@ -9,8 +9,10 @@ stage. `is_in_space` tells which of the rest the space of the search is stated t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
@@ -46,8 +48,7 @@ def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> t
     return BestCuts(reduce(StageCosts.plus, parts)).cut(len(phases[0].stages))
 
 
-@dataclass(frozen=True, slots=True)
-class Degrees:
+class Degrees(Struct, frozen=True):
     """Degrees of one stage in one phase."""
 
     sp: int
@@ -87,8 +88,7 @@ class Degrees:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A plan that every rule accepts, with the figures of its DAG."""
 
     strategy: Strategy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.entry import ModelEntry
@@ -31,8 +32,7 @@ RELAXATIONS: tuple[Relaxation, ...] = ("tp_in_expert", "attention_dp", "kv_seque
 ENGINES = (None, None, None, *JUDGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A search, and the model that it is about."""
 
     entry: ModelEntry

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.plan.document import Strategy

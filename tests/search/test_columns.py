@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.names import JUDGED
@@ -184,8 +184,7 @@ def test_the_cut_is_the_best_of_all_compositions(case: tuple[StageCosts, int]) -
     assert slowest(costs, even) > least
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """Nodes, GPUs in each, and devices of a stage and stages of two kinds of replicas."""
 
     nodes: int

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shardwright.tools.performance.limits import figures_of_run, first_token_ms_max, stated_limits, token_ms_max
 from shardwright.tools.plan.document import Statistic, WorkloadBlock
@@ -28,8 +29,7 @@ SPREAD = RequestLengths.model_validate({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+class Case(Struct, frozen=True, eq=False):
     """A small space, the statistic of its limit, and which share of all strategies is to hold it."""
 
     name: str

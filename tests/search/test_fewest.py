@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.plan.constraints import BudgetConstraint
 from shardwright.tools.plan.document import PolicyBlock, PrecisionBlock, ServingBlock

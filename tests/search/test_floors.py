@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.checkpoint import best_so_far
 from shardwright.tools.search.candidate import SearchRequest

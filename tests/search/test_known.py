@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.checkpoint import StoppedError, best_so_far, stoppable, watched
 from shardwright.tools.search.known import KnownAnswers

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.search.mix import Part, search_mix

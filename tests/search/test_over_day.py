@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.agent.report.over_day import day_lines, day_section
 from shardwright.agent.report.text import render

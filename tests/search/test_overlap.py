@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.plan.document import ServingBlock
 from shardwright.tools.search.search import search

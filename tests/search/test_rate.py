@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.performance.memory import fits
 from shardwright.tools.performance.planned_run import RATE_RESERVE

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import find_model

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.plan.document import HardwareBlock

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import random
 import weakref
-from dataclasses import replace
 from itertools import islice
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.operator_times import OperatorTimes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.checkpoint import best_so_far, watched
 from shardwright.tools.search.candidate import SearchRequest

@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from msgspec import Struct
 from starlette.applications import Starlette
 
 from shardwright.agent.serve.app import make_app
@@ -27,8 +27,7 @@ from shardwright.agent.serve.server import server_of
 from shardwright.agent.serve.settings import Limits, Settings
 
 
-@dataclass
-class Server:
+class Server(Struct):
     """A server that runs in this process."""
 
     url: str
@@ -72,8 +71,7 @@ def in_thread(
         assert not thread.is_alive()
 
 
-@dataclass
-class Process:
+class Process(Struct):
     """A server that was started as a command; `errors` is what it has written to standard error so far."""
 
     url: str

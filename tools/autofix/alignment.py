@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from ..plan.view import COLLECTIVE_TYPES, NodeView, PlanView
 
@@ -28,8 +29,7 @@ _MAX_RANGE_PAIRS = 10_000
 _CONTAINERS = frozenset({"ReplicaNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode"})
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """A reference plan, and pairs of nodes: `author_of` by id of its node, `reference_of` by id of the author's."""
 
     view: PlanView

@@ -12,9 +12,11 @@ is found it is said what was looked for. Nothing is mended here.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..errors import InputError
 from ..plan.document import Plan
@@ -93,8 +95,7 @@ def _withheld(repair: Repair, request: PlanDefaults | None) -> Withheld | None:
     return Withheld(findings=mended, by=by) if mended > 0 else None
 
 
-@dataclass
-class _Session:
+class _Session(Struct):
     """One run: which plan the repair makes for, and what is to be said of it."""
 
     repair: Repair
@@ -176,8 +177,7 @@ NOTHING_FOUND = (
 MOST_RATIONALE = 4000
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A document as read, and what the foreign reader says of how it was read.
 
     `doubts`: what of a plan was given in words that were not understood, and what is said of them. `assumed`: phases

@@ -19,10 +19,11 @@ either: which of the author's are kept follows from the widths.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import log2
+
+from msgspec import Struct
 
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import (
@@ -75,8 +76,7 @@ WEIGHTS = {
 _Feature = tuple[str, str, int | str | Cut | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """One thing in which two strategies differ (`prefill.tp`, `decode.replicas`, …), and what it counts."""
 
     what: str

@@ -9,8 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..checkpoint import checkpoint
 from ..plan.reader import ReadDocument, read_sound
@@ -33,8 +35,7 @@ MOST_TRIALS = 80
 MOST_READ = 400_000
 
 
-@dataclass(frozen=True)
-class State:
+class State(Struct, frozen=True):
     """A document with what validation says of it."""
 
     read: ReadDocument
@@ -62,8 +63,7 @@ class State:
         return sorted(found, key=lambda one: (rule_order(one.rule), one.nodes, one.edges, one.message))
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone.
 
     `keep_strategy`: where the strategy block and the graph differ, the graph is rebuilt by the block.
@@ -83,8 +83,7 @@ class Chosen:
 ALL_FIXES = Chosen()
 
 
-@dataclass
-class Repair:
+class Repair(Struct):
     """One repair of one document: its state, and the fixes that led to it in so many rounds."""
 
     state: State

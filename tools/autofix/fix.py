@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ..plan.view import PlanView
 from ..rules.base import Violation
@@ -30,8 +31,7 @@ _MAX_NAMED = 3
 _LONGEST = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """What mends findings of a rule."""
 
     rule: str

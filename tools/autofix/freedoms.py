@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..plan.graph import expert_runs
 from ..plan.view import NodeView
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A node of the reference, and the author's that stands for it (`None` where there is none)."""
 
     reference: NodeView
@@ -46,8 +46,7 @@ def shard_devices(pairs: Sequence[Pair]) -> dict[str, list[str]]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Hostings:
+class Hostings(Struct, frozen=True):
     """How the author's sound MoE operators host their experts: by the number of their groups, where all agree.
 
     `are_usual`: whether none of them hosts anything but what the reference has there, so that others would not.

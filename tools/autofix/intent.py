@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from ..catalog.architecture import Architecture
@@ -44,8 +44,7 @@ from .placing import ReplicaDevices, place_like, read_devices
 _Block = TypeVar("_Block", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanDefaults:
+class PlanDefaults(Struct, frozen=True):
     """What was asked for: taken for what a document leaves out, and for nothing else.
 
     `assumed`: why a field (`workload.input_tokens`) has the value that it has, where nobody asked for one.
@@ -58,8 +57,7 @@ class PlanDefaults:
     assumed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True)
-class PlanIntent:
+class PlanIntent(Struct, frozen=True, dict=True):
     """What was decided. `missing` names what is neither said nor can be completed: with any of it nothing is built.
 
     `devices` are the author's by replica; `completed` says in words what was left open and what it was taken for.
@@ -149,8 +147,7 @@ def _redundant(view: PlanView, architecture: Architecture | None) -> int:
     return max(0, usual - architecture.num_experts) if usual <= 2 * architecture.num_experts else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _HeaderReader:
+class _HeaderReader(Struct, frozen=True):
     """Reads the header of the document behind `view`; `asked` stands in for what it leaves out."""
 
     view: PlanView

@@ -6,8 +6,10 @@ What nobody says is completed as serving engines would, and noted. Whether it is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
@@ -29,8 +31,7 @@ _MOST = int(DEGREE.most)
 _MOST_TRIED = 4096
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct):
     """What of an intent was taken from elsewhere than strategy and graph, in words, and what is nowhere to be read."""
 
     completed: list[str] = field(default_factory=list[str])

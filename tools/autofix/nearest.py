@@ -14,10 +14,12 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, groupby
 from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..checkpoint import checkpoint
 from ..errors import InputError
@@ -50,8 +52,7 @@ _Rest = Iterator[tuple[_Key, Strategy]]
 _Counts = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """Legal degrees of one phase, and how far they are from the author's."""
 
     degrees: PhaseStrategy
@@ -114,8 +115,7 @@ def _with_stages(
         yield stage.model_copy(update={"pp": pp})
 
 
-@dataclass(frozen=True, slots=True)
-class _Frontier:
+class _Frontier(Struct, frozen=True):
     """The pairs of one option of prefill from one place on, in the list of the decode options that go with it."""
 
     prefill: int

@@ -8,11 +8,13 @@ author's wherever the new degrees leave room for them. The workload, the model a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import lcm
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..checkpoint import checked
 from ..errors import InputError
@@ -53,8 +55,7 @@ MOST_ELEMENTS = 150_000
 MOST_LEADERS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltPlan:
+class BuiltPlan(Struct, frozen=True):
     """The plan of a strategy with all that can stay the author's: as a target, as a document, and its report."""
 
     target: Target
@@ -62,16 +63,14 @@ class BuiltPlan:
     report: ValidationReport
 
 
-@dataclass(frozen=True, slots=True)
-class Replanned:
+class Replanned(Struct, frozen=True):
     """The nearest legal plan, validated, and how far it is from what was decided."""
 
     built: BuiltPlan
     replanning: Replanning
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """The strategy that comes closest to the limits: which it misses, in words, and by which share at most."""
 
     strategy: Strategy
@@ -79,8 +78,7 @@ class Missed:
     excess: float
 
 
-@dataclass
-class Work:
+class Work(Struct):
     """What was built and checked for one request and what is offered in its place."""
 
     elements: int = 0

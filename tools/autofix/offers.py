@@ -8,10 +8,12 @@ and has it checked by every rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil, floor
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.dtypes import DType, weight_bytes_per_element
 from ..performance.weights import model_bytes
@@ -89,8 +91,7 @@ def _most_that(does: Callable[[int], bool], asked: int) -> int:
     return low
 
 
-@dataclass(frozen=True)
-class Offers:
+class Offers(Struct, frozen=True):
     """What is offered in place of what `intent` asks; `request` is the search for it."""
 
     intent: PlanIntent

@@ -9,8 +9,9 @@ Refuses (`None`) what does not fit into the inventory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, repeat
+
+from msgspec import Struct
 
 from ..plan.degrees import root_replicas
 from ..plan.document import PHASES, HardwareBlock, Phase, Strategy
@@ -35,8 +36,7 @@ MOST_DEVICES = 4096
 _Kind = tuple[Phase, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaDevices:
+class ReplicaDevices(Struct, frozen=True):
     """The stages of one replica by index, for each phase that it has a branch of."""
 
     phases: Mapping[Phase, Mapping[int, StageLayout]]

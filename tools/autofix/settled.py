@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct
 
 from ..bounds import DEGREE
 from ..plan.branches import PhaseView, StageView
@@ -29,8 +30,7 @@ _MOST = int(DEGREE.most)
 _WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "ReduceScatterNode", "AllToAllNode"})
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseClaims:
+class PhaseClaims(Struct, frozen=True):
     """All that says something of one phase: its block of the strategy, and its branches in the graph.
 
     `keep_strategy`: what is declared holds whatever the graph shows.

@@ -9,9 +9,11 @@ the LinearNodes that he shows. No degrees and no devices are decided here: the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.architecture import Architecture
 from ..plan.blocks import Block, fold_layers, layer_signature
@@ -130,8 +132,7 @@ def _with_scatter(document: Fields, reductions: Sequence[NodeView]) -> dict[str,
     return {**document, "nodes": nodes, "edges": edges}
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What the graph should be. `nodes` by id and `edges` by their ends; `header` is all but these.
 
     `own` are the ids of nodes that the author has, `shown` those of his LinearNodes, which nothing is asked of but to

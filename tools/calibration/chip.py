@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.cluster import HardwareFacts, facts_of
@@ -17,8 +19,7 @@ ASSUMED_MULTIPROCESSORS = 132
 ASSUMED_L2_BYTES = 50_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(Struct, frozen=True):
     """Dense peaks in FLOP/s by compute format, memory bandwidth in bytes/s, number of SMs (or CUs), L2 in bytes.
 
     `generation` is the one whose kernels serve it (`stand_ins.kernel_generation`).

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from math import log2
 from typing import Any, Literal, TypeVar
+
+from msgspec import Struct, field
 
 from .forms.constant import read_constants
 from .profile import Choice, KernelProfile, Origin
@@ -15,8 +17,7 @@ Constants = TypeVar("Constants")
 Chosen = TypeVar("Chosen")
 
 
-@dataclass(slots=True)
-class ChosenConstants:
+class ChosenConstants(Struct):
     """Constants out of `profile`, each chosen once; `noted` in order: what stood in for those that nobody measured.
 
     All raise InputError where the profile has none for the kernel.

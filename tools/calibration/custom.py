@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
+from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
 from ..catalog.accelerators import Accelerator

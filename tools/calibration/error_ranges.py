@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field
 
 from ..frozen import Frozen
@@ -27,8 +28,7 @@ SHARE_PCT = 90
 LOW_CONCURRENCY = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """Measurements that a range is of; without `kind`, `engine` or `generation`, of all of them."""
 
     metric: Metric

@@ -6,9 +6,11 @@ over and over. It adds nothing to a kernel: host time, overlap and imbalance are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..engines.engine import OWN_REDUCTION_RANKS
@@ -75,8 +77,7 @@ _HASHABLE = (float, int, str, bool, type(None))
 _MOST_KNOWN_BYTES, _KERNEL_BYTES = 16 * 2**20, 700
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTime:
+class KernelTime(Struct, frozen=True):
     """Seconds of a kernel, and what it waits for (of arrays: memory, unless arithmetic binds in each element).
 
     `fixed_s` is the part that no work costs, `floor_s` what datasheet rates alone need: no factor on a kernel's time
@@ -106,7 +107,6 @@ def matmul_variant(kernel: Gemm | GroupedGemm) -> str:
     return "mxfp4_wo" if kernel.weights == "mxfp4" else "int4_wo"
 
 
-@dataclass(slots=True)
 class KernelTimes:
     """Times of kernels on `chip` with the constants that `profile` has for it.
 
@@ -115,19 +115,22 @@ class KernelTimes:
     share of the arithmetic that the engine's 16-bit matmuls with weights find.
     """
 
-    chip: Chip
-    profile: KernelProfile
-    staged_links: bool = False
-    own_reduction_ranks: frozenset[int] = OWN_REDUCTION_RANKS
-    matmul_share: float = 1.0
-    _known: Kept[object, tuple[KernelTime, ...]] = field(
-        default_factory=lambda: Kept(_MOST_KNOWN_BYTES, _size_bytes), repr=False
-    )
-    _chosen: ChosenConstants = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Nothing is chosen yet."""
-        self._chosen = ChosenConstants(self.profile)
+    def __init__(
+        self,
+        chip: Chip,
+        profile: KernelProfile,
+        *,
+        staged_links: bool = False,
+        own_reduction_ranks: frozenset[int] = OWN_REDUCTION_RANKS,
+        matmul_share: float = 1.0,
+    ) -> None:
+        self.chip = chip
+        self.profile = profile
+        self.staged_links = staged_links
+        self.own_reduction_ranks = own_reduction_ranks
+        self.matmul_share = matmul_share
+        self._known: Kept[object, tuple[KernelTime, ...]] = Kept(_MOST_KNOWN_BYTES, _size_bytes)
+        self._chosen = ChosenConstants(profile)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -274,8 +277,7 @@ class KernelTimes:
         return KernelTime(seconds, "communication", origin, constants.alpha_us * 1e-6, floor_s)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """What a kernel has to do, whatever runs it."""
 
     flops: Number
@@ -294,7 +296,7 @@ def _size_bytes(key: object, times: tuple[KernelTime, ...]) -> int:
 
 @cache
 def _sizes(kind: type[Kernel]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
+    return kind.__struct_fields__
 
 
 def array_key(kernel: Kernel) -> tuple[object, ...]:

@@ -6,9 +6,10 @@ notes that say so and with `exact` false. It knows no formula; `kernel_times.py`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from msgspec import Struct
 
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError
@@ -34,8 +35,7 @@ _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
 _SHARING = "blackwell"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where the constants behind a time come from: measured for the kernel on the very card, or not.
 
     `of`: what they were carried over from, in words.
@@ -48,8 +48,7 @@ class Origin:
 MEASURED, DATASHEET = Origin("measured"), Origin("datasheet")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """An entry, whose accelerator it is of, and in what it is not what was asked for (`notes` empty: exact)."""
 
     entry: KernelEntry
@@ -63,8 +62,7 @@ class Choice:
         return not self.notes
 
 
-@dataclass(frozen=True, slots=True)
-class KernelProfile:
+class KernelProfile(Struct, frozen=True):
     """The entries that serve one accelerator and stack: its own, then those of its relatives, then the pooled ones.
 
     `shares_matmuls`: the stacks call the same libraries of matmuls, so that what one of them was timed with is at hand

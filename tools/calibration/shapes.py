@@ -6,8 +6,9 @@ may be NumPy arrays where constants are fitted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ..catalog.dtypes import DType
 from .forms.elementary import Number
@@ -15,8 +16,7 @@ from .forms.elementary import Number
 CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"]
 
 
-@dataclass(frozen=True, slots=True)
-class Gemm:
+class Gemm(Struct, frozen=True):
     """out[m, n] = in[m, k] x weights[n, k]; `weights` is the format they are stored in, `dtype` the one computed in.
 
     `blockwise`: fp8 weights with a scale for each block (DeepSeek's 128 x 128), which run in kernels of their own.
@@ -30,8 +30,7 @@ class Gemm:
     blockwise: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(Struct, frozen=True):
     """`sequences` of `new_tokens` each, on `context` cached tokens each; a token sees at most `window` (None: all).
 
     Head counts are those on the device. `beside_prompts`: they decode in the same call as prompts, by the kernel of
@@ -49,8 +48,7 @@ class Attention:
     beside_prompts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LatentAttention:
+class LatentAttention(Struct, frozen=True):
     """The core of MLA: `heads` on the device, latent and rotary widths as cached, nope and value widths as expanded.
 
     `chosen`: cached tokens that each new token picks for itself (sparse attention); 0 where it sees all of them.
@@ -68,8 +66,7 @@ class LatentAttention:
     chosen: Number = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedGemm:
+class GroupedGemm(Struct, frozen=True):
     """The routed experts of one device: `copies` of tokens over `touched` experts of `inner` x `hidden` matrices.
 
     `tokens` are those of the whole group (all ranks), `experts` those of the model; `inner` is the width on the device.
@@ -87,16 +84,14 @@ class GroupedGemm:
     blockwise: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Elementwise:
+class Elementwise(Struct, frozen=True):
     """A kernel bound by memory that moves `moved_bytes` (norms, rope, activations, copies, look-ups, routing)."""
 
     moved_bytes: Number
     kind: Literal["norm", "activation", "rope", "add", "copy", "routing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Collective:
+class Collective(Struct, frozen=True):
     """`op` of `size_bytes` over `ranks` in `nodes`; size as NCCL tests count it: all_reduce the buffer of one rank,
     all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message."""
 
@@ -106,8 +101,7 @@ class Collective:
     nodes: Number
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertExchange:
+class ExpertExchange(Struct, frozen=True):
     """Dispatch or combine of the `tokens` that one rank owns, `copy_bytes` per copy, to `top_k` experts.
 
     `low_latency`: the kernels for decode that send a copy for each expert; else those that send one for each rank

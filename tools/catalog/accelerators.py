@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import Field
 
 from ...tools import bounds
@@ -161,8 +161,7 @@ _QUALIFIER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NameWords:
+class NameWords(Struct, frozen=True):
     """A name cut apart: the family, what else it says, and whether it names a system rather than a part."""
 
     family: str

@@ -7,15 +7,15 @@ parameter count, the memory of a device and the bytes that a step reads are all 
 Symbols as in the field: H hidden size, a query heads, g KV heads, d head dim, I FFN width, E experts, k top-k.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from .attention.spec import AttentionSpec
 from .dtypes import DType, TensorClass, WeightTensor
 
 
-@dataclass(frozen=True, slots=True)
-class FFNSpec:
+class FFNSpec(Struct, frozen=True):
     """One dense FFN, or the shared expert of a MoE operator: H x `width` matrices, gated or not."""
 
     width: int
@@ -23,8 +23,7 @@ class FFNSpec:
     tensors: tuple[WeightTensor, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MoESpec:
+class MoESpec(Struct, frozen=True):
     """One MoE operator. `expert_tensors` are those of *one* routed expert (`width` is the expert's own)."""
 
     experts: int
@@ -40,8 +39,7 @@ class MoESpec:
     topk_groups: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSpec:
+class LayerSpec(Struct, frozen=True):
     """One decoder layer: the operators that it has, in order. At least one of the three is set.
 
     A layer with both `ffn` and `moe` (Gemma 4 A4B) runs the dense FFN beside the experts: it is read as the shared
@@ -53,8 +51,7 @@ class LayerSpec:
     moe: MoESpec | None
 
 
-@dataclass(frozen=True, slots=True)
-class WeightDTypes:
+class WeightDTypes(Struct, frozen=True):
     """The number format of each tensor class for one precision request; `linear` is every matmul beside the named."""
 
     attention: DType
@@ -69,8 +66,7 @@ class WeightDTypes:
         return getattr(self, tensor_class)
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(Struct, frozen=True, dict=True):
     """A decoder-only transformer. `layers[i]` is layer i; equal layers are the same object (compare with `is`/`==`)."""
 
     model_type: str

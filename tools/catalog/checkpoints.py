@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from msgspec import Struct
 
 from .architecture import Architecture
 from .dtypes import DType
@@ -24,8 +25,7 @@ _WIDE: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 _STORED = ("quantization_config", "native_weight_dtype", "expert_dtype", "torch_dtype", "dtype")
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A quantised checkpoint: its name, its config, and where that was read. `config` is `None` where it is unknown."""
 
     name: str
@@ -33,8 +33,7 @@ class Checkpoint:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """What a checkpoint was made of: the catalogue's entry, the tuned checkpoint of it or itself, and its config."""
 
     entry: str

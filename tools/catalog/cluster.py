@@ -6,7 +6,7 @@ share of a peak is reached is the performance model's business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..errors import InputError, MissingFieldError
 from .accelerators import Accelerator
@@ -32,8 +32,7 @@ _FALLBACKS: dict[DType, tuple[str, ...]] = {
 SAY_NETWORK = "say it (100 Gbit/s between the nodes), or give a hardware block with inter_node_bw_gb_s"
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareFacts:
+class HardwareFacts(Struct, frozen=True):
     """`nodes` of `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per accelerator."""
 
     accelerator: Accelerator

@@ -5,8 +5,9 @@ Kimi Linear.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from ..errors import InputError
 from .config_fields import MAX_LAYERS, Profile

@@ -5,8 +5,9 @@ the decoder, onto every rank.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from ..errors import InputError
 from .architecture import FFNSpec, MoESpec
@@ -16,8 +17,7 @@ from .config_fields import MAX_EXPERTS, ConfigFields, Profile
 from .dtypes import TensorClass, WeightTensor, vector
 
 
-@dataclass(frozen=True, slots=True)
-class FFNContext:
+class FFNContext(Struct, frozen=True):
     """What the FFN readers need: the fields, the traits of the type, H."""
 
     fields: ConfigFields

@@ -13,12 +13,13 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from ..errors import InputError, MissingFieldError, UnknownNameError
 from ..files import check_open, read_bounded, shown_path
@@ -232,8 +233,7 @@ def _show(value: Any) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """One model type. `sizes` hold in a nested `text_config` only: such a part is saved as a difference from them."""
 
     model_type: str | None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from .architecture import WeightDTypes
 from .config_fields import MAX_LAYERS, ConfigFields
@@ -29,8 +30,7 @@ _GROUPED_METHODS = ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "aw
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 
 
-@dataclass(frozen=True, slots=True)
-class NativeFormats:
+class NativeFormats(Struct, frozen=True):
     """The checkpoint's formats by tensor class, the name of its precision, and its scale block."""
 
     dtypes: WeightDTypes
@@ -38,8 +38,7 @@ class NativeFormats:
     scale_block: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Quantised:
+class _Quantised(Struct, frozen=True):
     """What a quantisation changes: the format of matmul weights and of experts; `None` leaves 16 bits.
 
     `keeps_attention`: attention's matrices stay as they are.

@@ -6,9 +6,10 @@ shapes. Every list must cover exactly the layers that the model has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from .attention.kinds import LAYER_TYPES
 from .config_fields import MAX_LAYERS, ConfigFields, Profile
@@ -27,8 +28,7 @@ _FEED_FORWARDS: dict[str, FeedForward] = {
 _HYBRID_LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 
-@dataclass(frozen=True, slots=True)
-class LayerKind:
+class LayerKind(Struct, frozen=True):
     """The operators of one layer; the mixer is a layer type of `LAYER_TYPES`."""
 
     mixer: str | None

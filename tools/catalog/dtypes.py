@@ -6,8 +6,9 @@ Block-scaled formats count their scales. It refuses to guess: an unknown name is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 DType = Literal[
     "fp32", "bf16", "fp16", "fp8", "mxfp8", "int8", "int4", "fp4", "mxfp4", "nvfp4"
@@ -84,8 +85,7 @@ Split = Literal["sharded", "kv_heads", "replicated"]
 TensorClass = Literal["attention", "linear", "expert", "vocabulary", "router", "norm"]
 
 
-@dataclass(frozen=True, slots=True)
-class WeightTensor:
+class WeightTensor(Struct, frozen=True):
     """One weight tensor (or a group of like ones) of one operator in one layer."""
 
     name: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .architecture import Architecture
 from .config import read_architecture
@@ -13,8 +15,7 @@ from .config import read_architecture
 OWN = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A tuned checkpoint with the weights' shapes of an entry and its own longest sequence, as its config has it."""
 
     name: str
@@ -22,12 +23,11 @@ class Variant:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEntry:
+class ModelEntry(Struct, frozen=True):
     """One model. Counts are of the text decoder; `None` where the entry is a user's own config."""
 
     name: str
-    config: Mapping[str, Any] = field(hash=False)
+    config: Mapping[str, Any]
     source: str
     confidence: str = OWN
     notes: str | None = None
@@ -41,7 +41,10 @@ class ModelEntry:
     base: str | None = None
     unknown: str | None = None
     # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
-    kv_cache: Mapping[str, int] | None = field(default=None, hash=False)
+    kv_cache: Mapping[str, int] | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def short_name(self) -> str:

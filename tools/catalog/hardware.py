@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
+
+from msgspec import Struct
 
 from ..errors import InputError, UnknownNameError
 from .accelerators import MAX_NAME_CHARS, Accelerator, AcceleratorNames, machine_key
@@ -41,16 +42,14 @@ _MAX_TEXT = 1_000_000
 _FORMS = ("sxm", "pcie", "nvl")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAccelerator:
+class NamedAccelerator(Struct, frozen=True):
     """What a name stands for. `gpus_per_node` is set where it names a machine (DGX, NVL72, p5.48xlarge), no part."""
 
     accelerator: Accelerator
     gpus_per_node: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class AcceleratorMention:
+class AcceleratorMention(Struct, frozen=True):
     """An accelerator named in running text: its place, its words, and what it stands for or why for nothing."""
 
     start: int

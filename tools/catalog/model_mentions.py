@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from ..errors import InputError
 from .dtypes import DType
@@ -25,8 +26,7 @@ _ORGANISATION = re.compile(r"[A-Za-z0-9_.-]{1,40}/", re.ASCII)
 _REPOSITORY = re.compile(rf"(?<![\w./@:-]){REPOSITORY}(?![\w/])", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """A model named in running text: its place, its words, and what it stands for or why it stands for nothing.
 
     `weights` is the number format that a suffix of the name states (`-FP8`), if any.
@@ -183,8 +183,7 @@ _MAX_TOKENS = 14
 _MOST_VERSION_DIGITS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class NameSpan:
+class NameSpan(Struct, frozen=True):
     """A stretch of text that looks like a model's name, longest reading first."""
 
     start: int

@@ -23,12 +23,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import InputError, UnknownNameError
 from ..files import is_there
@@ -56,8 +58,7 @@ _SAME_SIZE = 0.03
 _BEGINNING = 4  # letters
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """One name (or alias) of one entry, cut into tokens, and the repository that it stands for."""
 
     entry: ModelEntry

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from .dtypes import DType
 
@@ -84,8 +85,7 @@ _KINDS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NameToken:
+class NameToken(Struct, frozen=True):
     """One token of a name, in lower case, and where it stands in the text that it was cut from."""
 
     text: str
@@ -94,8 +94,7 @@ class NameToken:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedName:
+class ParsedName(Struct, frozen=True):
     """A name's tokens by what they do: `core` identifies, `ignored` does not."""
 
     core: frozenset[str]

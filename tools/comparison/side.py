@@ -6,8 +6,9 @@ A plan that cannot be estimated is a side all the same, with the reason; what is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ..calibration.custom import CustomCalibration
 from ..errors import InputError
@@ -28,8 +29,7 @@ MOST_VIOLATIONS = 20
 Document = Plan | Mapping[str, object] | str | Path
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """One plan with its estimate, where it has one."""
 
     side: Side

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 # What a link stands for. `stray`: an edge that joins no siblings and hands over no cache, which no sound plan has.
 LinkKind = Literal["data", "pipeline", "synchronization", "kv_cache", "stray"]
@@ -15,8 +16,7 @@ BoxKind = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """`count` edges of one kind from the child at `source` to the child at `target` of one box."""
 
     source: int
@@ -26,8 +26,7 @@ class Link:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A node of the plan, or `times` of them that are alike. A stack shows its children one below another.
 
     `members` are the places in the document of the nodes that it stands for.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..plan.devices import devices_text
 from ..plan.elements import NodeView
@@ -27,8 +29,7 @@ _SHORT = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Levels of boxes inside boxes that are drawn, siblings of a box, and boxes in all.
 
     `opens_once`: of operators that are alike the first of each phase is drawn with what is inside of it.
@@ -40,8 +41,7 @@ class Limits:
     opens_once: bool = True
 
 
-@dataclass(slots=True)
-class Builder:
+class Builder(Struct):
     """Builds the boxes of one picture; `left` is how many more it may hold, below zero where it had to leave some out.
 
     `likeness` has the number of each node's likeness.
@@ -51,12 +51,9 @@ class Builder:
     families: Mapping[int, Family]
     likeness: Mapping[int, int]
     limits: Limits
-    left: int = field(init=False)
+    left: int
     _lane: frozenset[str] = frozenset()
     _opened: set[int] = field(default_factory=set[int])
-
-    def __post_init__(self) -> None:
-        self.left = self.limits.boxes
 
     def root(self) -> Box:
         """The box around all; a request that is the only root is that box."""

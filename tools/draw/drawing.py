@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..plan.compact import expand
 from ..plan.view import PlanView, as_mapping, as_str
@@ -15,8 +16,7 @@ from .tree import Tree, read_tree
 from .wording import heading
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """What there is to draw; `note` says what is odd about the document as a whole."""
 
     title: str
@@ -26,7 +26,7 @@ class Drawing:
 
     def box(self, limits: Limits) -> tuple[Box, bool]:
         """The box around all, and whether nothing had to be left out for `limits`."""
-        builder = Builder(self.tree, self.folder.families, self.folder.likeness, limits)
+        builder = Builder(self.tree, self.folder.families, self.folder.likeness, limits, limits.boxes)
         root = builder.root()
         return root, builder.left >= 0
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..plan.blocks import fold_sequence
 from ..plan.elements import NodeView, as_str
@@ -23,8 +25,7 @@ _IN_SEQUENCE = frozenset({"PhaseNode", "PipelineStageNode", "LayerBlockNode"})
 _MOST_RUNS = 128
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """Nodes that are alike. A pattern that repeats has its parts in `inner`, each with its nodes of all `times`.
 
     `is_chained`: each is joined to the next, so that one stands for a chain of them. `edges_among` are all other edges
@@ -39,16 +40,14 @@ class Item:
     edges_among: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """The children of one node, folded; links name items by their place."""
 
     items: tuple[Item, ...]
     links: tuple[Link, ...]
 
 
-@dataclass(slots=True)
-class Folder:
+class Folder(Struct):
     """Folds bottom up: `families` and `likeness` are of every node, by its position.
 
     Nodes that are drawn alike have the same number for their likeness. Those with another one of `marks`, by position,

@@ -6,7 +6,8 @@ Syntax: https://mermaid.js.org/syntax/flowchart.html.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .box import Box, BoxKind, Link
 from .build import Limits

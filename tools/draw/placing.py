@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import networkx as nx
+from msgspec import Struct
 
 from .box import Box, Link, LinkKind
 
@@ -19,8 +19,7 @@ _WORDS: dict[LinkKind, str] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A rectangle."""
 
     x: float
@@ -49,8 +48,7 @@ class Spot:
         return self.x + self.width / 2
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """A drawn link: `path` is made of moves (letter, then coordinates), `label` a box with text on the line.
 
     `is_odd`: it runs against the flow or past its neighbour, which is worth a look.
@@ -126,8 +124,7 @@ _LANE = 12
 _MOST_ROW = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A box with its place inside of the box around it, its children and the routes between them inside of it."""
 
     box: Box

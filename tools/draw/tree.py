@@ -7,7 +7,8 @@ Nothing is judged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..plan.elements import MAX_LEVELS, EdgeView, NodeView, as_str
 from ..plan.view import PlanView
@@ -18,8 +19,7 @@ ROOT = -1
 _KINDS: Mapping[str, LinkKind] = {"pipeline": "pipeline", "synchronization": "synchronization"}
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """An edge between two siblings, or between what is below them."""
 
     source: NodeView
@@ -28,8 +28,7 @@ class Join:
     edge: EdgeView
 
 
-@dataclass(slots=True)
-class Tree:
+class Tree(Struct):
     """Children and joins by the position of the node that they are below; `order` has children before parents.
 
     `levels` says how many nodes are above each node; `unplaced` counts edges with an end absent or above the other.

@@ -31,10 +31,10 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from .vocabulary import NO_FLAGS, Vocabulary
 
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ..plan.document import Phase, Relaxation
 
 
-@dataclass(frozen=True, slots=True)
-class LoadToSend:
+class LoadToSend(Struct, frozen=True):
     """`requests` of random tokens, all as long: from `users` at once (closed loop), or `rate_per_s` at random."""
 
     model: str
@@ -93,8 +92,7 @@ RankOrder = Literal["stages", "groups"]
 OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Engine(ABC):
+class Engine(Struct, frozen=True, kw_only=True):
     """One serving engine: its facts as fields, what depends on more than the engine as methods."""
 
     name: str
@@ -227,9 +225,9 @@ class Engine(ABC):
         """Whether it prints the tokens of its cache as those of requests of full length, not as slots of blocks."""
         return False
 
-    @abstractmethod
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
         """What `release` (`None`: the newest) keeps of a GPU of an `architecture` with `total_bytes`."""
+        raise NotImplementedError
 
     def load_generator(self, load: LoadToSend) -> tuple[str, ...] | None:
         """The command of its load generator that sends `load`; `None` where none is known."""
@@ -262,16 +260,14 @@ GIB = 2**30
 _EVERY_8_UP_TO, _CAPTURED_AT_MOST = 256, 512
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """The largest batch of an engine, which its start-up run measures: tokens of a pass, and sequences sampled."""
 
     tokens: int
     sequences: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(Struct, frozen=True):
     """What lies beside weights and KV cache within an engine's share of a GPU, and what the share is taken of.
 
     `logit_bytes`: what sampling holds at its peak per sequence and entry of the vocabulary. `alone_bytes`,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from .engine import Batch, Engine, MemoryUse, Release
 from .trtllm import MEMORY_USE
 
 
-class _LMDeploy(Engine):
+class _LMDeploy(Engine, frozen=True):
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
         """It takes its share of free memory, as TensorRT-LLM does; its largest batch is `max_batch_size`."""
         return replace(MEMORY_USE, batch=Batch(MEMORY_USE.batch.tokens, 256))

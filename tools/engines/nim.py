@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from .engine import Batch, MemoryUse, Release
 from .trtllm import MEMORY_USE, QUANTISED_CACHE, SHARED_READ_HEADS, TensorRTLLM

@@ -72,7 +72,7 @@ VOCABULARY = Vocabulary(
 )  # fmt: skip
 
 
-class _SGLang(Engine):
+class _SGLang(Engine, frozen=True):
     def ffn_degrees(self, stage: int, group_ranks: int | None, *, is_moe: bool) -> tuple[int, ...] | None:
         """A dense FFN runs over the whole tensor group or, with `--moe-dense-tp-size 1`, whole on each rank."""
         return tuple(sorted({1, stage})) if is_moe else (stage,)

@@ -68,7 +68,7 @@ VOCABULARY = Vocabulary(
 )  # fmt: skip
 
 
-class TensorRTLLM(Engine):
+class TensorRTLLM(Engine, frozen=True):
     """TensorRT-LLM, and NIM on it."""
 
     def generation(self, version: str | None) -> str:

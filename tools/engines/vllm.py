@@ -104,7 +104,7 @@ VOCABULARY = Vocabulary(
 )  # fmt: skip
 
 
-class _VLLM(Engine):
+class _VLLM(Engine, frozen=True):
     def generation(self, version: str | None) -> str:
         """`v0` is the old engine, `v0.6` its last releases."""
         number = release_of(version)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, reduce
 from typing import Any
+
+from msgspec import Struct
 
 from ..catalog.names import named_format
 
@@ -38,8 +39,7 @@ METHOD_CHOICES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True, dict=True):
     """The flags of an engine, names in lower case and joined by hyphens: `spelled` has those of each concept.
 
     The first name of a concept is the one to write; `switches` take no value. `unplanned`: what an engine does that the

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.hardware import HardwareFacts
 from ..performance.collectives import INTER_STEP_S, LINK_EFFICIENCY, RING_STEP_S, domain_of, group_of
@@ -42,8 +43,7 @@ _GB = 1 << 30
 _NO_LIMIT_GB_S = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Struct, frozen=True):
     """One level of the network: how many ranks or domains it joins, by links of which rate and latency."""
 
     size: int
@@ -51,8 +51,7 @@ class Dimension:
     latency_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class RankOrder:
+class RankOrder(Struct, frozen=True):
     """The ranks of devices: those of a domain follow one another, and each of `domains` has `per_domain` numbers.
 
     Where a domain has fewer devices than another, the last of its numbers are of nobody.

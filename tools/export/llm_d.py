@@ -10,8 +10,9 @@ proxy: llm-d/llm-d-router, `pkg/sidecar/proxy/options.go`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from .kubernetes import remarks_of, workloads
 from .pods import Group, groups_of

@@ -7,8 +7,10 @@ places in the launch script; its commands are run in them. Which nodes and GPUs 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .result import ConfigFile, Launch
 from .server import Server
@@ -27,8 +29,7 @@ POD_REMARKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """`count` servers that differ in nothing but their devices; `server`, `launches` and `files` are of the first.
 
     The pod that answers does so on `port`, has `labels`, and `sidecars` that start before the engine.

@@ -7,7 +7,7 @@ together, so that prefill says all but the split of the cache in decode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..catalog.dtypes import DType
 from ..catalog.names import named_format
@@ -22,8 +22,7 @@ from ..plan.layout import ReplicaLayout
 from .result import Role
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """One engine process group. `stages[i]` are the devices of stage i in rank order, `layers[i]` its layers.
 
     A stage has `groups` attention groups, each of `context` x `tp` ranks: `tp` parts of attention's weights, and
@@ -103,8 +102,7 @@ _LEAST_TOKENS = 1024
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 
 
-@dataclass(frozen=True, slots=True)
-class ServingSettings:
+class ServingSettings(Struct, frozen=True):
     """`max_sequences` and `token_budget` are of one scheduler (an attention group), `memory_share` of a GPU's memory.
 
     `token_budget` is none where the plan states none: then a server is told of the engine's `own_tokens`.

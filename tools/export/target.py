@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.dtypes import DType
 from ..engines.engine import Engine
@@ -25,8 +26,7 @@ HANDOFF_PORT = 15_000
 _PORTS_OF_A_SERVER = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """What a text is made of: `launches[i]` and `files[i]` start `servers[i]`.
 
     `gpus_per_node`: all that a node of the cluster has. `checkpoint_format`: what a checkpoint has to be in that is not
@@ -51,16 +51,14 @@ class CannotExportError(Exception):
     """The form has no way to write what the plan wants; the message says what."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
+class Commands(Struct, frozen=True):
     """How one server is started: what runs on each node, and the files that it reads."""
 
     launches: tuple[Launch, ...]
     files: tuple[ConfigFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """One engine to write for; `fronts` is what joins several servers.
 
     `commands` is for servers of plans that the rules accept for the engine (EN): it refuses none.

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+from msgspec import Struct, field
 
 from ..performance.execution_model import ExecutionDAG, ExecutionNode, devices_of
 from ..performance.operation import OpName
@@ -48,8 +49,7 @@ _MEMBERS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TraceNode:
+class TraceNode(Struct, frozen=True):
     """One node of one rank; `needs` are the ids of nodes of the same rank that it runs after."""
 
     id: int
@@ -112,8 +112,7 @@ _COLLECTIVES: Mapping[OpName, CollectiveType] = {
 _Ids = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A collective or a transfer among `ranks`: the steps it takes, bytes that each rank sends, predicted seconds."""
 
     ranks: tuple[int, ...]
@@ -122,8 +121,7 @@ class Exchange:
     seconds: float
 
 
-@dataclass(slots=True)
-class RankTrace:
+class RankTrace(Struct):
     """The nodes of one rank, in the order in which it runs them."""
 
     nodes: list[TraceNode] = field(default_factory=list[TraceNode])
@@ -161,8 +159,7 @@ class RankTrace:
         return self.last
 
 
-@dataclass(slots=True)
-class Traces:
+class Traces(Struct):
     """The traces of one phase, by rank; `rank_of` numbers the devices.
 
     `groups` numbers the communicators by their ranks, `predicted_ms` is the longest path of what was written.

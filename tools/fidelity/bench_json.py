@@ -6,8 +6,9 @@ What stands in them a stranger wrote: size, nesting, lists and numbers are bound
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from ..errors import InputError
 from ..strict_json import parse_each
@@ -40,8 +41,7 @@ def outputs(text: str, where: str) -> Iterator[Output]:
         yield Output(cast(dict[str, Any], value), f"{where}: run {count}")
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """One object of a client, read strictly; `where` is what errors call it."""
 
     found: Mapping[str, Any]

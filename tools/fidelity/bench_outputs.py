@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .bench_json import MOST, Client, Output, outputs
@@ -41,8 +43,7 @@ _DEGREES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """What served a run, as its owner states it; `None`: the file must say it.
 
     `nodes`, `gpus_per_node` and `accelerator` are those of the deployment. `weights` and `kv_cache` are number formats;
@@ -63,8 +64,7 @@ class Served:
     engine_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One benchmark run: its situation, what was measured by figure, and what had to be assumed of it."""
 
     name: str

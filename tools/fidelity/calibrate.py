@@ -10,8 +10,9 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
 from datetime import date
+
+from msgspec import Struct, field
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineEntry
@@ -28,8 +29,7 @@ from .table import read_table
 _MOST_HEADER = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """How to read a file and what to make of it.
 
     `name` is the calibration's; `where` is what errors call the file; `base` is a calibration to begin with.
@@ -70,9 +70,9 @@ def _refuse_unused(task: Task, what: str, used: tuple[str, ...]) -> None:
     """Refuse what was stated of the deployment where nothing would read it."""
     plain = Served()
     unused = [
-        one.name
-        for one in fields(Served)
-        if one.name not in used and getattr(task.served, one.name) != getattr(plain, one.name)
+        name
+        for name in Served.__struct_fields__
+        if name not in used and getattr(task.served, name) != getattr(plain, name)
     ]
     if unused:
         raise InputError(f"{task.where}: {what} takes no {', '.join(unused)}: leave the option out")

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, MutableSequence, Sequence
-from dataclasses import make_dataclass, replace
+from dataclasses import make_dataclass
 from functools import lru_cache
 from importlib import import_module
 from inspect import isfunction
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..errors import InputError
 from ..performance.serving import admission, core, costs, pace, progress, state

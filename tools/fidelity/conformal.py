@@ -11,10 +11,11 @@ import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
 from itertools import permutations
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from ..arrays import FloatArray
 from ..calibration.error_ranges import LOW_CONCURRENCY, SHARE_PCT, Cell, ErrorRange, Metric
@@ -30,8 +31,7 @@ _METRICS: dict[Figure, Metric] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Miss:
+class Miss(Struct, frozen=True):
     """A measured figure beside its prediction: the finest cell, the pair, and ln(measured / predicted)."""
 
     cell: Cell

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.architecture import Architecture
 from ..plan.document import PhaseStrategy, Relaxation, Strategy
@@ -19,15 +20,13 @@ _WORKERS = re.compile(r"(prefill|decode) ([0-9]{1,6}) workers")
 _MOST_DEVICES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Why a row cannot be modelled."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
+class Workers(Struct, frozen=True):
     """Groups of devices that serve one phase each, in a disaggregated deployment."""
 
     prefill: int

@@ -5,8 +5,9 @@ Settings and layouts are kept per deployment, since many rows differ in their lo
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from ..catalog.architecture import Architecture
 from ..catalog.config_fields import MAX_POSITIONS

@@ -7,11 +7,12 @@ without timing an operator again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..arrays import FloatArray
 from ..calibration.custom import CustomCalibration
@@ -44,8 +45,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """Where a case belongs: its tier, its group of rows, and its pair of architecture and accelerator."""
 
     tier: str
@@ -53,8 +53,7 @@ class About:
     pair: str
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
+class Case(Struct, frozen=True, eq=False):
     """One deployment under one load: what was measured, and its server with the columns by factor.
 
     `parts[column]` has one row for each of `SCALES`, one for a microsecond in each recurrent layer, and a last one for

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import least_squares
 
 from ..arrays import FloatArray
@@ -48,8 +49,7 @@ _LEAST = 1e-9
 FAILED_FACTOR = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(Struct, frozen=True):
     """Logarithms of constants as they are fitted, and to how many figures."""
 
     logs: tuple[float, ...]

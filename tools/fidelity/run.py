@@ -14,7 +14,9 @@ import io
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..checkpoint import doing
 from ..errors import InputError
@@ -36,8 +38,7 @@ from .table import MeasuredRow
 COLUMNS = ("id", "metric", "measured", "predicted", "error_pct", "reason")
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Struct, frozen=True):
     """What came of one row: a figure, or the reason why there is none; the roofline's figure beside it."""
 
     row: MeasuredRow

@@ -6,9 +6,9 @@ layout: each group counts once, by the median of its rows, however many rows it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from ..frozen import Frozen
@@ -117,8 +117,7 @@ class FidelityReport(Frozen):
     not_modelled: tuple[NotModelled, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A row that was predicted; `roofline` is the yardstick's figure where there is one."""
 
     row: MeasuredRow

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean, median
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineEntry, EngineProfile
@@ -40,8 +42,7 @@ _LEAST = 1e-3
 _NOTEWORTHY = 0.03
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(Struct, frozen=True):
     """The fitted entries, what is to be said of each, and why runs were left out."""
 
     entries: tuple[EngineEntry, ...]
@@ -87,8 +88,7 @@ def learn(runs: Sequence[Run], today: str, base: CustomCalibration | None = None
     return Learned(tuple(entry for entry, _ in found), tuple(report for _, report in found), tuple(left_out))
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """A run as a case of the fit, and the profile that would serve it without one."""
 
     run: Run

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
@@ -37,8 +38,7 @@ _PEAK_KEYS: dict[DType, str] = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "f
 _STREAM_AT_INTERVALS = ("IX",)
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """A serving engine and its version; `unstated (2024)` where a row tells no more than the year.
 
     `streams_at_intervals`: it delivers tokens some steps at a time (the engines' option `stream interval`).
@@ -140,8 +140,7 @@ _DEFAULT_NODE = 8
 _DUMMY_WEIGHTS = ("TRT090",)
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
+class Deployment(Struct, frozen=True):
     """What served a row. `model` and `accelerator` are names of the catalogues."""
 
     model: str
@@ -155,8 +154,7 @@ class Deployment:
     has_dummy_weights: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """A deployment under a load, and which of its figures the row measured."""
 
     deployment: Deployment

@@ -13,9 +13,10 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ..errors import InputError
 from ..files import read_bounded, utf8_text
@@ -39,8 +40,7 @@ _PER_PHASE = re.compile(r"P([0-9]{1,10})/D([0-9]{1,10})")
 _NUMBERED = re.compile(r"([A-Za-z0-9_]{1,40})-[0-9]{1,12}")
 
 
-@dataclass(frozen=True, slots=True)
-class Degree:
+class Degree(Struct, frozen=True):
     """A parallel degree as a row states it: one for both phases, or `P…/D…`, one for each."""
 
     prefill: int
@@ -50,8 +50,7 @@ class Degree:
         return str(self.prefill) if self.prefill == self.decode else f"P{self.prefill}/D{self.decode}"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRow:
+class MeasuredRow(Struct, frozen=True):
     """One measured figure and all that its row says of how it was measured; `None` and `""` are unknown.
 
     `unread`: the first cell that is no such number, and what it should be; empty where each could be read.

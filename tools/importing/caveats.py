@@ -8,8 +8,9 @@ vLLM and SGLang compare it with the `quant_method` of the checkpoint's config an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DType
@@ -215,8 +216,7 @@ _NONE = frozenset({"", "none", "auto"})
 _MEND = "leave the flag out, or name a checkpoint that has such weights"
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A published checkpoint: as it was `written`, what it is called here, its config and the format by that."""
 
     written: str

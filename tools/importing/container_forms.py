@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from .process import Process, image_version

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.architecture import Architecture
 from ..engines.names import ENGINES, EngineName
@@ -17,8 +19,7 @@ from .launch import Launch
 from .servers import Server, servers_of
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
+class Deployment(Struct, frozen=True):
     """The strategy of what is started, the relaxations that it needs, and the settings of its schedulers.
 
     `servers` stand in the order of their commands. `devices[i]` are those of server i, of prefill first, in the order

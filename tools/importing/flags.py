@@ -10,8 +10,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..engines.vocabulary import HOST_CACHE, LONGEST_NAME, VALUELESS, Vocabulary, is_open
 from ..errors import InputError
@@ -29,8 +30,7 @@ LEFT_OPEN = (None, "auto", "-1")
 _FALSE = frozenset({"false", "0", "no", "off", "none", "null", ""})
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Struct, frozen=True):
     """What a command states: `values` by concept as written, each with its flag in `written`.
 
     `unknown` are flags that mean nothing here, those with values that mean nothing with these; `unplanned` is what the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ..bounds import MEMORY_BYTES
 from ..catalog.dtypes import DTYPES, DType
@@ -23,8 +24,7 @@ _SPELLED: Mapping[str, DType] = {
 SequenceKind = Literal["ulysses"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """One server: `groups` attention groups, each of `context` x `tp` ranks, in each of `pp` stages.
 
     `context` are parts of a prompt, as `sequence_kind` cuts it, `cache_parts` those of the KV cache along the sequence
@@ -51,8 +51,7 @@ class Group:
         return self.groups * self.context * self.tp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scheduling:
+class Scheduling(Struct, frozen=True, kw_only=True):
     """Settings of one scheduler, `None` where the command leaves them to the engine."""
 
     max_sequences: int | None = None
@@ -61,8 +60,7 @@ class Scheduling:
     kv_offload: KVOffload | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(Struct, frozen=True):
     """What commands of all engines state of a server's memory, `None` where they leave it to the engine.
 
     `memory_share` is of a GPU's memory; `weights` is what the engine makes of the checkpoint.
@@ -74,8 +72,7 @@ class Stated:
     activations: DType | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """What the flags of one engine start.
 
     `group` raises `InputError` for figures that are none. `follows`: whether a command starts a further

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..catalog.hardware import NamedAccelerator, mentions, read_accelerator_name
 from ..errors import InputError
 from .launch import Launch
 
 
-@dataclass(frozen=True, slots=True)
-class NamedHardware:
+class NamedHardware(Struct, frozen=True):
     """What names in a text stand for, `None` where they stand for nothing or for several; `words` are the names."""
 
     accelerator: str | None

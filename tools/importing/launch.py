@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
@@ -47,8 +49,7 @@ _LOAD = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One command of the engine: its flags, and whether it is a further node of the server before it.
 
     `unread` is the file of options that it names and that is not there.
@@ -61,8 +62,7 @@ class Command:
     unread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What a text starts. `planned` are the blocks of the plan that it was exported from, where it says so.
 
     `load` are the fields of a workload that a load generator beside the commands is told. `model` is none where no

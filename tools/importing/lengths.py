@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.architecture import Architecture
 from ..engines.names import ENGINES, EngineName
@@ -23,8 +24,7 @@ _CACHE_ERROR = 0.12
 _ROUND_FROM = 5000
 
 
-@dataclass(frozen=True, slots=True)
-class LongestTaken:
+class LongestTaken(Struct, frozen=True):
     """The `tokens` of the longest request that a server takes, and what says so in `words`."""
 
     tokens: int

@@ -10,9 +10,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..checkpoint import checkpoint
 from ..plan.elements import as_int, as_list, as_mapping, as_str
@@ -49,8 +51,7 @@ _OF_FRONT = ("hostname", "port", "urls", "num_instances", "router", "conditional
 _NOTHING_AROUND = Process(engine="vllm", words=())
 
 
-@dataclass(slots=True)
-class Manifest:
+class Manifest(Struct):
     """What documents come to: what their containers start, and those that are files of options.
 
     `sides` are the servers that a file of `trtllm-serve disaggregated` lists, which it joins where others start them.

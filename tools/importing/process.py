@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from ..engines.names import ENGINES, EngineName
 from .resources import Allotment
@@ -28,8 +29,7 @@ _LOAD_GENERATORS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """Words of a command behind the program, the variables that it is started with, and what stands around it.
 
     `hint`: names and remarks around it, which may say its role. `node`: a label of the node or place that it is for.
@@ -106,8 +106,7 @@ _OPENING = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,40})\1")
 _TARGET = re.compile(r"(?:>{1,2}|\btee(?:[ \t]+-a)?)[ \t]*([\w./${}-]{1,200})")
 
 
-@dataclass(slots=True)
-class Code:
+class Code(Struct):
     """Lines of code, and the texts of files by their names without folders."""
 
     lines: list[str] = field(default_factory=list[str])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 
@@ -22,8 +23,7 @@ _LABELS = re.compile(
 _GRES = re.compile(r"--(?:gres|gpus-per-node|gpus)[= \t](?:gpu:)?([a-zA-Z][\w-]{1,40}):\d{1,3}\b")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Allotment:
+class Allotment(Struct, frozen=True, eq=False):
     """GPUs that a text gives to all processes that share this object; `words` say where."""
 
     count: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.architecture import Architecture
 from ..errors import InputError
@@ -13,8 +14,7 @@ from .launch import DIALECTS, Command, Launch
 _SPAN = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """What `commands` start together: the first one, and those of its further nodes."""
 
     group: Group

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from math import prod
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .plain import called, job_variables, loop_in, plain
 from .process import Process, code_of, engine_words, image_version, is_launched, is_load_generator
@@ -43,8 +45,7 @@ _REMOTE = frozenset({"ssh", "pdsh", "sshpass"})
 _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
 
 
-@dataclass(slots=True)
-class Script:
+class Script(Struct):
     """What a script comes to: processes, files that it writes, words of load generators, comments, and variables."""
 
     processes: list[Process] = field(default_factory=list[Process])
@@ -72,8 +73,7 @@ def _is_command(line: str) -> bool:
     return engine_words([*_words(line.rstrip().removesuffix("\\")), "--"]) is not None
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     found: Script
     around: Process | None
     variables: dict[str, str]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.models import find_model
 from ..engines.names import ENGINES, EngineName
@@ -33,8 +34,7 @@ _MOST_SHOWN = 60
 _DEGREES = frozenset({"tp", "pp", "dp", "ep", "attention_dp", "expert_parallel", "context", "cache_parts", "tp_expert"})
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """What the launch commands of a text start: all degrees, where a command states any, and settings of schedulers.
 
     `words` is the first command, `servers` how many there are.

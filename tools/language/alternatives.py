@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..gated import Gated
 from .limit_lexicon import ROLE as LATENCY
@@ -102,8 +104,7 @@ _BEFORE_NEW, _BEHIND_NEW = ("mid", "wrote", "how", "then"), ("tail", "what", "un
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """A name on the page: where it stands, and what it stands for."""
 
     start: int
@@ -111,8 +112,7 @@ class Named:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """`one` of the names is meant, a `choice` of them is offered, or they `contradict` each other.
 
     `meant` are the names that count, each value once where it is a choice; `superseded` those that others replace.

@@ -7,7 +7,8 @@ settle is not guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..gated import Gated
 from .page import Page
@@ -52,8 +53,7 @@ def demanded_spans(page: Page) -> list[tuple[int, int]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Struct, frozen=True):
     """The attention replicas of a stage, TP inside each (`None`: not said), and whether a plain `dp` meant them."""
 
     attention_dp: int

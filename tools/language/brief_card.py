@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from ..catalog.accelerators import Accelerator, DensePeakTFLOPS
@@ -32,8 +32,7 @@ _SAME = 0.03
 _NEEDED = "memory_bytes", "memory_bandwidth", "tflops"
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True):
     """The card: its id in the catalogue, or an object. `base` is the catalogue entry that it is or departs from."""
 
     accelerator: str | None = None

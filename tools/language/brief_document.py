@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog import hardware, model_mentions
 from ..gated import Gated
@@ -62,8 +63,7 @@ _NOISE_KEY = Gated(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """The lines of a brief on one page; `facts` of parts, and names under keys that no catalogue has."""
 
     lines: tuple[Line, ...]

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from .brief_statements import Statement
 from .errors import BriefError
 from .quantities import Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One thing stated.
 
     `context` is the clause with its keys and headings, `near` the words beside the figure, both in lower case;
@@ -39,8 +39,7 @@ def statement_words(statement: Statement, words: str = "") -> str:
     return f"{(key + (words or statement.text))[:160]} ({statement.where})"
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(Struct):
     """All facts of one brief, with the notes for the report."""
 
     items: list[Fact] = field(default_factory=list[Fact])

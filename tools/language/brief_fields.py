@@ -8,9 +8,10 @@ It refuses nothing; the readers do.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
+
+from msgspec import Struct
 
 from .brief_lexicon import Row
 from .brief_rows_card import CARD_ROWS
@@ -18,8 +19,7 @@ from .brief_rows_model import MODEL_ROWS
 from .quantities import Unit
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRule:
+class FieldRule(Struct, frozen=True):
     """What a figure is about: it has one of `units`, stands near `words`, and nowhere near `unless`.
 
     `scope` must match somewhere in the headings, keys or words; `field` is a field of `Said`, or of the card

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..gated import Gated
 from .brief_facts import Fact, statement_words
@@ -47,8 +49,7 @@ _NEIGHBOURS = 4  # figures on either side that may explain one
 _MAX_FIGURES = 80  # of one statement; what is more is left unread
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A quantity of a statement with the texts in which its meaning is looked for, the nearest first."""
 
     quantity: Quantity

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.model_mentions import mentions
 from ..gated import Gated, Pattern
@@ -101,8 +102,7 @@ _TOKENS_IN = re.compile(r"\btok(?:en)?s? (?P<side>in|out)(?:put)?\b")  # "tokens
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A statement as a line of text; its words begin at `start`, behind the key."""
 
     statement: Statement

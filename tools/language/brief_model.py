@@ -7,9 +7,10 @@ state is not filled in here: reading the config names it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ..catalog.entry import ModelEntry
 from ..catalog.models import find_model
@@ -52,8 +53,7 @@ _SPELLINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StatedModel:
+class StatedModel(Struct, frozen=True):
     """The model: a name of the catalogue (or a path), or a config object; with the words that each came from."""
 
     name: str | None = None

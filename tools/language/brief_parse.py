@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ..strict_json import parse
 from ..strict_values import MAX_DEPTH, TOO_DEEP, JsonError, check_value
@@ -19,8 +20,7 @@ MAX_YAML_EVENTS = 60_000
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """One structured document: its value, and by path the line (from 1) and the trailing comment of each scalar.
 
     `remarks` are the comments that have a line of their own, by that line.

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..gated import Gated
 from .errors import BriefError
@@ -23,8 +24,7 @@ PER_NODE = "per node"
 OUT_OF_SCOPE = "out of scope"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One thing that a brief says.
 
     `path` holds the enclosing headings and keys, outermost first, the statement's own key last. `keyed` is false where
@@ -38,8 +38,7 @@ class Statement:
     heading: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StatedObject:
+class StatedObject(Struct, frozen=True):
     """An object of a structured brief that is data of its own: a model's `config.json`, or a catalogue-like card."""
 
     kind: str  # "config" or "card"
@@ -48,8 +47,7 @@ class StatedObject:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Everything that one text of a brief says."""
 
     statements: tuple[Statement, ...] = ()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..engines.names import known_engine
 from ..gated import Gated
@@ -95,8 +96,7 @@ _QUANTILE = re.compile(r"quantile|percentile|分位数?")
 _UNIT_KEYS = ("unit", "units", "单位")
 
 
-@dataclass(frozen=True, slots=True)
-class _Counting:
+class _Counting(Struct, frozen=True):
     """How a list is counted: the key of the count, the path element of what is inside, and which keys only identify."""
 
     words: str

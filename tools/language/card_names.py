@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog import hardware
 from ..catalog.accelerators import Accelerator
@@ -22,8 +24,7 @@ from .quantities import read_whole
 from .standing import is_former, standing
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSizes:
+class NodeSizes(Struct, frozen=True):
     """Accelerators of the node ("DGX H100") or rack ("NVL72") that was named, and of a usual node; `None`: unknown."""
 
     box: int | None = None

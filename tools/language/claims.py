@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from .. import bounds
@@ -19,8 +19,7 @@ from .said import Said, Understood
 from .standing import standing_of
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
+class _Figure(Struct, frozen=True):
     label: str
     bounds: Bounds
     whole: bool = False
@@ -66,8 +65,7 @@ _OF_NOW = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(slots=True)
-class Claims:
+class Claims(Struct):
     """Collects what the readers found; `said()` checks it as a whole and freezes it."""
 
     # What is read, where a later statement may correct an earlier one.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from ..gated import Gated
 from .attention_words import ATTENTION_DP
@@ -62,8 +63,7 @@ _LINK = re.compile(r"[\s+&,/]*(?:(?:with|and|plus)\s?)?$")
 _DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|tensor[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """Strategies that are weighed against each other, with their words; none where one of them has no degree."""
 
     words: str

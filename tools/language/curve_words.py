@@ -7,7 +7,8 @@ shape, which is stated as assumed; what rates are for else is left to the reader
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..errors import InputError
 from ..gated import Gated
@@ -47,8 +48,7 @@ _PER_HOUR = 1 / 3600
 _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
+class _Rates(Struct, frozen=True):
     """The rates of a page by what words beside each say of it."""
 
     peak: tuple[Quantity, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..gated import Gated
 from .attention_words import ATTENTION_DP, OF_ATTENTION
@@ -104,8 +105,7 @@ _FURTHER = Gated(
 AND = Gated(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Degree:
+class Degree(Struct, frozen=True):
     """One degree with its place; `name` is a field of `StatedDegrees`, or `dp`."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ..gated import Gated
 from ..plan.constraints import ReservedConstraint
@@ -19,8 +20,7 @@ _MOST_BEFORE = Gated(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """A count of GPUs or nodes, with the phases that its clause names."""
 
     field: str

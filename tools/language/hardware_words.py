@@ -8,7 +8,8 @@ counts ("no limit on cards") and refuses to complete them: what was not said sta
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.hardware import singular
 from ..gated import Gated, Pattern
@@ -30,8 +31,7 @@ _GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configurat
 _SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     symbol: str
     words: str
     start: int

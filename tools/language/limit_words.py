@@ -6,8 +6,9 @@ A latency of which nothing says what it is ("latency 2 s") is reported as unread
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from ..gated import Gated, Pattern
 from . import limit_lexicon as lex
@@ -20,8 +21,7 @@ from .said import Statistic
 _BARE = 0.4  # "latency budget: 600 ms to first token": a word that says which latency is nearer than one that does not
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
+class _Limit(Struct, frozen=True):
     field: str
     value_ms: float
     start: int

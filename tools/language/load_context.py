@@ -6,7 +6,8 @@ It says what a number or a word is *not*; what a number is for is decided by `lo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..gated import Gated
 from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
@@ -31,8 +32,7 @@ MOST_AT_ONCE = 4096
 """More requests, of which nothing says that they are there at once, are those of a log or of a job."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A number with its role and the words of both."""
 
     role: str

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..gated import Gated
 from . import load_lexicon as lex
@@ -61,8 +63,7 @@ _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 _COUNTS_THINGS = Gated(r"\s?[个名位家台所辆]\s?(?!中文|英文|汉|字|词|左右|上下|以|输入|输出)[\u4e00-\u9fff]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     """The numbers of a page, the roles that they were paired with, and the slash pairs ("4k/1k")."""
 
     quantities: tuple[Quantity, ...]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ..gated import Gated
 
@@ -28,8 +29,7 @@ class Spanned(Protocol):
 Value = TypeVar("Value", bound=Spanned)
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """A word that says what a value is for; `cost` makes a vague word further away than a telling one.
 
     `follows`: it stands right behind a value ("2k in"), and so hardly speaks of one behind itself.
@@ -42,8 +42,7 @@ class Role:
     follows: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing(Generic[Value]):
+class Pairing(Struct, Generic[Value], frozen=True):
     """A value with the role that it plays."""
 
     role: Role

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from .alternatives import with_corrected_figures
 from .arithmetic import worked_out
@@ -14,8 +14,7 @@ from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(Struct, frozen=True):
     """A text as the readers get it, what was done to it in words, and the lengths that were made tokens of."""
 
     text: str

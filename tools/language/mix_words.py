@@ -7,8 +7,10 @@ their pairs. Pairs without shares are no mixture: two lengths that contradict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import gcd
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..gated import Gated
 from ..plan.lengths import RequestLengths
@@ -27,8 +29,7 @@ _INPUT = ("input", "tokens_of")
 _MOST_MISSING = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """The two lengths of one kind of requests."""
 
     input: Statement
@@ -47,8 +48,7 @@ class _Kind:
         return int(self.input.quantity.value), int(self.output.quantity.value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(Struct, frozen=True):
     """What says how many of the requests are of one kind; `quantity` is `None` for "the rest"."""
 
     start: int

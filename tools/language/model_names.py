@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog import model_mentions, models
 from ..catalog.dtypes import DType
@@ -51,8 +53,7 @@ _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi",
 _NEAR = 12  # characters between a name and the words that take it back
 
 
-@dataclass(frozen=True, slots=True)
-class NamedModel:
+class NamedModel(Struct, frozen=True):
     """How the model was written, and the number format that a suffix of its name states ("-FP8")."""
 
     words: str = ""

@@ -6,7 +6,7 @@ refuses two wishes of the same strength for different things, unless both only l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from .claims import Claims
 from .objective_lexicon import INDIFFERENT, SUBORDINATE, TIERS
@@ -15,8 +15,7 @@ from .page import Page
 _LEANING, _BARE = 2, 3  # places of the tiers
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     name: str
     words: str
     start: int

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise, product
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.dtypes import DTYPES, DType, element_bytes
 from ..gated import Gated
@@ -76,8 +78,7 @@ _AT_LEAST = Gated(r"(?:at\sleast|minimum(?:\sof)?|no\s(?:less|fewer)\sthan|>=|�
 _OR_MORE = Gated(r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better|up)|(?:及|或)?以上)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
+class _Format(Struct, frozen=True):
     """One mention of a number format, or of several to choose from; `denied`: said not to be meant."""
 
     dtypes: tuple[DType, ...]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..gated import Gated
 from ..plan.constraints import (
@@ -112,8 +113,7 @@ PERMITS = Gated(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Clause:
+class _Clause(Struct, frozen=True):
     """The clause around a primitive: its place, its words, the primitive with its degree, and what comes after it."""
 
     start: int

@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..gated import Gated
 from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
@@ -95,8 +97,7 @@ _MOST = 1e30
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A number of a text with its unit.
 
     `value` is in the unit's base (ms, bytes, 10^9 bytes/s, TFLOP/s, a share of 1, else the thing itself). `upper` is

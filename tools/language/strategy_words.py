@@ -7,7 +7,8 @@ be said by others: "DP attention, EP16", or SGLang's `dp` that lies inside its `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..gated import Gated
 from .attention_words import demanded_spans, fill

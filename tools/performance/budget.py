@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..calibration.forms.elementary import Number, ceil, larger
 from ..kept import Cache
@@ -30,8 +31,7 @@ def communication_buffer_bytes(ranks: int) -> int:
     return _NCCL_PAIR_BYTES if ranks < 4 else _NCCL_GROUP_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """Requests on one replica (or an array of such numbers), and those of each attention-DP group of a phase."""
 
     requests: Number
@@ -63,8 +63,7 @@ def most_prompts_of(prefill: PhaseLayout, stages: Number) -> Number:
     return prefill.attention_groups * (stages + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class StageTerms:
+class StageTerms(Struct, frozen=True):
     """A stage that the device is in: how many layers, activations per token of a pass, and whether it has the head."""
 
     phase: PhaseLayout
@@ -74,8 +73,7 @@ class StageTerms:
     has_head: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTerms:
+class DeviceTerms(Struct, frozen=True):
     """What the memory of a device depends on, less the number of requests: equal terms, equal memory.
 
     Of many devices that are in stages of the same phases, arrays. A request is one of mean lengths: the cache is a pool

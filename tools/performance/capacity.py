@@ -11,8 +11,9 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
+
+from msgspec import Struct
 
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.attention.spec import AttentionSpec
@@ -196,8 +197,7 @@ def _decoding(layout: LoadedLayout) -> Iterator[DeviceTerms]:
             yield from terms
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """Layers that cache alike on a device: bytes per token, tokens kept of a sequence (none: all), constant state."""
 
     token_bytes: float

@@ -13,8 +13,10 @@ not fitted ones; an accelerator's own `compute_efficiency` and `memory_efficienc
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..calibration.chip import chip_in
 from ..calibration.custom import CustomCalibration
@@ -205,8 +207,7 @@ DEFAULT_MEMORY_EFFICIENCY = 0.8
 LAUNCH_S = 3e-6
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTime:
+class OperatorTime(Struct, frozen=True):
     """Seconds of one operator, which bound it hits, and where the constants come from."""
 
     seconds: Number
@@ -237,8 +238,7 @@ def memory_efficiency(accelerator: Accelerator) -> float:
     return accelerator.memory_efficiency or DEFAULT_MEMORY_EFFICIENCY
 
 
-@dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(Struct, frozen=True):
     """The roofs of one accelerator, efficiencies applied; `compute_share` of its arithmetic is there for the work."""
 
     hardware: HardwareFacts

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from ..calibration.forms.elementary import Number, Truth, exceeds, larger, least, pick, smaller
 from ..calibration.profile import DATASHEET, Origin
@@ -33,8 +34,7 @@ EXPERT_INTRA_S = 12e-6
 EXPERT_INTER_S = 25e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Ranks of one collective: how many, over how many domains, and the most of them in one domain."""
 
     ranks: int
@@ -52,8 +52,7 @@ class Group:
         return self.domains > 1
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Struct, frozen=True):
     """What a collective costs each rank: seconds, and bytes sent.
 
     `spans_domains`: it goes over the network too. `origin`: where the constants of its time come from.
@@ -99,8 +98,7 @@ def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
     return Group(len(devices), len(domains), max(domains.values(), default=1))
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveTime:
+class CollectiveTime(Struct, frozen=True):
     """Seconds of a collective, and where their constants come from."""
 
     seconds: Number
@@ -115,8 +113,7 @@ class CollectiveClock(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """The links of one accelerator, one way: measured times where `clock` has them, else alpha + bytes x beta."""
 
     hardware: HardwareFacts
@@ -224,8 +221,7 @@ class Links:
         return Transfer(floor + seconds, sent, group.spans_domains)
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertRoutes:
+class ExpertRoutes(Struct, frozen=True):
     """Where the copies of a token go: `top_k` experts on `group`, in at most `most_domains` domains (0: any)."""
 
     group: Group

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.accelerators import Accelerator
 from ..plan.load import think_seconds
@@ -44,8 +45,7 @@ SOURCE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """GPUs that do the same, and the share of the time in which each phase keeps them busy."""
 
     gpus: int
@@ -131,8 +131,7 @@ def _idle_share(layout: LoadedLayout, times: ServingTimes, stay_s: float) -> flo
     return away**users if users >= 1.0 else 1.0 - users * (1.0 - away)
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """The lowest and the highest USD per GPU-hour, and whose they are."""
 
     low: float

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ..arguments import checks_arguments
@@ -52,8 +53,7 @@ from .serving_estimate import serve
 from .transfer import kv_transfer_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
+class _Pass(Struct, frozen=True):
     """One pass of a phase by itself, and what timed it."""
 
     timer: PhaseTimer

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..errors import InputError
 from ..plan.document import Phase, Plan
@@ -31,8 +33,7 @@ class TooManyNodesError(InputError):
     """A DAG would have more than `MAX_NODES` nodes."""
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     """Collects nodes and edges, and knows the last node of the stream of each device."""
 
     phase: Phase
@@ -47,8 +48,7 @@ class _Writer:
             self.edges[key] = ExecutionEdge(source=source, target=target, type="data" if data else "order")
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Struct, frozen=True):
     """The instances of an operation by device, and what it reads."""
 
     inputs: tuple[str, ...]

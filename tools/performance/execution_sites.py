@@ -7,7 +7,8 @@ A layout that was made without a graph has none: every answer is `None`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..plan.blocks import fold_sequence
 from ..plan.layout import PhaseLayout, StageLayout
@@ -80,8 +81,7 @@ def _collective_groups(
 SPLIT, MERGE = "overlap.split", "overlap.merge"
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """Operations that belong together: those of a layer (folded, of `repeat` of them), or a run of one half of it.
 
     `half` is set under two-batch overlap, where `on_links` says which of the two streams of a device they are on.

@@ -11,9 +11,10 @@ import math
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 from xml.etree import ElementTree as ET
+
+from msgspec import Struct, field
 
 from ..draw.box import BoxKind
 from ..draw.placing import Spot, text_width
@@ -38,8 +39,7 @@ _LONGEST_LINE = 24
 _KEEP = "\N{NO-BREAK SPACE}"  # a size stays on the line of its name
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """A node as it is drawn; the first of `lines` is its title, the last name the GPUs that it runs on."""
 
     outline: Outline
@@ -91,8 +91,7 @@ _LINE_STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
+class _Placed(Struct, frozen=True):
     """A node where it is drawn, across from the first to the last of `lanes`."""
 
     node: ExecutionNode
@@ -108,8 +107,7 @@ class _Placed:
         return self.spot.middle_y + (-half if is_top else half)
 
 
-@dataclass(slots=True)
-class _Lanes:
+class _Lanes(Struct):
     """The lanes of a phase; `ends` are where the next node of each may begin, `above` the last node of each."""
 
     devices: Sequence[tuple[str, ...]]

@@ -7,8 +7,10 @@ at no cost. It changes no plan and proposes none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..calibration.profile import Origin
 from ..catalog.hardware import HardwareFacts
@@ -45,8 +47,7 @@ _FASTER: dict[Resource, str] = {
 }
 
 
-@dataclass(slots=True)
-class _Cost:
+class _Cost(Struct):
     """What an operation costs on the path in all, by resource, and on how many layers."""
 
     name: str

@@ -8,10 +8,11 @@ not what the strategy block declares. It judges nothing: an illegal strategy has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, get_args
 
+from msgspec import field
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from ..catalog.accelerators import Accelerator
@@ -40,15 +41,14 @@ from ..plan.view import PlanView
 from .setting import Setting
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadedLayout(Layout):
+class LoadedLayout(Layout, frozen=True, kw_only=True, dict=True):
     """A layout and the setting that it serves its load in."""
 
     setting: Setting
     # Whether replicas of one kind differ in nothing but their devices' names (always so where made from a strategy).
     replicas_alike: bool = False
     # What other modules work out of it.
-    caches: Caches = field(default_factory=Caches, repr=False, compare=False)
+    caches: Caches = field(default_factory=Caches)
 
     def with_setting(self, setting: Setting) -> LoadedLayout:
         """The same devices under another setting."""

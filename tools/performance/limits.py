@@ -7,8 +7,10 @@ It computes no figure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..calibration.forms.elementary import Number, larger
 from ..plan.document import Statistic, WorkloadBlock
@@ -28,8 +30,7 @@ LimitedFigure = LatencyFigure | Literal["output_tokens_per_s"]
 NO_STEADY_FIGURE = "grows with the queue: no steady figure"
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A limit that a workload states: its field there, the figure that it is on, the statistic of it, and its unit."""
 
     field: str
@@ -50,8 +51,7 @@ class Limit:
         return self.unit == "ms" and self.name != "TPOT"
 
 
-@dataclass(frozen=True, slots=True)
-class RunFigures:
+class RunFigures(Struct, frozen=True):
     """What limits are about: latencies in ms by statistic, output tokens per second, whether the queue grows."""
 
     latencies_ms: Mapping[LimitedFigure, Mapping[Statistic, float]]
@@ -73,8 +73,7 @@ class RunFigures:
         return max(0.0, over - 1.0 - _ROUNDING)
 
 
-@dataclass(frozen=True, slots=True)
-class MissedLimit:
+class MissedLimit(Struct, frozen=True):
     """A limit that a figure does not hold."""
 
     limit: Limit

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations

@@ -6,8 +6,9 @@ Folded timing and the unfolded DAG are both made from the same operations, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from ..calibration.forms.elementary import Number, is_plain, larger, pick
 from ..calibration.profile import DATASHEET, Origin
@@ -47,8 +48,7 @@ COLLECTIVES: frozenset[OpName] = frozenset({"AllReduce", "AllGather", "ReduceSca
 Shape: TypeAlias = "tuple[tuple[str, Number], ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class TokenLoad:
+class TokenLoad(Struct, frozen=True):
     """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
 
     `groups` attention-DP groups are at work. `sequences`, and `groups` with it, may be an array: so many loads are
@@ -122,8 +122,7 @@ def is_core(operation: Operation) -> bool:
     return operation.op == "Attention" or operation.of_sequences
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """The longest path through a program: its operations in order, and their seconds.
 
     Of arrays only the seconds: which path is the longest differs from element to element.

@@ -8,7 +8,8 @@ operations: what the timeline of a plan shows is made by `timing`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec

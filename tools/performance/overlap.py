@@ -8,8 +8,9 @@ are timed at half the tokens, so small batches lose. The embedding, the head and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
+
+from msgspec import Struct, field
 
 from ..plan.blocks import Block
 from .overlap_halves import BEFORE, HalvedLayer, Run
@@ -21,8 +22,7 @@ _LONGEST_CYCLE = 4
 Turn = tuple[int, list[tuple[int, int]]]
 
 
-@dataclass(slots=True)
-class Turns:
+class Turns(Struct):
     """Deals out the beats of both halves in turn; each item of a turn is a place in the stage and a run there."""
 
     _pending: tuple[list[tuple[int, int]], list[tuple[int, int]]] = field(default_factory=lambda: ([], []))
@@ -47,16 +47,14 @@ class Turns:
             yield 1, second
 
 
-@dataclass(frozen=True, slots=True)
-class Overlapped:
+class Overlapped(Struct, frozen=True):
     """Seconds of all layers, and how often each run (kind of layer, half, run) lies on the critical path."""
 
     seconds: float
     on_path: dict[tuple[int, int, int], int]
 
 
-@dataclass(slots=True)
-class _Jump:
+class _Jump(Struct):
     """Repetitions that were not run one by one: `cycles` more of the `events` that begin at `start`."""
 
     start: int
@@ -64,8 +62,7 @@ class _Jump:
     cycles: int
 
 
-@dataclass(slots=True)
-class _Schedule:
+class _Schedule(Struct):
     """Runs turns one after the other on two resources and remembers what each run waited for."""
 
     layers: Sequence[HalvedLayer]

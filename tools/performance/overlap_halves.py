@@ -7,7 +7,9 @@ for a collective; who runs when is the business of `overlap.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..calibration.chip import ASSUMED_MULTIPROCESSORS
 from ..plan.document import TWO_BATCH
@@ -42,8 +44,7 @@ def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Contention:
+class Contention(Struct, frozen=True):
     """What communication beside computation costs the kernels of a pass.
 
     `share` of the multiprocessors is kept for collectives: kernels are timed with what is left of the arithmetic and
@@ -93,8 +94,7 @@ def contention(setting: Setting, load: TokenLoad) -> Contention:
     return Contention(share, unpacks=not is_prefill, roofline=setting.clock.roofline)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Operations of one half that follow one another on one resource. `waits`: runs of the half in the same layer."""
 
     operations: tuple[Operation, ...]
@@ -103,8 +103,7 @@ class Run:
     waits: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HalfLayer:
+class HalfLayer(Struct, frozen=True):
     """One layer of one half. A beat is what it runs before it waits for a collective; `ends` are its last runs."""
 
     runs: tuple[Run, ...]
@@ -122,8 +121,7 @@ class HalfLayer:
         return any(self.runs[end].on_links for end in self.ends)
 
 
-@dataclass(frozen=True, slots=True)
-class HalvedLayer:
+class HalvedLayer(Struct, frozen=True):
     """One layer of both halves."""
 
     halves: tuple[HalfLayer, HalfLayer]

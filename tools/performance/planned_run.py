@@ -9,7 +9,9 @@ Each request has its own lengths where the workload says how they spread (`plan/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import InputError
 from ..kept import Cache
@@ -43,8 +45,7 @@ RATE_RESERVE = 0.05
 _FAR_BEHIND = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Struct, frozen=True):
     """What the users of a plan see under its load, and what the load is."""
 
     times: ServingTimes

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
+
+from msgspec import Struct
 
 from ..calibration.forms.elementary import Number, larger, smaller
 from ..checkpoint import checkpoint
@@ -29,8 +30,7 @@ from .timing import StageTimer
 _MOST_CHUNKS = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One pass through one stage: its pieces, and the host time before it (of some engines in the first stage only)."""
 
     pieces: tuple[Piece, ...]
@@ -46,8 +46,7 @@ class Pass:
         return kind_seconds(self.pieces, kind) + (float(self.host_seconds) if kind == "compute" else 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseTime:
+class PhaseTime(Struct, frozen=True):
     """Time of one phase in seconds: in all, by kind, and the passes on the critical path.
 
     `waiting_seconds` end the path where a step waits for the other microbatches. `loads` (of each chunk, or of each
@@ -266,8 +265,7 @@ def prefill_loads(setting: Setting, groups: int) -> tuple[TokenLoad, ...]:
     return tuple(TokenLoad(1, min(chunk, total - start), start, groups) for start in range(cached, total, chunk))
 
 
-@dataclass(frozen=True, slots=True)
-class PromptShare:
+class PromptShare(Struct, frozen=True):
     """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row.
 
     `passes` are those of all groups.

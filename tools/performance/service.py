@@ -11,14 +11,13 @@ that a faster accelerator never lengthens a wait. The simulation (`planned_run`)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from .setting import Setting
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """Seconds of the pass that a prompt is in, and of all prompts of a replica's requests.
 
     `together` where its attention groups take theirs side by side, `apart` where each holds up all others.
@@ -29,8 +28,7 @@ class Prompts:
     apart: Number
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Mean seconds per request: before its first token, and per later token because of others' prompts."""
 
     first_token: Number
@@ -98,8 +96,7 @@ def client_seconds(setting: Setting) -> float:
     return constants.client_ms * 1e-3 + constants.client_token_us * 1e-6 * setting.prompt_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseSeconds:
+class PhaseSeconds(Struct, frozen=True):
     """Seconds of a deployment at its load.
 
     `prompts` are the pass of one as it meets the deployment and those of a prefill replica's whole share, `step` is one
@@ -114,8 +111,7 @@ class PhaseSeconds:
     held_steps: Number = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """Requests in flight in all, on each replica that decodes, and as many of these as it runs at once."""
 
     concurrency: Number
@@ -123,8 +119,7 @@ class Shares:
     running: Number
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """Mean seconds to the first token and per later one, and output tokens per second in all."""
 
     ttft: Number

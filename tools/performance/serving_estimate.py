@@ -8,7 +8,9 @@ have not. Requests wait where the engine's scheduler or the KV cache makes them 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..calibration.engine_profile import EngineConstants
 from ..kept import Cache
@@ -31,8 +33,7 @@ _MOST_BATCHES = 8
 _MOST_MICROBATCHES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """One replica, ready to be simulated; `copies` like it serve the load together."""
 
     table: StepTable

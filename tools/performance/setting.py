@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, accelerator_class, engine_profile
@@ -33,16 +35,14 @@ from .host_memory import without_effect
 DEFAULT_PREFILL_CHUNK_TOKENS = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class LayerRun:
+class LayerRun(Struct, frozen=True):
     """`count` layers of one kind among a range of layers."""
 
     spec: LayerSpec
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class TensorBytes:
+class TensorBytes(Struct, frozen=True):
     """Bytes of an operator's tensors by the way that tensor parallelism cuts them."""
 
     sharded: float
@@ -60,8 +60,7 @@ _RUNS = Cache[tuple[int, int], tuple[LayerRun, ...]]("kinds of layers by first a
 _TENSOR_BYTES = Cache[int, TensorBytes]("bytes by the identity of a tuple of tensors, which the architecture holds")
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
+class Setting(Struct, frozen=True, eq=False, dict=True):
     """Model, hardware, load, precision and policy of a deployment (compared by identity)."""
 
     architecture: Architecture
@@ -78,7 +77,7 @@ class Setting:
     # A calibration of one's own, laid over what ships.
     calibration: CustomCalibration | None = None
     # What other modules work out of it: none of it depends on the load.
-    caches: Caches = field(default_factory=Caches, repr=False)
+    caches: Caches = field(default_factory=Caches)
 
     @cached_property
     def engine(self) -> EngineProfile:

@@ -7,8 +7,10 @@ Two stages of equal shape take equal time for equal layers, wherever they are; s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
@@ -25,8 +27,7 @@ from .setting import Setting
 OperatorSet = Literal["attention", "ffn", "stage"]
 
 
-@dataclass(frozen=True, slots=True)
-class StageShape:
+class StageShape(Struct, frozen=True):
     """Degrees and groups of one stage. Groups are the widest-spread ones of their kind."""
 
     tp: int
@@ -205,8 +206,7 @@ def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> Sta
 KINDS: tuple[Kind, ...] = ("compute", "memory", "communication")
 
 
-@dataclass(frozen=True, slots=True)
-class LayerKind:
+class LayerKind(Struct, frozen=True):
     """Layers of a stage that take equal time: alike, and followed by what needs the same closing collective."""
 
     spec: LayerSpec
@@ -215,8 +215,7 @@ class LayerKind:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A part of a stage's pass: its operations, their longest path, and how often it runs in a row.
 
     `layers` is how many layers it stands for; where halves overlap, `path` is what of all of them is on the path.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from ..calibration.engine_profile import EngineConstants, accelerator_class
 from ..calibration.forms.elementary import Number, is_plain
@@ -32,8 +33,7 @@ _WORTH_AN_ARRAY = 4
 _CHUNKS = (16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """How far the columns must reach, in tokens and sequences of a step, of a chunk, of a prompt, of a request."""
 
     tokens: int
@@ -190,8 +190,7 @@ class StepTimes:
 _Column = Callable[[StepTimes, Sequence[int]], list[float]]
 
 
-@dataclass(frozen=True, slots=True)
-class _LikeStages:
+class _LikeStages(Struct, frozen=True):
     """A stage with the one that it sends to, and how many stages of the pipeline take as long as it does."""
 
     stage: StageTimer

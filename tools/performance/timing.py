@@ -6,9 +6,10 @@ The pieces of the folded execution DAG: embedding, each kind of layer, head, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import count
+
+from msgspec.structs import replace
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec

@@ -8,8 +8,9 @@ ones their sum. KV projections are cut by head and repeat beyond one head per de
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from ..catalog.architecture import LayerSpec
 from ..kept import Cache
@@ -20,8 +21,7 @@ from .setting import Setting
 Slice = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """What one device holds of one stage: layers, and its slice of each kind of operator."""
 
     first: int

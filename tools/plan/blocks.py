@@ -6,8 +6,9 @@ The fewest nodes win, found exactly by dynamic programming over the stage's laye
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from ..catalog.architecture import Architecture, LayerSpec
 
@@ -15,8 +16,7 @@ from ..catalog.architecture import Architecture, LayerSpec
 _MAX_PERIOD = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Layers `first` to `last` (inclusive); the children describe `period` of them."""
 
     first: int

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from copy import copy
-from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, ParamSpec, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .elements import NodeView
 
@@ -16,8 +18,7 @@ P = ParamSpec("P")
 Read = TypeVar("Read")
 
 
-@dataclass(frozen=True, eq=False)
-class Siblings:
+class Siblings(Struct, frozen=True, eq=False, dict=True):
     """All stages of one phase branch."""
 
     stages: list[StageView] = field(default_factory=list["StageView"])
@@ -28,14 +29,13 @@ class Siblings:
         return frozenset[str]().union(*[stage.agreed_devices for stage in self.stages])
 
 
-@dataclass(frozen=True, eq=False)
-class StageView:
+class StageView(Struct, frozen=True, eq=False, dict=True):
     """One pipeline stage of one phase of one replica. `nodes` is all that hangs below it.
 
     `distinct_blocks` are the `blocks`, in `PlanView.distinct` less those that are like an earlier one.
     """
 
-    siblings: Siblings = field(repr=False)
+    siblings: Siblings
 
     node: NodeView
     index: int | None
@@ -107,8 +107,7 @@ class StageView:
         return self._operators
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PhaseView:
+class PhaseView(Struct, frozen=True, eq=False):
     """One phase branch of one replica, stages sorted by index (unreadable indices last)."""
 
     node: NodeView
@@ -116,7 +115,7 @@ class PhaseView:
     phase: str | None
     stages: tuple[StageView, ...]
     # What several rules work out of the phase alike, by the function that does: see `once_per_phase`.
-    memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+    memo: dict[object, Any] = field(default_factory=dict[object, Any])
 
 
 def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
@@ -138,10 +137,11 @@ def distinct_phase(phase: PhaseView, left_out: AbstractSet[int]) -> PhaseView:
 
 
 def _distinct_stage(stage: StageView, left_out: AbstractSet[int]) -> StageView:
-    # A copy keeps what was read of the devices of the whole stage.
     found = copy(stage)
-    found.__dict__.pop("_operators", None)
-    found.__dict__["distinct_blocks"] = tuple([block for block in stage.blocks if block.position not in left_out])
+    # It keeps what was read of the devices of the whole stage.
+    read = {name: value for name, value in vars(stage).items() if name != "_operators"}
+    blocks = tuple([block for block in stage.blocks if block.position not in left_out])
+    vars(found).update(read, distinct_blocks=blocks)
     return found
 
 

@@ -8,8 +8,9 @@ does not decide anything: an illegal strategy gives a document that the rules re
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
@@ -48,8 +49,7 @@ RECURRENCE = "kv_cache:t->t+1"
 StagePlace = tuple[int, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class BuildRequest:
+class BuildRequest(Struct, frozen=True):
     """Everything that a plan states but the graph. `layout` is chosen by `place` where it is `None`.
 
     `redundant_experts` are copies in every MoE operator of a layout that is chosen so. `blocks` are the runs of layers
@@ -73,8 +73,7 @@ class BuildRequest:
         return StageMaker(architecture, frozenset(self.policy.relaxations), self.redundant_experts, order)
 
 
-@dataclass(frozen=True, slots=True)
-class _CacheSite:
+class _CacheSite(Struct, frozen=True):
     """An attention operator as the KV edges see it: its nodes, and the layers that it covers."""
 
     attention: str

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..checkpoint import checked
 from .compact import expand
@@ -90,8 +91,7 @@ def _own_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
     return _text(_plain_number(own))
 
 
-@dataclass(frozen=True, slots=True)
-class ColouredGraph:
+class ColouredGraph(Struct, frozen=True):
     """The graph of a plan: the refined colour of each node, and links between nodes by place, each with its label.
 
     Links are the edges, and `parent` from a node to what it hangs below. `dangling` are edges without both ends.

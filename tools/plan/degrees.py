@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Literal
+
+from msgspec import Struct
 
 from .branches import PhaseView, StageView, once_per_phase
 from .elements import NodeView, as_int, as_mapping, as_str
@@ -28,16 +29,14 @@ _COUNTED = ("AttentionNode", "FFNNode")
 Exchange = Literal["ulysses", "all_gather"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class Reading(Struct, frozen=True, eq=False):
     """One operator that shows `value` for one degree."""
 
     operator: NodeView
     value: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PhaseDegrees:
+class PhaseDegrees(Struct, frozen=True, eq=False):
     """What one phase branch shows. `pp` and `cut` (layers per stage) are `None` where the stages do not tile it.
 
     `readings` are of whole operators, `remains` of those whose parts do not fit together.

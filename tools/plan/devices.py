@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
+
+from msgspec import Struct
 
 from ..engines.engine import RankOrder
 from .elements import parse_device
 
 
-@dataclass(frozen=True, slots=True)
-class NodeShare:
+class NodeShare(Struct, frozen=True):
     """The GPUs that a replica has on one node, in the order of its ranks."""
 
     node: str

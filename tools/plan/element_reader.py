@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from ..checkpoint import checked
 from .elements import (
@@ -200,8 +201,7 @@ def _edge_key(raw: dict[str, Any]) -> object:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFault:
+class SchemaFault(Struct, frozen=True):
     """One place at which a document is not of the format: rule ST001 in the making."""
 
     path: str

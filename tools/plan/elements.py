@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
+
+from msgspec import Struct
 
 COLLECTIVE_TYPES = frozenset({"AllReduceNode", "AllGatherNode", "ReduceScatterNode", "AllToAllNode"})
 # More levels than any tree of scopes has (a plan has nine): where walks up and down end, also those round a circle.
@@ -62,8 +63,7 @@ def read_layers(value: object) -> tuple[int, int] | None:
     return None if first is None or last is None else (first, last)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeContent:
+class NodeContent(Struct, frozen=True, eq=False):
     """What a node says beside its id, its parent and its devices' names: one object for all nodes that say the same.
 
     `index` is that of a replica or stage, `layers` [first, last] of a stage or block, `rank` the integer entries of a
@@ -84,8 +84,7 @@ class NodeContent:
     role: str | None
 
 
-@dataclass(slots=True, eq=False)
-class NodeView:
+class NodeView(Struct, eq=False):
     """One node. Compared by identity; `raw` is the JSON object as it was read.
 
     The next three are known where the plan was looked through for what repeats (`likeness.py`), else `None`. `block` is
@@ -216,8 +215,7 @@ class NodeView:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeContent:
+class EdgeContent(Struct, frozen=True, eq=False):
     """What an edge says beside its ends: one object for all edges that say the same; `example` is the first of them."""
 
     example: Mapping[str, Any]
@@ -225,8 +223,7 @@ class EdgeContent:
     carries: str | None
 
 
-@dataclass(slots=True, eq=False)
-class EdgeView:
+class EdgeView(Struct, eq=False):
     """One edge; `source`/`target` are `None` where no such node exists."""
 
     position: int

@@ -8,8 +8,9 @@ is written here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ..catalog.architecture import MoESpec
 from ..errors import InputError
@@ -19,8 +20,7 @@ from .placement import ffn_groups
 from .plan_size import MAX_EDGES, MAX_NODES
 
 
-@dataclass(slots=True)
-class GraphWriter:
+class GraphWriter(Struct):
     """Collects nodes and edges in the order in which they are written; InputError where a document holds no more."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -57,8 +57,7 @@ def _too_large(what: str, most: int) -> InputError:
     return InputError(f"{why}: plan a part of the cluster, and run as many of it as there is room for")
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorSite:
+class OperatorSite(Struct, frozen=True):
     """Where an operator is written: its parent, degrees and stage, and the devices of what may run next."""
 
     parent: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 LatencyName = Literal["TTFT", "TPOT", "end to end"]
 LatencyFigure = Literal["ttft_ms", "tpot_ms", "end_to_end_ms"]
 
 
-@dataclass(frozen=True, slots=True)
-class LimitedLatency:
+class LimitedLatency(Struct, frozen=True):
     """A latency that a workload may limit: its figure, as estimates and options call it, and its name in reports."""
 
     figure: LatencyFigure

@@ -8,8 +8,10 @@ what was placed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import InputError
 from .document import Phase, PhaseStrategy, Strategy
@@ -27,8 +29,7 @@ def _places(devices: tuple[str, ...]) -> Mapping[str, int]:
     return places
 
 
-@dataclass(frozen=True)
-class StageLayout:
+class StageLayout(Struct, frozen=True, dict=True):
     """One pipeline stage. Device order is rank order: tensor rank fastest, then sequence rank, then attention group.
 
     `layers` are its first and last one; `devices` are those that anything of it runs on, MoE operators on all of them.
@@ -88,8 +89,7 @@ class StageLayout:
         return replace(self, **listed)
 
 
-@dataclass(frozen=True)
-class PhaseLayout:
+class PhaseLayout(Struct, frozen=True, dict=True):
     """One phase of one replica."""
 
     phase: Phase
@@ -116,8 +116,7 @@ class PhaseLayout:
         return tuple(device for stage in self.stages for device in stage.devices)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaLayout:
+class ReplicaLayout(Struct, frozen=True):
     """One replica: the phases that it serves."""
 
     index: int
@@ -160,8 +159,7 @@ class ReplicaLayout:
         )
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True, dict=True):
     """All replicas of a plan."""
 
     replicas: tuple[ReplicaLayout, ...]

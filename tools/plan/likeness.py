@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from ..catalog.architecture import Architecture
 from .branches import PhaseView, StageView
@@ -26,8 +27,7 @@ _OPERATORS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 _MAX_LAYERS = 10_000
 
 
-@dataclass(slots=True)
-class Likenesses:
+class Likenesses(Struct):
     """What repeats in a plan, by node position.
 
     `blocks` are the layer blocks that are like an earlier one; `phases` is equal where two phase branches are copies of
@@ -70,8 +70,7 @@ def find_likenesses(phases: Sequence[PhaseView], architecture: Architecture | No
     return finder.found
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(Struct, frozen=True):
     """What the blocks of one stage share: `key`, and where the members of each list of devices are among its own."""
 
     key: Hashable
@@ -119,8 +118,7 @@ def _is_tiled(stage: StageView) -> bool:
     return expected == stage.layers[1] + 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Branch:
+class _Branch(Struct, frozen=True):
     """The phase branch that a block is in, by its phase and its replica; `alone`: the replica serves no other."""
 
     phase: str

@@ -8,10 +8,12 @@ does not fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..catalog.architecture import Architecture
 from ..engines.engine import RankOrder
@@ -150,8 +152,7 @@ def _dealt_experts(experts: int, groups: int, copies: int) -> tuple[frozenset[in
     return tuple(frozenset(slot % experts for slot in range(*span)) for span in pairwise(starts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """What a run of layers has of each part that is placed by itself."""
 
     attention: bool
@@ -159,8 +160,7 @@ class _Parts:
     experts: bool
 
 
-@dataclass(frozen=True)
-class StageMaker:
+class StageMaker(Struct, frozen=True):
     """Makes stages of a model: which of a stage's devices its parts run on, and the experts of each.
 
     Each MoE operator has `redundant_experts` copies; where they are 0 and the relaxation is in force, the fewest with
@@ -171,7 +171,7 @@ class StageMaker:
     relaxations: frozenset[str] = frozenset()
     redundant_experts: int = 0
     rank_order: RankOrder = "stages"
-    _parts: dict[tuple[int, int], _Parts] = field(default_factory=dict[tuple[int, int], _Parts], repr=False)
+    _parts: dict[tuple[int, int], _Parts] = field(default_factory=dict[tuple[int, int], _Parts])
 
     def phase(self, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StageLayout]) -> PhaseLayout:
         """The phase of `stages`, its degrees as the graph would show them: no degree of what the model has not."""

@@ -7,8 +7,9 @@ operator of every layer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..catalog.config import read_architecture
 from ..errors import ShardwrightError
@@ -35,8 +36,7 @@ _SPARE_NODES = 10_000
 _CHARS_OF_A_VALUE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSize:
+class PlanSize(Struct, frozen=True):
     """Nodes and edges that no plan exceeds, and of what: "16 GPUs and 8 layers"."""
 
     nodes: int
@@ -58,8 +58,7 @@ def largest_plan(document: Mapping[str, Any]) -> PlanSize | None:
     return PlanSize(most_nodes, most_edges, f"{gpus:,} GPUs and {layers:,} layers")
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Struct, frozen=True):
     """Which list of a document is longer than that of any plan: `part` is `nodes` or `edges`."""
 
     part: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from statistics import NormalDist
+
+from msgspec import Struct
 
 from ..bounds import TOKENS
 
@@ -20,8 +21,7 @@ LEAST_PERCENT, MOST_PERCENT = 0.01, 99.99
 _POINTS = 128
 
 
-@dataclass(frozen=True)
-class Quantiles:
+class Quantiles(Struct, frozen=True, dict=True):
     """Tokens by share of requests: straight lines between points, of which shares and tokens never fall.
 
     `stated` is the longest that somebody stated; what is longer only follows from how the others spread.
@@ -110,8 +110,7 @@ def of_histogram(bins: Sequence[tuple[int, float]]) -> Quantiles:
     return Quantiles(shares, (1.0, *(float(tokens) for tokens, _ in bins)), longest)
 
 
-@dataclass(frozen=True)
-class Independent:
+class Independent(Struct, frozen=True):
     """Requests whose prompt says nothing of the length of the answer."""
 
     input: Quantiles
@@ -151,8 +150,7 @@ class Independent:
         return self.input.at(first), self.output.at(second)
 
 
-@dataclass(frozen=True)
-class Joint:
+class Joint(Struct, frozen=True, dict=True):
     """Requests as they were: each pair of lengths as likely as any other, the longest too rare to be among them."""
 
     pairs: tuple[tuple[int, int], ...]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Self
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
 from ..bounds import HEADROOM, REQUESTS_PER_S, RESERVE
@@ -36,8 +36,7 @@ class RateStep(Frozen):
     requests_per_s: Rate
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A part of a day, in hours, and its rate."""
 
     begins_h: float

@@ -14,11 +14,11 @@ import gc
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
@@ -57,8 +57,7 @@ MAX_HEADER_VALUES = 1_000_000
 _BEGINS_JSON = re.compile(r"[\ufeff\s]*+[{\[]")
 
 
-@dataclass(frozen=True)
-class ReadDocument:
+class ReadDocument(Struct, frozen=True, dict=True):
     """A document as read: prose stripped, compact form expanded.
 
     `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read. `mended` are

@@ -7,8 +7,9 @@ Ids become `<new replica>/<old id>` and devices move by `device_offset`. What ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..checkpoint import checked
 from .element_reader import SchemaFault
@@ -16,8 +17,7 @@ from .elements import as_int, as_list, as_mapping, as_str, parse_device
 from .plan_size import Room, size_of
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(Struct, frozen=True):
     """What hangs below a replica: its nodes, the edges among them, and how many values one copy of them is."""
 
     nodes: tuple[Mapping[str, Any], ...]

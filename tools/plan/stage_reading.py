@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
+
+from msgspec import Struct
 
 from .view import NodeView, StageView
 
@@ -21,8 +22,7 @@ Shown = TypeVar("Shown")
 ExpertGroup = tuple[tuple[int, ...], tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Sharding:
+class Sharding(Struct, frozen=True):
     """Sizes of an operator along `RANKS` and its devices in rank order.
 
     `is_grid`: whether the ranks fill a whole grid, each place once; else the sizes are as far as there are shards.
@@ -65,8 +65,7 @@ def ffn_operators(stage: StageView) -> Iterator[NodeView]:
             yield from operator.children_of_type("FFNNode")
 
 
-@dataclass(frozen=True, slots=True)
-class StageReading:
+class StageReading(Struct, frozen=True):
     """What most operators of a stage show, the `experts` group by group: of those that are whole, else of all."""
 
     attention: Sharding

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from ..errors import InputError
 from ..plan.view import EdgeView, NodeView, PlanView
 from .findings import MAX_NAMES, MAX_NODES, Change, Finding, FixKind, Severity, Violation
@@ -51,6 +54,7 @@ VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
 Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "edge"] | tuple[str, ...]
 
 
+# A dataclass: pydantic reads it, in datasets of broken plans, and knows no other records than its own.
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change to a base plan, by node id: `add_node`, `remove_node`, `set`, `add_edge`, `remove_edge`, `set_top`.
@@ -76,16 +80,14 @@ def served_by(engine: str, **settings: str) -> Edit:
     return set_top("/serving", {"engine": engine, **settings})
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A base plan by name (`tools/rules/examples.py`) and the edits that make the example out of it."""
 
     base: str = ""
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One rule: an error makes a plan invalid, a warning does not. `name` is the offence.
 
     `remedy` is the default remedy line of its findings.
@@ -127,7 +129,7 @@ class Rule:
     def __post_init__(self) -> None:
         """Complete the good example."""
         if not self.good.base:
-            object.__setattr__(self, "good", Example(self.bad.base, self.good.edits))
+            force_setattr(self, "good", Example(self.bad.base, self.good.edits))
 
     @property
     def module(self) -> str:

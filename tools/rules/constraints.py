@@ -6,7 +6,8 @@ Memory that stays free lowers what is usable of a GPU (`performance/setting.py`)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..plan.constraints import (
     Constraint,
@@ -21,8 +22,7 @@ from ..plan.document import Phase, PhaseStrategy
 _BOUNDS = {None: "", ">=": "at least ", "<=": "at most "}
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """A constraint that is not kept: what there is, and what was demanded."""
 
     constraint: Constraint
@@ -30,8 +30,7 @@ class Broken:
     demanded: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """A stage of one phase on `gpus` GPUs, of nodes of `gpus_per_node`."""
 
     phase: Phase

@@ -6,7 +6,7 @@ would only repeat that error in other words. It judges nothing. What cannot be c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..plan.performance import PerformanceEstimate
@@ -14,8 +14,7 @@ from ..plan.view import PlanView, as_mapping
 from .base import Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """A layout and its estimate; neither where the graph is known to be at fault."""
 
     layout: LoadedLayout | None = None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..plan.view import NodeView, PlanView
 from .sharding import devices_of
@@ -16,8 +17,7 @@ from .sharding import devices_of
 _MOST_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Consecutive expert ids, both ends included, that are listed equally often."""
 
     first: int

@@ -8,8 +8,9 @@ that changes can be listed one by one and applied together. Nothing here changes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ..frozen import Frozen
 from ..plan.view import EdgeView, NodeView, as_list, as_mapping
@@ -17,8 +18,7 @@ from ..plan.view import EdgeView, NodeView, as_list, as_mapping
 Step = str | int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """`set` the member at `path` (there already or not), `remove` it, or `append` to the list at `path`.
 
     `nodes` are ids of nodes, `edges` the ends of edges that the change is about, as a finding would name them.
@@ -94,8 +94,7 @@ class Violation(Frozen):
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
 
     What `where` is, is named before the `nodes`; of several nodes that are alike it is the first, and all are named.

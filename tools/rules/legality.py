@@ -7,8 +7,9 @@ repair and the answers to requests ask them of degrees alone (`judge.py`). Only 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from ..catalog.architecture import Architecture, AttentionSpec, FFNSpec, LayerSpec, MoESpec
 from ..catalog.dtypes import DType
@@ -35,8 +36,7 @@ RELAXATION_OF: Mapping[str, Relaxation] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """What degrees are judged under beside the devices; without an engine, a plan on paper.
 
     `weights` is the number format that the weights run in; `overlaps`: two halves of a batch overlap.
@@ -56,8 +56,7 @@ class Conditions:
         return "an engine" if self.engine is None else self.engine.title
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A limit that degrees do not keep: in words, what there is and what would pass; `message_id` and `lacks` as in
     `Finding`.
 
@@ -106,8 +105,7 @@ class Case(NamedTuple):
         return self.layer.moe
 
 
-@dataclass(frozen=True, slots=True)
-class DegreeLimit:
+class DegreeLimit(Struct, frozen=True):
     """What one operator demands of degrees. `reads` are those that it looks at: the first is the one that it limits.
 
     It is shown nothing else of a stage, so that what it says of them is worked out once; `phase`, `devices` and
@@ -134,8 +132,7 @@ class DegreeLimit:
                 yield from self.faults(Case(conditions, read, layer))
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """The stages of one phase of a replica, on nodes of `gpus_per_node`; `is_alone`: it serves no other phase.
 
     Each has `devices` in `groups` attention groups.

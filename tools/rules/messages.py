@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from dataclasses import is_dataclass
 from typing import TypeGuard
+
+from msgspec import Struct
 
 from .base import Rule
 
@@ -44,7 +45,7 @@ def _code_of(rule: Rule) -> ast.AST:
 
 
 def _is_record(callee: object) -> TypeGuard[type]:
-    return isinstance(callee, type) and is_dataclass(callee)
+    return isinstance(callee, type) and issubclass(callee, Struct)
 
 
 def _id_of(call: ast.Call) -> object:

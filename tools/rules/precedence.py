@@ -6,14 +6,14 @@ A rule that finds what follows from a fault says so, and need not know who names
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from .base import Violation
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """Findings of `rule` are dropped where one of the rules `by` finds something at the same place, or in the plan."""
 
     rule: str

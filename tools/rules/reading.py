@@ -6,8 +6,9 @@ Everything here is linear in the document and reads the prepared view only; noth
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from math import gcd
+
+from msgspec import Struct
 
 from ..engines.engine import Engine
 from ..engines.names import JUDGED, engine_of
@@ -66,8 +67,7 @@ def stage_of(view: PlanView, operator: NodeView) -> StageView | None:
     return stages.get(operator.position)
 
 
-@dataclass(frozen=True, slots=True)
-class StrangeDevices:
+class StrangeDevices(Struct, frozen=True):
     """Devices that a node of a stage names though they are not the stage's; other rules need not say it again.
 
     `absent` are outside the inventory (GP004) or another replica's (DP002), `elsewhere` another stage's of the phase

@@ -7,8 +7,9 @@ all that a limit reads, another rule names what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast, get_args
+
+from msgspec import Struct
 
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import DType
@@ -41,8 +42,7 @@ def conditions_of(view: PlanView) -> Conditions | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """An operator, the kinds of layers that it stands for, its own degrees, and with them all that its phase shows."""
 
     operator: NodeView

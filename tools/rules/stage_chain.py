@@ -7,16 +7,16 @@ that one wrong index, one wrong layer range or one turned edge is one fault and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+
+from msgspec import Struct
 
 from ..plan.branches import once_per_phase
 from ..plan.view import EdgeView, PhaseView, StageView
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gap:
+class Gap(Struct, frozen=True, eq=False):
     """Two stages that follow one another with no edge from `before` to `after`.
 
     `parallel`: both are reached from earlier stages, so that they run side by side. `turned`: the edge from `after`
@@ -29,8 +29,7 @@ class Gap:
     turned: EdgeView | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StageChain:
+class StageChain(Struct, frozen=True, eq=False):
     """Stages of one phase in order of execution, `place` by node position, and the edges between two of them."""
 
     phase: PhaseView

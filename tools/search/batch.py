@@ -6,7 +6,7 @@ cache. Its own number, as good as unbounded, is kept wherever the cache beside i
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ..checkpoint import if_time
 from ..errors import InputError

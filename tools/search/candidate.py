@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import Field
 
 from ..calibration.custom import CustomCalibration
@@ -23,8 +23,7 @@ from .space import SpaceRequest
 MOST_APART, MOST_APART_OF_OPEN_LOAD = 128, 32
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Struct, frozen=True):
     """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits.
 
     At a rate requests come at random, whatever number of them is stated: a plan has those in flight that its run has,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..checkpoint import doing
 from ..errors import InputError, MissingFieldError
@@ -57,8 +59,7 @@ _GROWTH = 1.15
 _MOST_TIMES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Rented:
+class Rented(Struct, frozen=True):
     """How GPUs are paid for: in nodes of so many, the price of an hour where one is stated.
 
     `is_open`: the number of GPUs was left open, so that a part of one node is rented as such.
@@ -69,8 +70,7 @@ class Rented:
     usd_per_gpu_hour: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
+class Fleet(Struct, frozen=True):
     """What replicas of one layout the levels of a day need, without the reserve."""
 
     unit: Strategy
@@ -87,8 +87,7 @@ class Fleet:
         return with_counts(self.unit, tuple(count + reserve for count in self.needed[rate]))
 
 
-@dataclass(frozen=True)
-class DaySizer:
+class DaySizer(Struct, frozen=True):
     """A day of one request: `in_flight_s` are requests in flight per request/s, as the plan has them at its peak."""
 
     request: SearchRequest
@@ -103,7 +102,7 @@ class DaySizer:
         default_factory=dict[tuple[Strategy, float], tuple[str, ...]]
     )
     # What was timed on nodes of another size, all of which are usual ones.
-    _of_other_nodes: Caches = field(default_factory=Caches, repr=False)
+    _of_other_nodes: Caches = field(default_factory=Caches)
     # Facts that numbers of replicas could not be simulated without.
     lacking: list[str] = field(default_factory=list[str])
 

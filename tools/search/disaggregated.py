@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from ..arrays import BoolArray, FloatArray, IntArray, distinct, floats, ints
 from ..checkpoint import checkpoint
@@ -35,8 +35,7 @@ _CHUNK = 500_000
 _BLOCK = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Strategies in all; those that fit into memory at the fewest requests; of these, whose sides alone are quick
     enough for the limits; and those that were evaluated."""
 
@@ -175,8 +174,7 @@ class DisaggregatedScreen:
         return seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Struct, frozen=True):
     """Different footprints [F] of a number of replicas of one phase: how many `rows` have each, for which loads [F, L].
 
     Whether two fit together depends on that alone: few different ones, however many strategies there are.

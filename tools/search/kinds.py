@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from .candidate import SearchRequest
 from .sizing import Sized, fewest_gpus, least_weights_bytes
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Struct, frozen=True, dict=True):
     """A kind of accelerator in a request for one node of it; its price, lowest and highest, where one is known."""
 
     request: SearchRequest

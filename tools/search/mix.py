@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..arrays import FloatArray
 from ..checkpoint import checked, doing, leaves_out
@@ -31,8 +32,7 @@ from .strategy_rows import StrategyRows, order
 _LISTED = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One kind of request: what is asked of it, and its share of all requests (shares need not add up to 1)."""
 
     name: str

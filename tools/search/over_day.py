@@ -8,7 +8,8 @@ the least GPU-hours of one of them, and of the best of each hour, say what one l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..catalog.cluster import SAY_NETWORK
 from ..checkpoint import if_time
@@ -31,8 +32,7 @@ _MOST_LAYOUTS = 5
 _SEARCHED = (1.0, 0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class AtPeak:
+class AtPeak(Struct, frozen=True):
     """Answers to one request at the peak of a curve: the chosen one, those as good as it there, and all others."""
 
     chosen: Candidate

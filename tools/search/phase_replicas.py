@@ -6,7 +6,6 @@ They are timed by themselves; what they are paired with is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,8 +23,7 @@ from .replicas import Replicas, ReplicaScreen, Shares
 from .space import Replica, Room, phase_kinds
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRows(Table):
+class PhaseRows(Table, frozen=True):
     """R rows: so many replicas of one phase under a load (both numbers in lists), and what they take, all [R].
 
     `gpus` are those of one replica, `stride` and `extent` its footprint, `links` the ranks that can hand on a cache.

@@ -7,10 +7,11 @@ holds; what a replica takes is then looked up. A query is two arrays [E]: the pi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..arrays import BoolArray, FloatArray, IntArray, distinct, floats, ints
 from ..calibration.forms.elementary import Number
@@ -27,8 +28,7 @@ from .stage_times import StageSeconds, StageTimes
 _MOST_TOGETHER = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Batches:
+class Batches(Struct, frozen=True):
     """Sequences of a microbatch for which decode steps are timed, ascending; 1 and `together` are among them.
 
     `together`: prompts that come to a microbatch at the same time (`dealt_out`).

@@ -14,10 +14,10 @@ embedding too and the last one the head. It knows no memory: whether a cut fits 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 
 import numpy as np
+from msgspec import Struct, field
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..kept import Caches
@@ -30,12 +30,11 @@ from ..plan.placement import even_cut, own_cut
 Cut = tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Pipelines:
+class Pipelines(Struct, frozen=True, eq=False, dict=True):
     """P pipelines with S stages in all, made of the cut of each; `caches` are for what others derive from them."""
 
     cuts: tuple[Cut, ...]
-    caches: Caches = field(default_factory=Caches, repr=False)
+    caches: Caches = field(default_factory=Caches)
 
     def __len__(self) -> int:
         return len(self.cuts)
@@ -97,8 +96,7 @@ def pipelines_of(cuts: tuple[Cut, ...]) -> Pipelines:
 _WORTH_SHARE = 0.002
 
 
-@dataclass(frozen=True, slots=True)
-class StageCosts:
+class StageCosts(Struct, frozen=True):
     """Seconds of each layer of a model, and of what the first and the last stage do beside their layers."""
 
     layers: tuple[float, ...]

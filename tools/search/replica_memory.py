@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..arrays import FloatArray, IntArray, ints
 from ..calibration.forms.elementary import Number
@@ -37,8 +38,7 @@ from .pipelines import Pipelines
 _MOST_BYTES = 2.0**62
 
 
-@dataclass(frozen=True, slots=True)
-class _Device:
+class _Device(Struct, frozen=True):
     """One sort of device: its stages in the phases, what it holds of them, and weight bytes of one layer of a kind."""
 
     stages: Held
@@ -182,8 +182,7 @@ class ReplicaMemory:
 _StageKind = tuple[tuple[LayerRun, ...], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _StageColumn:
+class _StageColumn(Struct, frozen=True):
     """One stage of each pipeline: the different kinds of such stages, and which of them each pipeline has [P]."""
 
     kinds: list[_StageKind]

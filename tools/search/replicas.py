@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..arrays import BoolArray, IntArray, Table
 from ..engines.names import JUDGED
@@ -28,8 +29,7 @@ from .space import Replica, ReplicaKind, Room
 from .stage_times import StageTimes
 
 
-@dataclass(frozen=True, slots=True)
-class Replicas:
+class Replicas(Struct, frozen=True):
     """Replicas of one kind as P pipelines, with what times each of their phases and what weighs them.
 
     `least_bytes` [P]: bytes of the fullest GPU with the fewest requests that a replica may be asked for.
@@ -74,8 +74,7 @@ class Replicas:
         return replace(self, pipelines=pipelines_of(cuts), least_bytes=self.least_bytes[rows])
 
 
-@dataclass(frozen=True, slots=True)
-class Shares(Table):
+class Shares(Table, frozen=True):
     """E shares of a load: so many `replicas` of a `pipeline` (0: any number) with as many requests on each, all [E].
 
     `load` is the place of the load in a list; `memory_bytes` are those of the fullest GPU.

@@ -8,9 +8,9 @@ screened ones; of 200 random problems one in a hundred lost more than 0.5% by it
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..arrays import IntArray, distinct
 from ..checkpoint import checked, doing, leaves_out

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from ..checkpoint import leaves_out
 from ..frozen import Frozen, Sparse
@@ -36,8 +37,7 @@ _LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One thing that is different, in words; no workload where the model cannot hold such lengths."""
 
     words: str
@@ -147,8 +147,7 @@ def _length_change(request: SearchRequest, name: str, factor: Fraction, words: s
 _STEPS = (1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadRoom:
+class LoadRoom(Struct, frozen=True):
     """The most load that still does, in words and in `times` the load, and the next step, which misses something.
 
     `most` is `None` where the first step already does, `missed_at` where the last one does not.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import inf
+
+from msgspec import Struct
 
 from ..bounds import REQUESTS
 from ..checkpoint import checkpoint, doing, leaves_out
@@ -180,8 +181,7 @@ def refined(request: SearchRequest, setting: Setting, candidate: Candidate) -> C
     return best if request.fills_upwards or is_better else candidate
 
 
-@dataclass(frozen=True, slots=True)
-class Screened:
+class Screened(Struct, frozen=True):
     """A strategy with requests in flight by the screen: its cost, infinite where it misses a limit, and its tightness.
 
     That is the largest share that a mean latency takes of its limit.

@@ -7,9 +7,10 @@ skipped by that bound and needs no search.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..checkpoint import leaves_out, looking_at
 from ..errors import MissingFieldError
@@ -32,8 +33,7 @@ _GROWTH = 0.25
 _REACHES = (1, 4, 16, 256)
 
 
-@dataclass(frozen=True, slots=True)
-class Sized:
+class Sized(Struct, frozen=True):
     """The smallest cluster that does, and the search on it.
 
     `result` is `None` where a link that the times need is not known: then only memory was looked at, and
@@ -160,8 +160,7 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
     return min(each, key=order, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
+class _Reach(Struct, frozen=True):
     """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`.
 
     A cluster is known by its accelerators. Nothing that was timed by `setting` depends on the number of nodes.

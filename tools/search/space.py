@@ -12,13 +12,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import product
 from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from ..arrays import BoolArray, IntArray
 from ..catalog.architecture import Architecture
@@ -35,8 +35,7 @@ from .devices import Footprint, end_of_replicas, replica_numbers
 from .pipelines import Cut
 
 
-@dataclass(frozen=True)
-class SpaceRequest:
+class SpaceRequest(Struct, frozen=True, dict=True):
     """What bounds the space: the model, the devices, the prompt length, the relaxations in force, its engine.
 
     `disaggregated`: prefill and decode on replicas of their own alone, on the same ones alone, or (`None`) either.
@@ -205,8 +204,7 @@ class Room(NamedTuple):
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaKind:
+class ReplicaKind(Struct, frozen=True):
     """Degrees of a stage in each phase that a replica serves (one of them, or both), whatever its number of stages.
 
     `rooms`: for every number of stages, ascending, what the devices hold.
@@ -222,8 +220,7 @@ class ReplicaKind:
         return next(iter(self.phases.values())).attention_dp or 1
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(Struct, frozen=True):
     """A replica of a kind, with the layers of each of its stages."""
 
     kind: ReplicaKind

@@ -9,10 +9,11 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..arrays import FloatArray, IntArray, ints
 from ..catalog.architecture import LayerSpec
@@ -33,8 +34,7 @@ from .pipelines import Pipelines
 from .ranking import layout_warnings, warning_bits
 
 
-@dataclass(frozen=True)
-class StageSeconds:
+class StageSeconds(Struct, frozen=True, dict=True):
     """Seconds of the stages of some pipelines under L loads: `devices` [S, L] at work, `host` [L] before each pass.
 
     `first`: the stages before which the host works, the first of each pipeline alone or all.
@@ -52,8 +52,7 @@ class StageSeconds:
         return seconds
 
 
-@dataclass(frozen=True, eq=False)
-class _LayerKinds:
+class _LayerKinds(Struct, frozen=True, eq=False):
     """Kinds of the layers of a model (K): their operators depend on the layer that follows in the stage, if one does.
 
     `inside` and `closing` [layers]: the kind of each layer inside a stage, and as the last one of a stage but the last.

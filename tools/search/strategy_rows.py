@@ -7,9 +7,9 @@ become rows again to be ordered among those of other searches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..arrays import FloatArray, IntArray, Table, floats, ints
 from ..calibration.forms.elementary import Number
@@ -27,8 +27,7 @@ REPEAT_SHARE = 0.02
 _LEAST_EXCESS = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyRows(Table):
+class StrategyRows(Table, frozen=True):
     """R rows: which replicas (numbers in a list), how many of each, requests in flight, and their figures, all [R].
 
     Replicas that serve both phases are counted as those that decode: then `prefill_replicas` is 0. `billed_gpus` are

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..draw.box import Box
 from ..draw.build import Limits
@@ -23,8 +24,7 @@ _ALL = Limits(MAX_LEVELS, 1 << 30, 1 << 30, opens_once=False)
 _LONGEST_NAME = 200
 
 
-@dataclass(slots=True)
-class Cost:
+class Cost(Struct):
     """Milliseconds on the critical path; FLOPs, bytes read and written, bytes sent, over all GPUs."""
 
     critical_ms: float = 0.0
@@ -40,8 +40,7 @@ class Cost:
         self.sent_bytes += other.sent_bytes
 
 
-@dataclass(slots=True)
-class PageBoxes:
+class PageBoxes(Struct):
     """The boxes of the page and the nodes that they stand for; `found_at` are the boxes of each finding."""
 
     title: str

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ..draw.style import clipped
 from ..errors import InputError
@@ -28,8 +29,7 @@ from ..plan.view import PlanView
 Stream = Literal["compute", "links"]
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """What one device runs one after another: places in the DAG's nodes, in order of time."""
 
     device: str
@@ -43,8 +43,7 @@ class Lane:
         return self.stream if self.number == 0 else f"{self.stream} {self.number + 1}"
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """One phase in time. `spans_ms` are beginning and end of each node of the DAG; `critical` is the longest path."""
 
     dag: ExecutionDAG

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
+
+from msgspec import Struct
 
 from ..bounds import BURSTINESS
 from .rows import Row
@@ -54,8 +55,7 @@ class Lengths:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A stretch of time: when it begins after the first request (s), how long it is, and how many requests came."""
 
     start_s: float

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from io import BufferedIOBase
 from typing import Any, cast
+
+from msgspec import Struct
 
 from ..errors import InputError
 from ..strict_json import JsonError, parse
@@ -153,8 +154,7 @@ def _lines(stream: BufferedIOBase) -> Lines:
             yield number, text
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """A format of tables by the names of its columns, in lower case: time, prompt and answer."""
 
     name: str
@@ -169,8 +169,7 @@ KNOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table that is known, and where its columns are."""
 
     columns: Columns

@@ -8,9 +8,10 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, cast
+
+from msgspec import Struct
 
 from ..bounds import TOKENS
 
@@ -23,8 +24,7 @@ _MOST_BLOCKS = 1_000_000
 NO_ANSWER = "without an answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A request: when it came (s), tokens of prompt and answer, and the blocks of its prompt by their hashes."""
 
     at_s: float | None
@@ -33,8 +33,7 @@ class Row:
     blocks: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What is wrong at a place, in words that quote nothing of it."""
 
     place: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from ..arguments import checks_arguments
 from ..bounds import REQUESTS_PER_S
@@ -36,8 +37,7 @@ _FIRST_DATE_S = 1e9
 TraceWindow = Literal["busiest", "whole"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What is kept of a trace. `pairs`: a sample of its lengths; rates and a burstiness only where it has times.
 
     `rate_per_s` is that of the whole trace, `peak` its busiest stretch where it has one, and `planned_rate_per_s` with

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ....tools.compare import compare
 from ...languages.say import say
@@ -17,8 +17,7 @@ from .work import Work
 _PROPOSERS = {"llm": "the language model's", "builtin": "the built-in proposer's"}
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """What the changed request came to, what changed in it, and how that was read."""
 
     planned: Planned

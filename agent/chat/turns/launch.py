@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ....tools.engines.names import engine_or_usual
 from ....tools.export.export import export, target_named

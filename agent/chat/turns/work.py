@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
@@ -20,8 +21,7 @@ from ..outcome import Planned, Planner
 from ..state import State
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """`planner` proposes what becomes the current plan, and what is set beside a plan of its own."""
 
     state: State

@@ -6,7 +6,7 @@ whose conversation knows nothing of the others; the last one may end beyond the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec.structs import replace
 
 from ...loop.agent_options import AgentOptions
 from ...spent import Spent, spent_together
@@ -27,8 +27,7 @@ def tokens_of(spent: Spent) -> int:
     return spent.input_tokens + spent.output_tokens
 
 
-@dataclass(frozen=True)
-class FreshSamples(OfAnother):
+class FreshSamples(OfAnother, frozen=True):
     """Asks a solver anew until a proposal is accepted or the tokens of the case are spent; at least once.
 
     `allowed_tokens` are pairs of case and epoch with what may be spent there; a case without one is sampled once.

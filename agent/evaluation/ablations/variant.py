@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent_options import AgentOptions
@@ -19,16 +21,14 @@ from ..solver import Finishing, Solver
 Vary = Callable[[Solver, tuple[CaseResult, ...]], Solver]
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A named way of running a solver."""
 
     name: str
     vary: Vary
 
 
-@dataclass(frozen=True)
-class Ablation:
+class Ablation(Struct, frozen=True):
     """What is varied, and why one would want to know."""
 
     name: str
@@ -36,8 +36,7 @@ class Ablation:
     variants: tuple[Variant, ...]
 
 
-@dataclass(frozen=True)
-class OfAnother:
+class OfAnother(Struct, frozen=True):
     """What a solver that runs another one has of that: whom it asks, and how."""
 
     inner: Solver
@@ -57,8 +56,7 @@ class OfAnother:
         return self.inner.client(found, epoch)
 
 
-@dataclass(frozen=True)
-class Varied(OfAnother):
+class Varied(OfAnother, frozen=True):
     """A solver that is run with other options than its own."""
 
     options: AgentOptions

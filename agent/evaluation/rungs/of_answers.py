@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ....knowledge.index import knowledge
 from ...results import PlanResult
@@ -18,8 +19,7 @@ _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRung:
+class AnswerRung(Struct, frozen=True):
     """A rung about the whole answer. `None`: it does not apply to the case."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ....tools.plan.describe import describe
 from ....tools.plan.document import Strategy
@@ -14,8 +15,7 @@ from ..marks import Mark, Subject
 from ..posed import PosedCase, right_documents
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRung:
+class PlanRung(Struct, frozen=True):
     """A rung of cases that want a plan; with `has_golden` of those that say which one is right."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent_options import AgentOptions
@@ -11,8 +11,7 @@ from ..posed import PosedCase
 from ..solver import UNHURRIED
 
 
-@dataclass(frozen=True)
-class BuiltIn:
+class BuiltIn(Struct, frozen=True):
     """The built-in proposer; with a `calibration` it searches by those constants, and is judged by what ships."""
 
     calibration: CustomCalibration | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
 from ...loop.question import Question
@@ -20,8 +19,7 @@ def chance_of(name: str, found: PosedCase, epoch: int) -> Random:
     return Random(f"{name}:{found.case.id}:{epoch}")
 
 
-@dataclass(frozen=True)
-class Careless(Persona):
+class Careless(Persona, frozen=True):
     """Slips first, then corrects itself as far as feedback says where.
 
     Told of a repair it takes that; told rules or findings it looks again and is right; told only that it was wrong it
@@ -47,8 +45,7 @@ def _careless(request: ModelRequest, question: Question, chance: Random) -> Repl
     return submits(request, **(right_answer(question) if drawn is None else drawn(question, chance)))
 
 
-@dataclass(frozen=True)
-class Stubborn(Persona):
+class Stubborn(Persona, frozen=True):
     """Makes one slip, and makes it again."""
 
     name: str = "stubborn"

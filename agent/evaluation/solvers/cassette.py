@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import openai
+from msgspec import Struct
 from openai import DefaultHttpxClient
 
 from ....tools.calibration.custom import CustomCalibration
@@ -159,8 +159,7 @@ class PlayedClient:
             )
 
 
-@dataclass(frozen=True)
-class Played:
+class Played(Struct, frozen=True):
     """The recording in `folder`; make it with `of`, which reads its header. `digest` is that of all its files."""
 
     folder: Path

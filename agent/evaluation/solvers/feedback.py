@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ....tools.strict_json import parse
 from ....tools.strict_values import JsonError
@@ -14,8 +15,7 @@ from ...model.messages import ModelRequest
 _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
 
 
-@dataclass(frozen=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """Feedback on the last proposal. Each field is empty where the level of feedback says nothing of it."""
 
     is_rejected: bool = False

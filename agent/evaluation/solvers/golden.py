@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import field
+from msgspec.structs import replace
 
 from ...loop.agent_options import AgentOptions
 from ...model.client import ModelClient
@@ -16,8 +17,7 @@ from .speaker import Speaker, submits
 _LONGEST_RATIONALE = 4000
 
 
-@dataclass(frozen=True)
-class Golden(Persona):
+class Golden(Persona, frozen=True):
     """Submits the case's own golden; where it has none that is a plan, the built-in proposer answers.
 
     What a case says is proposed first is judged, and not mended: the golden stands in its place.

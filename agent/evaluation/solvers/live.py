@@ -7,8 +7,10 @@ its own, so that what one case taught of the server changes nothing in another.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
@@ -20,12 +22,11 @@ from ...model.settings import EndpointFlags, EndpointSettings, read_settings
 from ..posed import PosedCase
 
 
-@dataclass(frozen=True)
-class Live:
+class Live(Struct, frozen=True):
     """The model that flags, environment and settings file name; make it with `of`, which reads them once."""
 
     model: str
-    flags: EndpointFlags = field(default_factory=EndpointFlags, repr=False)
+    flags: EndpointFlags = field(default_factory=EndpointFlags)
     options: AgentOptions = field(default_factory=AgentOptions)
     calibration: CustomCalibration | None = None
     is_deterministic: bool = False

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError, UnknownNameError
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
     from ...model.settings import EndpointFlags
 
 
-@dataclass(frozen=True)
-class SolverSpec:
+class SolverSpec(Struct, frozen=True):
     """Who is to propose: `name` is one of `SOLVERS`, those with a place as `name:PLACE`.
 
     `options` are the agent's where they are not the solver's own; `flags`, `record` (the folder that exchanges are kept
@@ -37,7 +38,7 @@ class SolverSpec:
 
     name: str
     options: AgentOptions | None = None
-    flags: EndpointFlags | None = field(default=None, repr=False)
+    flags: EndpointFlags | None = None
     record: Path | None = None
     dataset_hash: str = ""
     calibration: CustomCalibration | None = None
@@ -114,7 +115,7 @@ _PERSONAS = (Careless, Stubborn, Student, Obedient, Opener, Supposer, Unconnecte
 _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
     "builtin": _builtin,
     "golden": _golden,
-    **{kind.name: partial(_persona, kind) for kind in _PERSONAS},
+    **{kind().name: partial(_persona, kind) for kind in _PERSONAS},
     "scripted": _scripted,
     "cassette": _cassette,
     "live": _live,

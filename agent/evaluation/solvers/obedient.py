@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+
+from msgspec import field
 
 from ...loop.against import REFERENCE
 from ...loop.agent_options import AgentOptions
@@ -51,8 +52,7 @@ SLIPS: Mapping[str, tuple[Callable[[Question], dict[str, Any]], bool]] = {
 }
 
 
-@dataclass(frozen=True)
-class Obedient(Persona):
+class Obedient(Persona, frozen=True):
     """Makes a slip, another one in each case, and follows the feedback."""
 
     options: AgentOptions = field(default=HELD)

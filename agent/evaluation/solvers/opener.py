@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import field
 
 from ...loop.against import REFERENCE
 from ...loop.agent_options import AgentOptions
@@ -17,8 +18,7 @@ from .feedback import objects_in
 from .speaker import Speaker, submits
 
 
-@dataclass(frozen=True)
-class Opener(Persona):
+class Opener(Persona, frozen=True):
     """Searches once, and submits the best by the figures that it is told, else the reference."""
 
     options: AgentOptions = field(default=HELD)

@@ -10,10 +10,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from openai import DefaultHttpxClient
 
 from ....tools.calibration.custom import CustomCalibration
@@ -211,8 +211,7 @@ class RecordingClient:
         return self._tape.exchanges(self._redactor)
 
 
-@dataclass(frozen=True)
-class Recorder:
+class Recorder(Struct, frozen=True):
     """A live solver whose exchanges are kept in `folder`; make it with `into`, which prepares the folder."""
 
     live: Live

@@ -8,10 +8,10 @@ for is a fault, not a silence; a script that is asked for more than it holds end
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError, model_validator
 
 from ....tools.calibration.custom import CustomCalibration
@@ -111,8 +111,7 @@ def _refusal(error: ValidationError) -> str:
     return refusal(first, "/".join(str(part)[:100] for part in loc) or "the script")
 
 
-@dataclass(frozen=True)
-class Scripted:
+class Scripted(Struct, frozen=True):
     """Says for each case what the script holds for it, from the beginning in each epoch."""
 
     script: Script

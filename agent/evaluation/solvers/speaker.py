@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from ....knowledge.tokens import estimate_tokens
 from ...loop.context import FENCE
@@ -21,8 +22,7 @@ from ...model.scripted import calls, says
 _ANY_FENCE = "data-0123456789abcdef"
 
 
-@dataclass(frozen=True)
-class Speaker:
+class Speaker(Struct, frozen=True):
     """A `ModelClient` that answers by a function of the request."""
 
     name: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -43,8 +42,7 @@ _MOST_DRAWS = 200
 Degrees = dict[str, int]
 
 
-@dataclass(frozen=True)
-class Student(Persona):
+class Student(Persona, frozen=True):
     """Draws strategies, and learns from what it is told."""
 
     name: str = "student"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import field
 
 from ...loop.against import REFERENCE
 from ...loop.agent_options import AgentOptions
@@ -49,8 +50,7 @@ _MEANT: tuple[tuple[str, tuple[tuple[str, Any, str | None], ...]], ...] = (
 _MEANINGS = tuple((re.compile(words), facts) for words, facts in _MEANT)
 
 
-@dataclass(frozen=True)
-class Supposer(Persona):
+class Supposer(Persona, frozen=True):
     """Reads a request with suppositions and inventions; a plan it leaves to the built-in proposer."""
 
     options: AgentOptions = field(default=HELD)

@@ -5,7 +5,6 @@ An evaluation that does not notice it would not notice a real mistake of that ki
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ....tools.bounds import BANDWIDTH_GB_S
@@ -22,8 +21,7 @@ from .speaker import Speaker, submits
 _FREE_GB_S = BANDWIDTH_GB_S.most
 
 
-@dataclass(frozen=True)
-class Unconnected(Persona):
+class Unconnected(Persona, frozen=True):
     """Proposes the best strategy on hardware whose links cost nothing; the question stays as it was asked."""
 
     name: str = "unconnected"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 # Keywords whose values are schemas by name, a list of schemas, or one schema; all others hold values.
 _BY_NAME = frozenset({"properties", "$defs"})
@@ -17,8 +18,7 @@ _LISTED = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _NESTED = frozenset({"items", "additionalProperties", "not"})
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """A kind of server. `signature` is what the whole `system_fingerprint` of its answers matches.
 
     `tool_keywords` are the keywords of a tool's schema that reach the model, `answer_keywords` those of an answer's

@@ -6,10 +6,11 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
+
+from msgspec import Struct, field
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 # What the Hub answers for repositories that it does not show: status, and its own code of the error.
@@ -21,8 +22,7 @@ REFUSALS = {
 }
 
 
-@dataclass
-class Hub:
+class Hub(Struct):
     """The files of repositories by `org/name/file`, and what was asked: method, path and whether a token came along."""
 
     url: str

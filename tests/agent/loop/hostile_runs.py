@@ -15,9 +15,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
+
+from msgspec import Struct
 
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.loop.context import Passages
@@ -49,8 +50,7 @@ for path in sys.argv[1:]:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class HostileRun:
+class HostileRun(Struct, frozen=True):
     """What a run came to: its plan, what the judge said of each proposal, and what did not hold of it.
 
     `seconds` are those of the processor.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 import pytest
+from msgspec import field
+from msgspec.structs import replace
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.loop.agent_options import AgentOptions
@@ -29,12 +30,11 @@ from .scripts import TOOLS, recorded
 pytestmark = pytest.mark.thorough
 
 
-@dataclass(frozen=True)
-class Counted(Deadline):
+class Counted(Deadline, frozen=True):
     """A deadline that has passed once it was asked so many times whether it has."""
 
     most: int = 0
-    asked: Iterator[int] = field(default_factory=count, compare=False)
+    asked: Iterator[int] = field(default_factory=count)
 
     def is_over(self) -> bool:
         """Whether it was asked more often."""

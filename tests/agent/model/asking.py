@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline
@@ -20,8 +21,7 @@ LOOK = ToolSpec(name="look", description="looks", parameters={"type": "object", 
 WITH_TOOLS = HELLO.model_copy(update={"tools": (LOOK,)})
 
 
-@dataclass
-class Asked:
+class Asked(Struct):
     """What one question came to: a reply or a fault, the requests that the server saw, the pauses between them."""
 
     bodies: list[Any]

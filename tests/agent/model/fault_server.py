@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from msgspec import Struct
 
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(Struct, frozen=True):
     """A request as it came; names of headers in lower case."""
 
     method: str

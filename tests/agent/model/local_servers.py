@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from .fault_server import Exchange, answer, delta, refuses, sends, streams
 
@@ -38,8 +39,7 @@ def refused_by_grammar(schema: Any, root: Any = None) -> str | None:
     return next((found for one in inner if (found := refused_by_grammar(one, root)) is not None), None)
 
 
-@dataclass
-class LlamaCpp:
+class LlamaCpp(Struct):
     """llama-server. `is_old`: before it knew `json_schema` (September 2024), when it refused by status 500."""
 
     says: Says
@@ -65,8 +65,7 @@ class LlamaCpp:
         return sends(_answer(said, system_fingerprint=self.build))(exchange)
 
 
-@dataclass
-class Ollama:
+class Ollama(Struct):
     """Ollama. `tools` is what its templates can show of the tools of a request, `context` what it cuts prompts to."""
 
     says: Says

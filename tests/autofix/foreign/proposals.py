@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from shardwright.tools.autofix.foreign.reader import ReadProposal
 
@@ -22,8 +23,7 @@ _BLOCKS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """One proposal as somebody wrote it, and what it says."""
 
     name: str

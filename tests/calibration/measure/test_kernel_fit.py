@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.tools.calibration.custom import CustomCalibration, parse_calibration
 from shardwright.tools.calibration.forms.gemm import GemmConstants

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from shardwright.agent.evaluation.ablations.ablate import ABLATIONS, AblationReport, ablate
 from shardwright.agent.evaluation.ablations.samples import FreshSamples, tokens_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from shardwright.tools.performance.serving.load import Arrivals, Lengths, ServingTimes
 from shardwright.tools.performance.serving.policy import Policy

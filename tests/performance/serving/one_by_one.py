@@ -6,15 +6,15 @@ It shares nothing with the simulator but the step table, so that the two agree o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shardwright.tools.performance.serving.inputs import Inputs
 from shardwright.tools.performance.serving.policy import Policy
 from shardwright.tools.performance.serving.step_table import StepTable
 
 
-@dataclass
-class Request:
+class Request(Struct):
     number: int
     prompt: int
     output: int
@@ -78,8 +78,7 @@ def cost(table: StepTable, sizes: Sequence[int], chunks: Sequence[tuple[int, int
     return seconds + (table.host_per_prefill_s if chunks else 0.0)
 
 
-@dataclass
-class Group:
+class Group(Struct):
     """The scheduler of one attention group, and what it does in the present step."""
 
     policy: Policy
@@ -178,8 +177,7 @@ class Group:
         return finished
 
 
-@dataclass
-class OneByOne:
+class OneByOne(Struct):
     table: StepTable
     policy: Policy
     inputs: Inputs

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.serving.disaggregated import ApartRun, Disaggregated, simulate_disaggregated

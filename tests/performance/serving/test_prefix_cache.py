@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct, field
 
 from shardwright.tools.performance.serving.host_tier import HostTier
 from shardwright.tools.performance.serving.policy import HostMemory
@@ -90,8 +89,7 @@ def test_two_tiers_worked_by_hand(
     assert host.loaded == [0, 0, loaded]
 
 
-@dataclass
-class BlockByBlock:
+class BlockByBlock(Struct):
     """The same cache with every block an object of its own: how often each is used, a line of others, the host's."""
 
     kv_tokens: int

@@ -7,9 +7,10 @@ format has a place for them; an order that the tree states already, or that join
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any, get_args
+
+from msgspec.structs import replace
 
 from ...plan.document import FORMAT, PHASES, VERSION, Carries
 from ...plan.view import PlanView, parse_device

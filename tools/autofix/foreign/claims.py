@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...bounds import DEGREE
 from ...plan.document import PHASES
@@ -144,8 +145,7 @@ class Claims(ABC):
             self.facts.claim(f"{scope.phase_or_any}.as_stated.{name}", number, scope.where)
 
 
-@dataclass(slots=True)
-class _Claim:
+class _Claim(Struct):
     """A value with the place where it was said first; a `weak` one is only shown by what else was said."""
 
     value: Any

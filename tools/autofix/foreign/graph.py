@@ -7,8 +7,10 @@ operators, collectives and whole stages that nobody mentioned are not. What fits
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...plan.document import PHASES
 from .figures import Place
@@ -31,8 +33,7 @@ _OWNERS = {"offset": OPERATORS, "period": ("LayerBlockNode",)}
 _MOST_NODES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What the graph is read with: layers of the model (and those that are MoE), GPUs of a node, degrees by phase."""
 
     layers: int | None
@@ -45,8 +46,7 @@ class Setting:
         return self.degrees.get(phase or "", {}).get("pp") or 1
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A node of ours in the tree, and what it says of everything below it."""
 
     id: str | None

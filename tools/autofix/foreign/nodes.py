@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct
 
 from ...shapes import is_list, is_nested, is_object
 from .figures import Place, PlacesOf, experts_of, span_of, whole_number
@@ -197,8 +198,7 @@ _SOURCE = ("source", "from", "src", "tail", "start", "u", "producer", "起点", 
 _TARGET = ("target", "to", "dst", "dest", "destination", "head", "end", "v", "consumer", "终点", "目标")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedEdge:
+class NamedEdge(Struct, frozen=True):
     """One edge by the names of its ends, with the phase that it was written in."""
 
     source: str

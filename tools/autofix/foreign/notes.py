@@ -5,8 +5,9 @@ Bounded in number and length, whatever is read. It refuses to judge: whether a p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 NoteKind = Literal["read", "assumed", "not_understood"]
 
@@ -14,8 +15,7 @@ _MAX_NOTES = 200
 _MAX_CHARS = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """One remark on a reading: `what` in words, `where` as a path into the proposal (`/` joined keys).
 
     `field`: what of a plan was given there and not understood, where that is clear (`strategy`, `model`).

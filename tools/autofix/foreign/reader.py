@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ...catalog import hardware, model_mentions
 from ...checkpoint import checked
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Note", "ReadProposal", "read_proposal"]
 
 
-@dataclass(frozen=True)
-class ReadProposal:
+class ReadProposal(Struct, frozen=True):
     """A proposal as read: the document as far as it goes (`None` where nothing of a plan was found), and the notes.
 
     `assumed` are the phases whose `tp_ffn` nobody stated: it is what the TP of this model would mean.

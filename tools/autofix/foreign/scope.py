@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .figures import Place
 
 
-@dataclass(slots=True, eq=False)
-class Item:
+class Item(Struct, eq=False):
     """A node as a foreign proposal has it: what was read of it, and what hangs below it."""
 
     type: str | None
@@ -45,8 +46,7 @@ def all_below(items: list[Item]) -> Iterator[Item]:
         waiting.extend(item.children)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The keys above a value: their path, the phase and operator that they name, whether they speak of hardware."""
 
     where: str = ""

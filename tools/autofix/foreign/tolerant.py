@@ -9,8 +9,9 @@ Nothing is evaluated.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...checkpoint import checkpoint
 from ...strict_values import MAX_DEPTH, whole_characters
@@ -53,8 +54,7 @@ class TooDeepError(Exception):
     """The text is nested deeper, or holds more values, than any proposal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerated:
+class Tolerated(Struct, frozen=True):
     """A value as it was meant, where it ended, and what was wrong with its writing."""
 
     value: Any

@@ -6,8 +6,9 @@ Degrees in the value of a key are read whole or not at all. It never raises.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from ...catalog.hardware import mentions
 from ...errors import InputError
@@ -28,8 +29,7 @@ Degrees = Mapping[str | None, Mapping[str, Any]]
 """Degrees by the phase that they are stated for (`None`: both), and layers of each stage in a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareWords:
+class HardwareWords(Struct, frozen=True):
     """What a line says: the accelerator's id, and of `nodes`, `gpus_per_node` and `total` those that it counts.
 
     `problem`: why it names no accelerator, where it seems to.

@@ -20,6 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
+
 from ...catalog.dtypes import element_bytes
 from ..chip import Chip
 from ..shapes import Attention
@@ -134,8 +136,7 @@ class TileConstants(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
+class Tiles(Struct, frozen=True):
     """`count` tiles that see `mean_keys` each, the longest `longest_keys`; `key_flops` for each key of a tile."""
 
     count: Number

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from ...errors import MissingFieldError
 from ..chip import Chip
 from ..shapes import Collective, CollectiveOp
@@ -29,8 +31,7 @@ class CollectiveConstants:
     ramp_us: float = constant(20.0, 0.01, 3000.0, "how slowly the rate is reached, in microseconds", slack=3.0)
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveLevels:
+class CollectiveLevels(Struct, frozen=True):
     """Constants inside a domain, and of one hop of the network between two."""
 
     inside: CollectiveConstants

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from ...catalog.dtypes import element_bytes
 from ..chip import Chip
 from ..shapes import LatentAttention
@@ -138,8 +140,7 @@ def mla_decode_parts(
 _LAUNCH_S = 10e-6
 
 
-@dataclass(frozen=True, slots=True)
-class SparseKernels:
+class SparseKernels(Struct, frozen=True):
     """A library's kernels on one generation: heads that 16-bit ones are padded to, shares of the 16-bit peak.
 
     `share` is that of 16-bit caches, and of prefill; `fp8_share` of decode from an 8-bit cache, which expands it.

@@ -8,10 +8,11 @@ timed, and nothing but bf16.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
+
+from msgspec import Struct
 
 from .machine import Call, Effort, Machine, Subject, timed_row
 from .table import KernelRow, Skipped, TableName
@@ -29,8 +30,7 @@ _HOST_PREFILL, _HOST_DECODE = ((1,), (32, 128)), ((1, 4), (128, 512))
 _BYTES = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """`batch` sequences of `length` tokens (cached ones, in decode)."""
 
     batch: int

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
+
+from msgspec import Struct
 
 from .machine import Effort, Machine, load_torch
 from .table import KernelRow, Skipped
@@ -29,8 +30,7 @@ _ELEMENT_BYTES = 2
 _TIMEOUT = timedelta(seconds=120)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(Struct, frozen=True):
     """What each process is told."""
 
     ranks: int

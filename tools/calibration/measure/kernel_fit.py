@@ -14,11 +14,12 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields
 from datetime import date
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -44,8 +45,7 @@ def held_back(shapes: Iterable[str]) -> NDArray[np.bool_]:
     return np.array([int.from_bytes(digest[:4]) < bound for digest in digests], dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
+class Errors(Struct, frozen=True):
     """Median and 90th percentile of the absolute error in percent, over `rows`."""
 
     rows: int
@@ -61,8 +61,7 @@ def errors(predicted: FloatArray, measured: FloatArray) -> Errors:
     return Errors(len(off), float(np.median(off)), float(np.quantile(off, 0.9)))
 
 
-@dataclass(frozen=True, slots=True)
-class Problem(Generic[Constants]):
+class Problem(Struct, Generic[Constants], frozen=True):
     """A fit: the kind of constants, the measured seconds, the shape of each row, and what predicts rows.
 
     `predict(constants, places)` gives the seconds of the rows at `places`. Constants in `fixed` keep their prior. The
@@ -79,8 +78,7 @@ class Problem(Generic[Constants]):
     prior: Constants | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted(Generic[Constants]):
+class Fitted(Struct, Generic[Constants], frozen=True):
     """Constants, how many rows they were fitted on, and their error on the shapes held back."""
 
     constants: Constants
@@ -117,8 +115,10 @@ def fit(problem: Problem[Constants]) -> Fitted[Constants]:
 
 def places_of(kernel: Any, places: IntArray) -> Any:
     """The shapes at `places` of a kernel whose fields are arrays."""
-    arrays = {one.name: getattr(kernel, one.name) for one in fields(kernel)}
-    return replace(kernel, **{name: value[places] for name, value in arrays.items() if isinstance(value, np.ndarray)})
+    arrays = structs.asdict(kernel)
+    return structs.replace(
+        kernel, **{name: value[places] for name, value in arrays.items() if isinstance(value, np.ndarray)}
+    )
 
 
 class _Space(Generic[Constants]):
@@ -170,8 +170,7 @@ _CLEARLY = 1.1
 _OWN_LICENCE = "own measurement"
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFit:
+class KernelFit(Struct, frozen=True):
     """The entry of a group, and the errors of shipped and of own constants on the shapes held back."""
 
     group: KernelGroup
@@ -180,8 +179,7 @@ class KernelFit:
     own: Errors
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFits:
+class KernelFits(Struct, frozen=True):
     """What came of a table: fits, and why groups or rows were left out."""
 
     fits: tuple[KernelFit, ...]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ...arrays import FloatArray
 from ...catalog.accelerators import Accelerator
@@ -48,8 +48,7 @@ _NETWORK = "network"
 _CUSTOM_GRAPH, _CUSTOM = "_custom_graph", "all_reduce_custom"
 
 
-@dataclass(frozen=True)
-class KernelGroup:
+class KernelGroup(Struct, frozen=True):
     """Rows of one kernel: constants of `kind` predict their seconds by `seconds(constants, chip, kernel)`.
 
     `shapes` has a word for each row; rows with the same word are held back together. The rows say nothing of the
@@ -78,8 +77,7 @@ class KernelGroup:
         return f"{self.accelerator.id} {self.kernel} {self.variant}{size}"
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
+class Grouped(Struct, frozen=True):
     """All groups of a table, and why rows were left out."""
 
     groups: tuple[KernelGroup, ...]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 import numpy as np
+from msgspec import Struct
 
 from ...arrays import FloatArray
 from ...catalog.dtypes import DTYPES, DType
@@ -53,8 +53,7 @@ _NO_WINDOW = 2.0**40
 Row = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """Rows of one table, as text; columns are turned into arrays when asked for."""
 
     rows: Sequence[Row]
@@ -67,8 +66,7 @@ class Columns:
         return np.array([float(row[column]) if row[column] else math.nan for row in self.rows], dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """How a table is fitted: the kernel of profiles, its kind of constants, rows to shapes, and shapes to seconds."""
 
     kernel: KernelKind

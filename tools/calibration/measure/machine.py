@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from statistics import median
 from typing import Any
+
+from msgspec import Struct
 
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
@@ -48,8 +49,7 @@ def load_torch() -> Any:
         raise InputError(f"PyTorch cannot be loaded: {str(error).splitlines()[0]}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(Struct, frozen=True):
     """How much is measured: `replays` of each shape, and whether the grids are the short ones."""
 
     replays: int
@@ -60,8 +60,7 @@ FULL = Effort(replays=15, is_quick=False)
 QUICK = Effort(replays=5, is_quick=True)
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Struct, frozen=True, dict=True):
     """A device of PyTorch (`kind`: `cuda`, which ROCm calls itself too, or `cpu`) as rows name it."""
 
     torch: Any
@@ -146,16 +145,14 @@ def _catalogue_id(device_name: str) -> str:
         return device_name
 
 
-@dataclass(frozen=True, slots=True)
-class Timed:
+class Timed(Struct, frozen=True):
     """Microseconds of one call (median), and how it was launched."""
 
     us: float
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A row to be: its table and shape, and how many bytes one set of operands takes."""
 
     table: TableName

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
+
+from msgspec import Struct
 
 from .machine import Call, Effort, Machine, Subject, timed_row
 from .table import KernelRow, Skipped
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(Struct, frozen=True):
     """Widths and numbers of a model's routed experts."""
 
     hidden: int
@@ -45,8 +45,7 @@ _HOST_TOKENS = (1, 16, 64)
 GroupedMatmul = Callable[[Any, Any, "Routing"], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Routing:
+class Routing(Struct, frozen=True):
     """Where the copies of the tokens go: their tokens in the order of the experts, and the end of each expert's share.
 
     `order` and `ends` are on the device; `counts` is the same on the host.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ...checkpoint import doing
 from ...errors import InputError
@@ -46,8 +47,7 @@ class MeasureReport(Frozen):
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Struct, frozen=True):
     """The rows and the report of them."""
 
     rows: tuple[KernelRow, ...]

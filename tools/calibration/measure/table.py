@@ -11,8 +11,9 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, cast, get_args
+
+from msgspec import Struct
 
 from ...errors import InputError
 
@@ -44,8 +45,7 @@ _NEEDED = "it needs the columns table and us, or us and those of one kernel"
 _WHOLE = re.compile(r"[0-9]{1,13}")
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRow:
+class KernelRow(Struct, frozen=True):
     """One timed kernel; `shape` has a cell for each column of its table, `us` is microseconds."""
 
     table: TableName
@@ -61,8 +61,7 @@ class KernelRow:
         return int(self.shape[column])
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A shape that could not be timed, and why."""
 
     table: TableName

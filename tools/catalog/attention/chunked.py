@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .grouped import GroupedQueryAttention
 from .spec import Attended, AttentionContext, chunk_pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkedAttention(GroupedQueryAttention):
+class ChunkedAttention(GroupedQueryAttention, frozen=True, kw_only=True):
     """Grouped-query attention within chunks."""
 
     kind = "chunked"

@@ -6,8 +6,9 @@ The module follows the model class of huggingface/transformers 5.23.0; other mod
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from ..config_fields import ConfigFields
 from ..dtypes import WeightTensor, matrix, vector
@@ -17,8 +18,7 @@ from .spec import Attended, AttentionContext, AttentionSpec, causal_pairs, windo
 _SPARSE, _HEAVY = "compressed_sparse_attention", "heavily_compressed_attention"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompressedAttention(AttentionSpec):
+class CompressedAttention(AttentionSpec, frozen=True, kw_only=True):
     """One shared K=V entry per several tokens beside a short uncompressed window; sparse layers choose entries.
 
     The window is a constant number of tokens per sequence and is counted as state; `index_topk` is in entries.
@@ -96,8 +96,7 @@ def _rate(fields: ConfigFields, name: str) -> int:
     return rate
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(Struct, frozen=True):
     """The sparse index over compressed entries: `heads` score keys of `dim`, the best `topk` entries are kept."""
 
     heads: int

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .grouped import GroupedQueryAttention
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FullAttention(GroupedQueryAttention):
+class FullAttention(GroupedQueryAttention, frozen=True, kw_only=True):
     """Multi-head, grouped-query or multi-query attention over everything."""
 
     kind = "full"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from ..dtypes import WeightTensor, matrix, vector
 from .spec import AttentionContext, AttentionSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(Struct, frozen=True):
     """Heads and widths of one grouped-query operator (they may differ between full and sliding layers)."""
 
     query: int
@@ -19,8 +19,7 @@ class Heads:
     v_dim: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupedQueryAttention(AttentionSpec):
+class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
     """Attention of query heads that share KV heads; the kinds differ in what a token sees."""
 
     # What configs say of layers that see all tokens holds for it.

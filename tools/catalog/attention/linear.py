@@ -7,7 +7,8 @@ short convolution. Query heads are its key heads, KV heads its value heads; tens
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ..dtypes import WeightTensor, matrix, vector
 from .spec import AttentionContext, AttentionSpec, SplitSize
@@ -16,8 +17,7 @@ from .spec import AttentionContext, AttentionSpec, SplitSize
 _STATE_ELEMENT_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinearAttention(AttentionSpec):
+class LinearAttention(AttentionSpec, frozen=True, kw_only=True):
     """A recurrence over a state of `key heads x key width x value width`."""
 
     kind = "linear"
@@ -57,8 +57,7 @@ class LinearAttention(AttentionSpec):
         return self.kv_heads
 
 
-@dataclass(frozen=True, slots=True)
-class _Recurrence:
+class _Recurrence(Struct, frozen=True):
     key_heads: int
     value_heads: int
     key_dim: int

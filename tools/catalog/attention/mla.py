@@ -6,14 +6,11 @@ down-projections are replicated (arXiv 2405.04434 §2.1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..dtypes import WeightTensor, matrix, vector
 from .spec import Attended, AttentionContext, AttentionSpec, LatentWidths, SplitSize, causal_pairs, window_pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiHeadLatentAttention(AttentionSpec):
+class MultiHeadLatentAttention(AttentionSpec, frozen=True, kw_only=True):
     """MLA: what configs with a `kv_lora_rank` have, whatever their layer types say of windows."""
 
     kind = "mla"

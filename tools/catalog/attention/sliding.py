@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .grouped import GroupedQueryAttention, Heads
 from .spec import Attended, AttentionContext, window_pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlidingAttention(GroupedQueryAttention):
+class SlidingAttention(GroupedQueryAttention, frozen=True, kw_only=True):
     """Grouped-query attention over a window; its heads may differ from those of full layers."""
 
     kind = "sliding"

@@ -8,8 +8,9 @@ attention and says of itself how a config names it and how one is read; nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
+
+from msgspec import Struct
 
 from ..config_fields import ConfigFields, Profile
 from ..dtypes import WeightTensor, vector
@@ -26,8 +27,7 @@ class Attended(NamedTuple):
     scored_pairs: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SplitSize:
+class SplitSize(Struct, frozen=True):
     """Heads that tensor parallelism deals out; with `may_repeat` a multiple of them holds copies."""
 
     what: str
@@ -35,8 +35,7 @@ class SplitSize:
     may_repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LatentWidths:
+class LatentWidths(Struct, frozen=True):
     """MLA: widths of the latent, of the keys' rotary part and the rest, and of the query's low rank (`None`: none)."""
 
     latent: int
@@ -45,8 +44,7 @@ class LatentWidths:
     query_rank: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionSpec:
+class AttentionSpec(Struct, frozen=True, kw_only=True):
     """One attention operator: shapes, tensors and what it caches.
 
     `cache_elements_per_token` is over all KV heads and before any parallelism; `cache_shards` is the greatest number
@@ -145,8 +143,7 @@ def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
     return up_to(context + new_tokens) - up_to(context)
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionContext:
+class AttentionContext(Struct, frozen=True):
     """What every attention reader needs: the fields, the traits of the type, and the sizes that all layers share."""
 
     fields: ConfigFields

@@ -12,7 +12,7 @@ scores every cached token with a small indexer and attends to the best `topk`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ...calibration.forms.elementary import Number, exceeds, smaller
 from ...calibration.shapes import Attention, LatentAttention

@@ -13,7 +13,9 @@ batches, and the measured skew (`calibration/forms/exchange.py`), which rules la
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...calibration.forms.elementary import Number, Truth, exceeds, is_plain, larger, pick, smaller
 from ...calibration.forms.exchange import skewed_load
@@ -25,8 +27,7 @@ from .work import NO_MATRIX, Matrix, Work
 from .writer import ProgramContext, weights_by_role
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """The collectives of one way, and the experts' work on what they bring, which is seen by `tokens`.
 
     `is_joined`: the last collective sums over all devices of the stage, so partial sums need none of their own.
@@ -134,8 +135,7 @@ def active_experts(experts: int, top_k: int, tokens: Number) -> Number:
     return experts * (1.0 - (1.0 - min(1.0, top_k / experts)) ** tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertLoad:
+class ExpertLoad(Struct, frozen=True):
     """What arrives at the slowest expert group: token copies, experts touched, and how it compares to the mean.
 
     `tokens` are those of the whole stage.
@@ -147,8 +147,7 @@ class ExpertLoad:
     imbalance: Number
 
 
-@dataclass(frozen=True, slots=True)
-class Routing:
+class Routing(Struct, frozen=True):
     """Each token goes to `top_k` of `experts`; `imbalance`: load of the busiest group over the mean, where stated."""
 
     experts: int
@@ -179,8 +178,7 @@ def slowest_load(tokens: Number, routing: Routing, hosted: int, share: float, gr
     return ExpertLoad(tokens, copies, smaller(touched, copies), copies / mean)
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertBank:
+class ExpertBank(Struct, frozen=True):
     """The routed experts of a layer on one device: `matrix` is all of one expert, `inner` its width there."""
 
     matrix: Matrix

@@ -6,15 +6,15 @@ FLOPs count 2 per multiply-add; bytes are those that cross the memory bus, weigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Elementwise, Gemm, Kernel
 from ...catalog.dtypes import DType
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """Weights on one device: elements, bytes, the format that they are stored in and the one computed in.
 
     `blockwise`: fp8 with a scale for each block.
@@ -53,8 +53,7 @@ def linear(tokens: Number, matrix: Matrix, inputs: float, element_bytes: float) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """FLOPs, bytes moved (of which weights), and the number format that the arithmetic runs in.
 
     `kernels` are the kernels that do it, for accelerators whose kernels were measured. `is_recurrence`: a recurrent

@@ -4,7 +4,7 @@ goes to the next stage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ...calibration.forms.elementary import Number, Truth, larger
 from ...catalog.dtypes import WeightTensor
@@ -18,8 +18,7 @@ from ..stage_shape import OperatorSet, StageShape
 from .work import Matrix, Work
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramContext:
+class ProgramContext(Struct, frozen=True):
     """Everything that a program of one layer is written from: setting, shape of the stage, tokens of the pass."""
 
     setting: Setting

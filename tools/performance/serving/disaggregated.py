@@ -7,9 +7,10 @@ cannot hold what the decode side does not take, reality stops earlier than this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import inf
+
+from msgspec import Struct
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
@@ -36,8 +37,7 @@ _ARRIVED, _BEGINS, _PREFILLED, _RECEIVED, _DECODED = 0, 1, 2, 3, 4
 MOST_SERVERS = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Disaggregated:
+class Disaggregated(Struct, frozen=True):
     """`prefill_servers` and `decode_servers` replicas, each kind with its own steps and scheduler.
 
     Of the prefill policy count the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bounds import BURSTINESS, DEGREE, REQUESTS_PER_S, THINK_S, TOKENS, Bounds
 from ...errors import InputError
@@ -24,8 +26,7 @@ MOST_EVENTS = 1_000_000
 _MODES = {"mixed": MIXED, "prefill_first": PREFILL_FIRST, "whole": WHOLE}
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """The arguments of `core.run`, and what each request spends outside the engine before it, in s."""
 
     step: StepColumns

@@ -5,8 +5,9 @@ Only the format lives here; `simulate.py` fills it in. Times are seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ...bounds import TOKENS
 from ...plan.prefixes import SharedPrefixes
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from ...plan.document import Statistic
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedLoop:
+class ClosedLoop(Struct, frozen=True):
     """`users` who each send the next request when the last one is answered; `requests` in all, the first at once.
 
     With `think_s` each thinks before every request, so long on average: exponentially distributed.
@@ -28,8 +28,7 @@ class ClosedLoop:
     think_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class OpenLoop:
+class OpenLoop(Struct, frozen=True):
     """`requests` that arrive at random, `rate_per_s` on average, whatever the server does.
 
     Gaps between arrivals have a gamma distribution of the shape `burstiness`: 1 is a Poisson process, less comes in
@@ -46,15 +45,13 @@ class OpenLoop:
     think_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(Struct, frozen=True):
     """`requests` that are all there at the start."""
 
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class StaticBatch:
+class StaticBatch(Struct, frozen=True):
     """One batch of `sequences` that is prefilled whole and then decoded to its end; nothing joins or leaves."""
 
     sequences: int
@@ -78,8 +75,7 @@ def closed_loop(users: int, replicas: int) -> ClosedLoop:
 Arrivals = ClosedLoop | OpenLoop | Burst | StaticBatch
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(Struct, frozen=True):
     """Tokens of a request, independently for input and output: uniform in [(1 - spread) x nominal, nominal].
 
     `stated`: as a workload says how they spread; then the nominal lengths are the means, and no request has more than
@@ -112,8 +108,7 @@ class Lengths:
         return max(2, min(self.stated.longest_request, self.most_tokens))
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(Struct, frozen=True):
     """Mean and percentiles over requests, in seconds."""
 
     mean: float
@@ -129,7 +124,7 @@ class Statistics:
 
     def shifted(self, seconds: float) -> Statistics:
         """Those of requests that each take so much longer, or shorter, but no less than nothing."""
-        return Statistics(*(max(0.0, getattr(self, one.name) + seconds) for one in fields(self)))
+        return Statistics(*(max(0.0, getattr(self, name) + seconds) for name in self.__struct_fields__))
 
     def in_ms(self) -> dict[Statistic, float]:
         """Each by its name, in milliseconds."""
@@ -139,8 +134,7 @@ class Statistics:
         return {name: 1e3 * value for name, value in seconds.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ServingTimes:
+class ServingTimes(Struct, frozen=True):
     """What the users of a deployment see under a load.
 
     `output_tokens_per_s` is that of the whole run over all replicas; `running` the mean number of requests in decode on

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from ...errors import InputError
 
@@ -12,8 +13,7 @@ Mode = Literal["mixed", "prefill_first", "whole"]
 Reserve = Literal["prompt", "full"]
 
 
-@dataclass(frozen=True, slots=True)
-class HostMemory:
+class HostMemory(Struct, frozen=True):
     """Memory of the host that keeps `tokens` of a scheduler's cache, each of which takes `s_per_token` to come back.
 
     `takes_evicted`: it gets what the GPU lets go of; else a copy of what is computed, as soon as it is.
@@ -24,8 +24,7 @@ class HostMemory:
     takes_evicted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The scheduler of one replica, and what lies between it and its users.
 
     `mode`: "mixed", each step decodes every running request, then fills `token_budget` with prompt chunks (vLLM V1);

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .costs import StepColumns, chunk_time, pass_time
 from .records import Requests
@@ -14,8 +15,7 @@ from .state import GivenPrefixes
 PassTimes = dict[tuple[tuple[int, int], ...], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """Prompts that go through a prefill replica together, and what that takes (s)."""
 
     server: PrefillServer

@@ -6,7 +6,8 @@ that are alike. Nothing is simulated twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...errors import InputError
 from .inputs import requests_in
@@ -18,8 +19,7 @@ from .summary import times_of
 from .together import simulate_together
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """What one replica gets, and how many of them get as much."""
 
     arrivals: Arrivals

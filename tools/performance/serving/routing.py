@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ...plan.prefixes import Routing
 from .state import GivenPrefixes
@@ -32,8 +33,7 @@ class Scheduler(Protocol):
 S = TypeVar("S", bound=Scheduler)
 
 
-@dataclass(frozen=True, slots=True)
-class Target(Generic[S]):
+class Target(Struct, Generic[S], frozen=True):
     """A scheduler that requests can go to: its replica by number, itself, and its cache."""
 
     replica: int

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...errors import InputError
 
@@ -32,8 +34,7 @@ _COLUMNS = {
 _OF_HOST = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
 
 
-@dataclass(frozen=True, slots=True)
-class StepTable:
+class StepTable(Struct, frozen=True):
     """Seconds of a step, by part. A pass of n decoding sequences and of prompt chunks costs
 
         linear(all its tokens) + head(sequences that yield a token) + host_fixed + host_per_sequence x its sequences

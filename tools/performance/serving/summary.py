@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from operator import mul
 
 import numpy as np
+from msgspec import Struct
 
 from .load import ServingTimes, Statistics
 from .records import Seen
@@ -18,8 +18,7 @@ from .records import Seen
 _SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
-@dataclass(frozen=True, slots=True)
-class CacheUse:
+class CacheUse(Struct, frozen=True):
     """What requests that share beginnings found: of so many prompt tokens so many, and what part was `filled` by each.
 
     `filled`, by request: the share of its scheduler's cache that held something when it came. `from_host`: of what was
@@ -32,8 +31,7 @@ class CacheUse:
     from_host: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A run of one replica. Seconds by request; `tpot_s` only of answers longer than one token.
 
     `prefill_s` is the time with prompts in the step, `decoding_s` the sum over decoding requests of the time that each

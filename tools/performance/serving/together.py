@@ -7,9 +7,10 @@ that is dealt to it while it decodes cuts the stretch that is under way, as it w
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import islice
+
+from msgspec.structs import replace
 
 from ...checkpoint import checkpoint
 from ...errors import InputError

@@ -7,8 +7,9 @@ Judges a name by its words alone. An ordinary word (`data`, `model`, `layer`) na
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 # Abbreviations and proper names; the degree that each is in this format, if any.
 _FIVE = {
@@ -44,8 +45,7 @@ _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s.
 _MAX_NAME_CHARS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Struct, frozen=True):
     """A dimension that a name means. `defined`: one of the five, by another name; `degree`: its field here, if any."""
 
     degree: str | None

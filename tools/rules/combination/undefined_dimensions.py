@@ -7,8 +7,9 @@ relaxations. It reads no meaning into free text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...plan.schema import pointer, shown
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
@@ -31,8 +32,7 @@ _KNOWN_WORDS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """A name where it stands, and the dimension that it means."""
 
     name: str

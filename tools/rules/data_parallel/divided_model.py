@@ -6,8 +6,9 @@ Fires where replicas share the model out: each holds layers, experts or shards t
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...plan.stage_reading import sharding
 from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
@@ -15,8 +16,7 @@ from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import clipped, label
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """What one replica holds of something that must be whole (a set, or a set as the bits of a number)."""
 
     branch: PhaseView

@@ -7,8 +7,9 @@ two dimensions share devices the product is the count.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
@@ -16,8 +17,7 @@ from ..base import Example, Finding, Rule, set_top
 from .counting import wrong_count
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(Struct, frozen=True):
     """Devices of one phase: by multiplying all degrees (each way of doing so), and by what shares devices."""
 
     products: frozenset[int]

@@ -8,7 +8,8 @@ Every rule of the family asks here for its own; nothing is judged where the grap
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ...plan.performance import PerformanceEstimate
 from ...plan.view import PlanView, as_list, as_mapping, as_str
@@ -40,8 +41,7 @@ _EXPERT_STEPS = (".moe.router", ".moe.routing", ".moe.expert")
 _LACKING = {"latency": lacking_latency, "memory": lacking_cache, "throughput": lacking_throughput}
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A claimed figure that is off, by the rule that names it, with others that are off alike and why it may be."""
 
     rule: str
@@ -90,8 +90,7 @@ def is_shared_out(view: PlanView, figure: Figure) -> bool:
     return count > 1 and figure.is_off and near(figure.claimed * count, figure.computed)
 
 
-@dataclass(slots=True)
-class _Attribution:
+class _Attribution(Struct):
     """Works out which rule names each figure that is off."""
 
     view: PlanView

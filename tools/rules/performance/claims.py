@@ -6,8 +6,9 @@ Reads the `performance` block of any JSON and pairs its numbers with the estimat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from ...errors import InputError
 from ...plan.schema import pointer
@@ -31,8 +32,7 @@ PARTS_OF = {"prefill": "prefill", "decode": "decode_step"}
 TOTAL_OF = {"prefill": "prefill_ms", "decode": "decode_ms"}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One claimed number: its JSON Pointer below `/performance`, what it is, and what the tools compute."""
 
     place: tuple[str, ...]

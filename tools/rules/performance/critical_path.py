@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct
 
 from ...performance.layout import LoadedLayout, make_layout
 from ...plan.document import PhaseStrategy, Strategy
@@ -28,8 +29,7 @@ _LEAST_SHARE = 0.01
 PHASES = ("prefill", "decode")
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """Steps that a claimed path leaves out, or what it adds up to, by the rule that names it."""
 
     rule: str
@@ -39,15 +39,13 @@ class LeftOut:
     computed_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     node: str
     ms: float
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Set:
+class _Set(Struct, frozen=True):
     """Steps that a rule asks for, by their kind or by a word in their names."""
 
     rule: str

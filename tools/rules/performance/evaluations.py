@@ -8,7 +8,8 @@ none of these names are PE006's. A plan without an evaluation claims nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...plan.view import PlanView, as_mapping
 from ..base import Edit, Example, Finding, Rule, set_top
@@ -16,8 +17,7 @@ from .attribution import faults_of, finding_of, replicas_serving
 from .claims import claim_of, given, lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput, recomputed
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What a block of an evaluation has to give: `missing` names what it lacks, `says` (with `{missing}`) says so."""
 
     message_id: str
@@ -42,8 +42,7 @@ class _Wanted:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Right:
+class _Right(Struct, frozen=True):
     """Figures that are to be what the graph takes; `says` why one is not: a sentence, or how it is made."""
 
     message_id: str
@@ -57,8 +56,7 @@ class _Right:
             yield finding_of(self.message_id, fault, says, self.remedy)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(Struct, frozen=True):
     """A rule on what an evaluation claims; the fields that rules of a graph have too are `Rule`'s."""
 
     id: str

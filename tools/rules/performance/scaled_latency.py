@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+
+from msgspec import Struct
 
 from ...performance.layout import LoadedLayout
 from ...performance.request_memory import layer_request_bytes
@@ -94,8 +95,7 @@ RULE = Rule(
 _ROUTED = frozenset({"RouterNode", "ExpertNode"})
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(Struct, frozen=True):
     """The `bytes` of an edge that fits no reading: what it claims, and the nearest size that would pass."""
 
     edge: EdgeView

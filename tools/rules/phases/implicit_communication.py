@@ -9,8 +9,9 @@ activations.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
@@ -24,8 +25,7 @@ from ..reading import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Step:
+class _Step(Struct, frozen=True, eq=False):
     """One operator of a stage and what may run after it inside the stage."""
 
     operator: NodeView

@@ -8,7 +8,8 @@ attention the write is that of the state.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...plan.degrees import missing_rank
 from ...plan.view import NodeView, PhaseView, PlanView
@@ -28,8 +29,7 @@ _MAX_STEPS = 5_000_000
 _MAX_NAMED = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cached:
+class _Cached(Struct, frozen=True, eq=False):
     """One attention operator with its cache writes and the layers that it covers."""
 
     stage: NodeView

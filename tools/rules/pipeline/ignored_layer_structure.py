@@ -8,7 +8,8 @@ together is named here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...catalog.architecture import LayerSpec
 from ...catalog.attention.grouped import GroupedQueryAttention
@@ -34,8 +35,7 @@ def kind_fits(written: str | None, actual: str) -> bool:
     return named is not None and named is has
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(Struct, frozen=True):
     """What the children of a block say of one layer of its period."""
 
     attention: Sequence[NodeView]
@@ -53,8 +53,7 @@ def _slots(block: NodeView) -> dict[int, _Slot]:
     return slots
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(Struct, frozen=True):
     """What a slot says of a layer (`written`) and what the model has there (`actual`); `node` is the one to blame."""
 
     message_id: str

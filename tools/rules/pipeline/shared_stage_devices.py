@@ -7,7 +7,8 @@ decode is no matter of this rule.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
@@ -18,8 +19,7 @@ from ..stage_chain import StageChain, stage_chain
 _USES = frozenset({*COMPUTE_TYPES, "AllToAllNode", "EmbeddingNode", "LMHeadNode"})
 
 
-@dataclass(slots=True)
-class _Home:
+class _Home(Struct):
     """Where a stage computes: the operators on each device, and one node that says so."""
 
     operators: dict[str, dict[int, NodeView]] = field(default_factory=dict[str, dict[int, NodeView]])

@@ -7,7 +7,8 @@ of each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...plan.degrees import missing_rank
 from ...plan.view import NodeView, PlanView
@@ -25,8 +26,7 @@ from ..sharding import (
 _WORDS = {"AllGatherNode": "AllGather", "AllToAllNode": "AllToAll"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Exchange:
+class _Exchange(Struct, frozen=True, eq=False):
     """The collectives before the shards (`into`) and after them (`out`) of one attention operator."""
 
     operator: NodeView

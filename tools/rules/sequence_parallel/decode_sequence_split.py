@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...plan.view import NodeView, PlanView, as_int, as_mapping
 from ..base import MAX_NODES, Example, Finding, Rule, set_top
@@ -26,8 +27,7 @@ def _split_nodes(operator: NodeView, name: str) -> list[NodeView]:
     return [*ranked, *exchanges]
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
+class _Split(Struct, frozen=True):
     """A split along the sequence that a phase must not have, and what to do instead."""
 
     message_id: str

@@ -8,7 +8,8 @@ faulty graph the length decides.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...catalog.architecture import Architecture
 from ...performance.layout import LoadedLayout, layout_from_view
