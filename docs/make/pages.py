@@ -21,8 +21,9 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ...tools.errors import InputError
 from .parts import with_parts
@@ -41,8 +42,7 @@ _BLOCK = re.compile(
 _COMMAND = re.compile(r"\$ (?P<command>(?:[^\n]*\\\n)*[^\n]*)\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A fenced block: its language, the file that it is written to, why it is not run, and its text."""
 
     language: str

@@ -8,7 +8,7 @@ from .engine import Batch, MemoryUse, Release
 from .trtllm import MEMORY_USE, QUANTISED_CACHE, SHARED_READ_HEADS, TensorRTLLM
 
 
-class _NIM(TensorRTLLM):
+class _NIM(TensorRTLLM, frozen=True):
     def generation(self, version: str | None) -> str:
         return "any"
 
