@@ -14,6 +14,7 @@ from ..tools.plan.latency_limits import LATENCY_FIELDS
 from ..tools.rules.registry import all_rules
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
+from ..tools.search.ranges import with_ranges
 from ..tools.search.search import base_setting, search
 from ..tools.search.simulated import layout_at
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
@@ -140,6 +141,10 @@ def _constraints_bind(request: SearchRequest, binding: _Binding) -> _Binding | N
     return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {binding.reason}; {without}")
 
 
+def _with_ranges(request: SearchRequest, closest: Candidate | None) -> Candidate | None:
+    return None if closest is None else next(with_ranges(request, (closest,)))
+
+
 def _most_that_fit(request: SearchRequest, held: Candidate) -> str:
     """How many requests fit into memory, and about how many of them hold the limits on latency (`held` does)."""
     load = request.workload
@@ -199,7 +204,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         rule=binding.rule,
         shortfall_bytes=binding.shortfall_bytes,
         needs=_needs(request, sized, at_most, binding.rule),
-        closest=binding.closest,
+        closest=_with_ranges(request, binding.closest),
         with_engine=None if tokens_that_come(request) is not None else with_engine(request, usual_node, most),
         other_ways=(*formats.would_do, *(other_cards(request) if looks else ())),
         nearer=formats.nearer,

@@ -17,6 +17,7 @@ from ..tools.checkpoint import left_out
 from ..tools.errors import InputError, expect
 from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
+from ..tools.search.ranges import with_ranges
 from ..tools.search.sensitivity import sensitivity as find_flips
 from .families import excluded, families_lost
 from .intent.formats import formats_on
@@ -102,8 +103,11 @@ def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool =
         answer = _answer(intent, found, found.request, found.result, seconds)
         if sensitivity:
             flips = find_flips(found.request, found.result)
-            answer = answer.model_copy(update={"sensitivity": flips, "left_out": left_out()})
-    return answer if top is None else leading(answer, top)
+            answer = answer.model_copy(update={"sensitivity": flips})
+        answer = answer if top is None else leading(answer, top)
+        ranged = tuple(with_ranges(found.request, answer.candidates))
+        answer = answer.model_copy(update={"candidates": ranged, "left_out": left_out()})
+    return answer
 
 
 def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float) -> SearchAnswer:
@@ -156,7 +160,6 @@ def _answer(
         readings=intent.readings,
         not_acted_on=intent.unread,
         trace=intent.trace,
-        left_out=left_out(),
         words=intent.words,
     )
 

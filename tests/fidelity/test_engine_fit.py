@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from shardwright.tools.calibration.engine_profile import neutral
 from shardwright.tools.fidelity.deployment import layout_of
-from shardwright.tools.fidelity.engine_cases import About, case_of, neutral
+from shardwright.tools.fidelity.engine_cases import About, case_of
 from shardwright.tools.fidelity.engine_fit import (
     FAILED_FACTOR,
     PRIORS,

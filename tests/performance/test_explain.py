@@ -144,9 +144,10 @@ def test_ranges_are_those_of_the_nearest_that_was_measured_and_none_is_made_up(l
         found = estimate_layout(layout_of(name, TP8, serving=serving, concurrency=concurrency))
         expected = range_of(cell, all_ranges())
         assert expected is not None and found.ranges.tpot_ms is not None
-        assert found.ranges.tpot_ms == pytest.approx(
-            (found.latency.tpot_ms * expected.low, found.latency.tpot_ms * expected.high)
-        )
+        low, high = found.ranges.tpot_ms
+        assert high == pytest.approx(found.latency.tpot_ms * expected.high)
+        # The better end may be the datasheet's.
+        assert low >= found.latency.tpot_ms * expected.low * (1 - 1e-9)
         assert f"{expected.pairs} pairs" in (found.calibration.note or "")
         ends = 1.0 - expected.low, expected.high - 1.0
         assert found.calibration.error_band_pct == pytest.approx(100 * max(ends), abs=0.1)

@@ -111,6 +111,27 @@ class EngineProfile(Frozen):
         return f"{self.entry.engine} {self.entry.generation} on {self.entry.accelerator_class}"
 
 
+SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
+# Of a factor: so small that only what datasheet rates need is left of a time.
+_NEXT_TO_NOTHING = 1e-9
+
+
+def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
+    """The profile with every factor 1 and no host time, but for `changes`."""
+    plain = dict.fromkeys(SCALES, 1.0) | {
+        "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
+        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "head_token_ns": 0.0,
+        "recurrent_layer_us": 0.0,
+    }  # fmt: skip
+    constants = EngineConstants(**(plain | changes))
+    return profile.model_copy(update={"entry": profile.entry.model_copy(update={"constants": constants})})
+
+
+def at_datasheet_rates(profile: EngineProfile) -> EngineProfile:
+    """The profile of an engine that costs nothing, whose kernels take what they need at the rates of the datasheet."""
+    return neutral(profile, **dict.fromkeys(SCALES, _NEXT_TO_NOTHING))
+
+
 def accelerator_class(accelerator: Accelerator) -> str:
     """The class of accelerators that an engine's constants are shared within: its architecture."""
     return accelerator.generation or "unknown"

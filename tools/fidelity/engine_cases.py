@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..arrays import FloatArray
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
+from ..calibration.engine_profile import SCALES, EngineConstants, accelerator_class, neutral
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
 from ..engines.names import ENGINES
@@ -30,7 +30,6 @@ from .deployment import layout_of
 from .predict import figure_of
 from .situation import Deployment, Figure, Situation
 
-SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
 # Every part of a time in the order of `Case.parts`, but for the last.
 _VARIED = (*SCALES, "recurrent_layer_us")
 # Attention of a decode step, and nanoseconds of a token of a head so many that nothing else counts in it.
@@ -117,17 +116,6 @@ class Case(Struct, frozen=True, eq=False):
 def replace_columns(table: StepTable, columns: Mapping[str, Any], host: Mapping[str, float]) -> StepTable:
     """`table` with other columns and host times."""
     return replace(table, **{name: [float(value) for value in column] for name, column in columns.items()}, **host)
-
-
-def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
-    """The profile with every factor 1 and no host time, but for `changes`."""
-    plain = dict.fromkeys(SCALES, 1.0) | {
-        "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
-        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "head_token_ns": 0.0,
-        "recurrent_layer_us": 0.0,
-    }  # fmt: skip
-    constants = EngineConstants(**(plain | changes))
-    return profile.model_copy(update={"entry": profile.entry.model_copy(update={"constants": constants})})
 
 
 Settings = dict[tuple[Deployment, str], Setting]

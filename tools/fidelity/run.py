@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..calibration.engine_profile import neutral
 from ..checkpoint import doing
 from ..errors import InputError
 from ..kept import Cache
@@ -28,7 +29,6 @@ from ..performance.serving_estimate import serve
 from ..performance.setting import Setting
 from .degrees import Refused
 from .deployment import layout_of
-from .engine_cases import neutral
 from .predict import Predictor, Serve
 from .score import quantile, score
 from .scores import FidelityReport, MemoryScore, NotModelled, error_pct

@@ -6,11 +6,14 @@ A range is of measurements that took no part in the fit; where too few are like 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ..calibration.engine_profile import (
     EngineProfile,
     accelerator_class,
     all_entries,
+    at_datasheet_rates,
 )
 from ..calibration.error_ranges import (
     LOW_CONCURRENCY,
@@ -27,8 +30,10 @@ from ..calibration.error_ranges import (
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
 from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
-from ..kept import Cache
+from ..kept import Cache, Caches
 from ..plan.performance import Calibration, Ranges, RatioBand
+from .layout import LoadedLayout
+from .planned_run import planned_run, run_alone
 from .setting import Setting
 
 _METRICS: dict[Metric, str] = {
@@ -46,16 +51,40 @@ _METRIC_OF: dict[str, Metric] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "end_to_e
 Known = Mapping[Metric, ErrorRange]
 
 
-def ranges_of(setting: Setting, figures: Mapping[str, float]) -> Ranges:
-    """The ranges of an estimate's figures under `setting`, by their names in `Ranges`."""
-    loaded, alone = _known(setting, _load(setting)), _known(setting, "low")
+def ranges_of(layout: LoadedLayout, figures: Mapping[str, float]) -> Ranges:
+    """The ranges of an estimate's figures of `layout`, by their names in `Ranges`.
+
+    Each ends at the latest where the same load at the rates of the datasheet does: nothing measured can lie beyond.
+    Raises InputError: as `planned_run`.
+    """
+    loaded, alone = _known(layout.setting, _load(layout.setting)), _known(layout.setting, "low")
+    if not (loaded or alone):
+        return Ranges()
+    best = _at_best(layout)
     found: dict[str, tuple[float, float]] = {}
     for name, figure in figures.items():
-        known = alone if name == "single_request_tokens_per_s" else loaded
-        one = known.get(_METRIC_OF.get(name, "throughput"))
-        if one is not None:
-            found[name] = figure * one.low, figure * one.high
+        is_alone, metric = name == "single_request_tokens_per_s", _METRIC_OF.get(name, "throughput")
+        one = (alone if is_alone else loaded).get(metric)
+        if one is None:
+            continue
+        times, low, high = run_alone(best) if is_alone else planned_run(best).times, one.low, one.high
+        if metric == "throughput":
+            whole = figure if is_alone else figures["dp_scaled_tokens_per_s"]
+            high = min(high, max(1.0, times.output_tokens_per_s / whole))
+        elif figure:
+            low = max(low, min(1.0, getattr(times, metric).mean * 1e3 / figure))
+        found[name] = figure * low, figure * high
     return Ranges(**found)
+
+
+_CACHES_AT_BEST = Cache[str, Caches]("what was worked out at the rates of the datasheet")
+
+
+def _at_best(layout: LoadedLayout) -> LoadedLayout:
+    """The layout at the rates of the datasheet; nothing that was timed at others is shared."""
+    setting = layout.setting
+    caches = _CACHES_AT_BEST.get(setting.caches, "", dict[Cache[Any, Any], dict[Any, Any]])
+    return layout.with_setting(replace(setting, profile=at_datasheet_rates(setting.engine), caches=caches))
 
 
 def calibration_of(setting: Setting) -> Calibration:

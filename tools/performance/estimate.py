@@ -131,7 +131,7 @@ def _latency(layout: LoadedLayout, times: ServingTimes, prefill: PhaseTime, deco
 
 def _ranges(layout: LoadedLayout, latency: LatencyEstimate, throughput: ThroughputEstimate) -> Ranges:
     latencies = {"ttft_ms": latency.ttft_ms, "tpot_ms": latency.tpot_ms, "end_to_end_ms": latency.end_to_end_ms}
-    return ranges_of(layout.setting, latencies | throughput.model_dump())
+    return ranges_of(layout, latencies | throughput.model_dump())
 
 
 def _percentiles(statistics: Statistics) -> Percentiles:

@@ -17,14 +17,12 @@ from ..bounds import REQUESTS
 from ..checkpoint import checkpoint, doing, leaves_out
 from ..errors import InputError
 from ..kept import Cache
-from ..performance.confidence import ranges_of
 from ..performance.layout import LoadedLayout, make_layout
 from ..performance.limits import figures_of_run, requests_in_flight, served_tokens_per_s, stated_limits
 from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
 from ..performance.planned_run import PlannedRun, keeps_reserve, planned_run
 from ..performance.setting import Setting
 from ..plan.document import Strategy
-from ..plan.performance import Ranges
 from .candidate import Candidate, SearchRequest
 from .ranking import limited_figure, limits_missed, warnings_of, worth
 from .screen import OPTIMISM
@@ -93,7 +91,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         memory_bytes = usable_bytes(layout) + shortfall_bytes(layout)
     limited = (one for one in stated_limits(load) if one.full_name not in _TOLD and one.unit == "ms")
     times, rate = run.times, run.times.output_tokens_per_s
-    candidate = Candidate(
+    return Candidate(
         strategy=strategy,
         feasible=not missed,
         why_not=missed,
@@ -111,9 +109,6 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         served_tokens_per_s=served_tokens_per_s(load, rate, saturated=times.saturated),
         memory_per_gpu_bytes=memory_bytes,
     )
-    figures = {name: value for name, value in candidate if name in Ranges.model_fields}
-    ranges = ranges_of(layout.setting, figures | {"dp_scaled_tokens_per_s": rate})
-    return candidate.model_copy(update={"ranges": ranges})
 
 
 def _with_those_in_flight(layout: LoadedLayout, run: PlannedRun, stated: int) -> LoadedLayout:
