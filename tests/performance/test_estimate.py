@@ -264,6 +264,21 @@ def test_experts_state_their_imbalance(layout_of: Any) -> None:
     assert any("times the mean load" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ({"input_tokens": 4096}, "the 4,096 of one prompt"),
+        ({"input_tokens": 20_480}, "the 20,480 of one prompt, in chunks of up to 8,192"),
+        ({"input_tokens": 4096, "prefix_cache_hit_rate": 0.75}, "the 1,024 of one prompt"),
+    ],
+)
+def test_the_prefill_pass_is_said_to_have_the_tokens_that_it_has(
+    load: dict[str, Any], said: str, layout_of: Any
+) -> None:
+    notes = estimate_layout(layout_of("Llama-3.1-8B", **load)).notes
+    assert any(note.endswith(f"the prefill pass that is taken apart {said}") for note in notes)
+
+
 def test_cost_follows_the_price_and_says_which(layout_of: Any) -> None:
     layout = layout_of("Llama-3.1-8B", gpus_per_node=1)
     known = estimate_layout(layout).cost

@@ -16,7 +16,7 @@ from .collectives import domains_of
 from .host_memory import without_effect
 from .layout import LoadedLayout
 from .operation import TokenLoad
-from .schedule import host_seconds
+from .schedule import host_seconds, prefill_loads
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
 from .timing import StageTimer
 from .transfer import handoff_seconds
@@ -174,9 +174,12 @@ def _general(layout: LoadedLayout) -> Iterator[str]:
     if serving is None or serving.prefill_chunk_tokens is None:
         groups, engine = layout.phase("prefill").attention_groups, layout.setting.engine.facts.title
         budget = layout.setting.token_budget(groups)
+        chunks = prefill_loads(layout.setting, groups)
+        tokens = sum(chunk.new_tokens for chunk in chunks)
+        cut = f", in chunks of up to {DEFAULT_PREFILL_CHUNK_TOKENS:,}" if len(chunks) > 1 else ""
         yield (
             f"no chunk of prompts is stated: steps of the simulated run take up to {budget:,} tokens ({engine}'s own), "
-            f"the prefill pass that is taken apart {DEFAULT_PREFILL_CHUNK_TOKENS:,}"
+            f"the prefill pass that is taken apart the {tokens:,} of one prompt{cut}"
         )
     host_ms = host_seconds(layout.setting, TokenLoad(1, 1, 0)) * 1e3
     yield f"{host_ms:.2g} ms of host time are counted for each pass"
