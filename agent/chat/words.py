@@ -13,7 +13,7 @@ from ..intent.intent import Intent
 from ..languages.say import say
 from ..report.asked import hardware_text, left_out_lines, read_as_lines
 from ..report.compare import shown_figure
-from ..report.plan import figures_text
+from ..report.plan import broken_rules, figures_text
 from ..report.text import NONE, Bullets, Column, Section, Table, section
 from ..results import PlanResult
 from .figures import limit_title
@@ -57,7 +57,7 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
         ),
     ]
     if result.estimate is not None:
-        lines.append(figures_text(result.estimate))
+        lines.append(figures_text(result.estimate, broken_rules(result)))
     if result.report is not None:
         lines += left_out_lines(result.report.left_out)
         lines += [say("Limit: {line}", line=line) for line in result.report.limits]

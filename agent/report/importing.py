@@ -68,6 +68,7 @@ def _head(found: Imported) -> Iterator[str]:
     )
     yield from constraint_lines(plan.policy)
     if found.estimate is not None:
-        yield figures_text(found.estimate)
+        broken = (one.rule for one in found.findings if one.severity == "error" and found.waiting is None)
+        yield figures_text(found.estimate, (*broken, *found.refused))
     elif found.why_not_estimated is not None:
         yield f"Not estimated: {found.why_not_estimated}"

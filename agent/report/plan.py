@@ -6,7 +6,7 @@ An infeasible request is reported as an answer: what binds, by how much, and the
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,7 +145,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
     lines += constraint_lines(plan.policy)
     if result.estimate is not None:
-        lines.append(figures_text(result.estimate))
+        lines.append(figures_text(result.estimate, broken_rules(result)))
         lines += range_lines(result.estimate.ranges)
         lines += _p90_lines(plan.workload, result.estimate)
         lines += host_memory_lines(result.estimate)
@@ -154,6 +154,11 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool
     day = [] if result.over_day is None else [day_section(result.over_day)]
     estimated = [] if result.estimate is None else estimate_sections(result.estimate, width, is_whole=is_whole)
     return [section("", *lines), *limits, *compared_sections(report), *day, layout_section(plan), *estimated]
+
+
+def broken_rules(result: PlanResult) -> tuple[str, ...]:
+    """The rules that the plan of a result breaks."""
+    return () if result.valid or result.report is None else tuple(result.report.violations_seen)
 
 
 def _of_cluster(result: PlanResult, plan: Plan) -> str:
@@ -180,8 +185,17 @@ def _p90_lines(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterat
         )
 
 
-def figures_text(estimate: PerformanceEstimate) -> str:
-    """The figures that people ask for first, on one line."""
+def figures_text(estimate: PerformanceEstimate, broken: Iterable[str] = (), *, of: str = "") -> str:
+    """The figures that people ask for first, on one line; `broken`: the rules that it breaks, or why it is refused.
+
+    What breaks rules other than those on figures (PE) does not run as it stands: then it says so.
+    """
+    unless_mended = any(not rule.startswith("PE") for rule in broken)
+    lead = ", ".join(filter(None, (of, "if it ran" if unless_mended else "")))
+    return f"{lead[:1].upper()}{lead[1:]}: {_figures(estimate)}" if lead else _figures(estimate)
+
+
+def _figures(estimate: PerformanceEstimate) -> str:
     latency, throughput, ranges = estimate.latency, estimate.throughput, estimate.ranges
     tpot = with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)
     rate = (
@@ -220,7 +234,8 @@ def stated_sections(stated: StatedStrategyVerdict, why_not_kept: str | None = No
     if stated.why_not_built is not None:
         blocks.append(f"No document could be built from it: {stated.why_not_built}")
     if stated.estimate is not None:
-        blocks.append(f"As stated: {figures_text(stated.estimate)}")
+        broken = (finding.rule for finding in stated.findings if finding.severity == "error")
+        blocks.append(figures_text(stated.estimate, broken, of="as stated"))
     return [section(f"Your strategy: {stated.summary}", *blocks)]
 
 

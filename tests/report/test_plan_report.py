@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from shardwright.agent.pipeline import plan
 from shardwright.agent.report.plan import render_plan
 
 from . import samples
@@ -113,6 +114,20 @@ def test_a_limit_that_does_not_hold_is_said_in_words() -> None:
     assert result.report is not None
     missed = result.model_copy(update={"report": result.report.model_copy(update={"limits_met": False})})
     assert "Limits: NOT all hold" in render_plan(missed, width=100)
+
+
+@pytest.mark.parametrize(
+    ("request_", "lead"),
+    [
+        ("Llama-3.1-8B with TP2 on two L4, 1k in, 64 out, 2 users", "As stated: TTFT"),
+        ("Llama-3.1-8B with TP2 on two L4, 1k in, 64 out, 2 users, TPOT below 1 ms", "As stated: TTFT"),
+        ("Llama-3.1-8B with TP3 on three L4, 1k in, 64 out, 2 users", "As stated, if it ran: TTFT"),
+    ],
+    ids=["valid", "misses a limit", "not valid"],
+)
+def test_figures_of_what_cannot_run_say_so(request_: str, lead: str) -> None:
+    text = " ".join(render_plan(plan(request_), width=140).split())
+    assert lead in text
 
 
 def test_the_next_commands_quote_the_file_that_was_written() -> None:

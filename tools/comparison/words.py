@@ -129,7 +129,7 @@ def _same(found: Comparison) -> Iterator[str]:
 def _flaws(name: str, side: Side) -> Iterator[str]:
     if not side.valid:
         rules = dict.fromkeys(found.rule for found in side.violations if found.severity == "error")
-        yield f"{name} is not valid: {_count(side.errors, 'error')} ({', '.join(rules)})."
+        yield f"{name} is not valid: {_count(side.errors, 'error')} ({', '.join(rules)}); its figures are as if it ran."
     if side.refused:
         yield f"{name} is refused by its engine as it is written."
     if side.not_estimated is not None:
