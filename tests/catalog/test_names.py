@@ -68,6 +68,7 @@ def test_another_checkpoint_of_an_entry_stays_what_is_served() -> None:
         ("deepseek-ai/DeepSeek-V3-0324", "deepseek-ai/DeepSeek-V3-0324"),
         ("mistral large 2411", "mistralai/Mistral-Large-Instruct-2411"),
         ("R1-Distill-Qwen-32B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"),
+        ("deepseek r1 distill qwen 1.5b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B"),
         ("Qwen2.5-Coder-7B-Instruct", "Qwen/Qwen2.5-Coder-7B-Instruct"),
     ],
 )
