@@ -87,7 +87,10 @@ def test_every_strategy_that_the_rules_accept_for_an_engine_runs_on_the_devices_
         assert len(strategies) > 20
         for strategy in strategies:
             layout = make_layout(setting, strategy)
-            commands = [target.commands(server, settings_of(layout, (), "any/model")) for server in servers_of(layout)]
+            commands = [
+                target.commands(server, settings_of(layout, target.engine, "any/model"))
+                for server in servers_of(layout)
+            ]
             found = Export(
                 **_HEAD,
                 target=engine,

@@ -14,7 +14,7 @@ from shardwright.tools.performance.budget import communication_buffer_bytes
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.memory import device_memory, fits, max_concurrency, shortfall_bytes
 from shardwright.tools.performance.request_memory import all_layers, bytes_per_token, request_bytes
-from shardwright.tools.performance.weights import covered_share, kv_slice
+from shardwright.tools.performance.weights import covered_share, kv_slice, loaded_bytes
 
 from ..examples import examples
 
@@ -224,3 +224,17 @@ def test_weights_per_device_never_grow_with_tp_or_pp(model: str, tp: int, pp: in
 def test_more_requests_never_need_less_memory(concurrency: int, more: int, dp: int, layout_of: Any) -> None:
     layout = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, dp=dp)
     assert shortfall_bytes(layout, concurrency) <= shortfall_bytes(layout, concurrency + more)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "gb"),
+    [
+        ("Llama-3.1-8B", {"weights": "bf16"}, 16.06),
+        ("Llama-3.1-8B", {"weights": "fp8"}, 16.06),
+        ("Llama-3.1-8B", {"weights": "fp8", "serving": {"engine": "tensorrt-llm"}}, 9.08),
+        ("DeepSeek-V3", {"weights": "fp8"}, 671 + 2),
+    ],
+    ids=["as it is", "vLLM makes fp8 of 16 bits", "an fp8 checkpoint is wanted", "published in fp8"],
+)
+def test_a_replica_loads_what_is_stored(model: str, options: dict[str, Any], gb: float, layout_of: Any) -> None:
+    assert loaded_bytes(layout_of(model, **options).setting) / 1e9 == pytest.approx(gb, rel=0.01)

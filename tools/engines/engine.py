@@ -149,6 +149,10 @@ class Engine(Struct, frozen=True, kw_only=True):
         """Formats that its KV cache may have."""
         return "bf16", "fp16", *self.cache_formats
 
+    def quantises(self, weights: DType, stored: DType) -> bool:
+        """Whether it makes `weights` of a checkpoint in `stored` when it loads one."""
+        return weights in self.makes and stored in ("bf16", "fp16")
+
     def of_group(self, limit: int, groups: int) -> int:
         """What one of the `groups` attention groups of a server has of its `limit` on requests or tokens."""
         return max(1, limit // groups) if self.counts_all_groups else limit

@@ -191,7 +191,7 @@ def _written(
     assert plan is not None  # it was validated
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
-    servers, settings = servers_of(layout), settings_of(layout, tuple(target.engine.makes), plan.model.name)
+    servers, settings = servers_of(layout), settings_of(layout, target.engine, plan.model.name)
     commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
     benchmark = benchmark_of(layout, plan.model.name)
     remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))

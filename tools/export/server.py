@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..catalog.dtypes import DType
 from ..catalog.names import named_format
-from ..engines.engine import RankOrder
+from ..engines.engine import Engine, RankOrder
 from ..errors import InputError
 from ..performance.capacity import cache_tokens
 from ..performance.layout import LoadedLayout
@@ -130,8 +130,8 @@ class ServingSettings(Struct, frozen=True):
     kv_offload_bytes: int | None
 
 
-def settings_of(layout: LoadedLayout, makes: tuple[DType, ...], checkpoint: str) -> ServingSettings:
-    """The settings of the servers of `layout` on an engine that `makes` these formats of a 16-bit checkpoint.
+def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> ServingSettings:
+    """The settings of the servers of `layout` on `engine`.
 
     `checkpoint`: its name; one that states its format ("Llama-3.1-405B-FP8") is stored in it.
     """
@@ -139,7 +139,7 @@ def settings_of(layout: LoadedLayout, makes: tuple[DType, ...], checkpoint: str)
     precision, native = setting.precision, named_format(checkpoint) or setting.architecture.native_precision
     differs = precision.weights != native and not (precision.weights in _SIXTEEN_BIT and native in _SIXTEEN_BIT)
     longest = _longest(setting)
-    made = differs and precision.weights in makes and native in _SIXTEEN_BIT
+    made = engine.quantises(precision.weights, native)
     return ServingSettings(
         # No scheduler runs more requests in a step than the step has tokens.
         max_sequences=min(setting.max_sequences, setting.token_budget(1)),

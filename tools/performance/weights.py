@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.architecture import LayerSpec
+from ..catalog.precision import weight_dtypes
 from ..kept import Cache
 from ..plan.layout import NO_EXPERTS, PhaseLayout, StageLayout
 from .setting import Setting
@@ -144,6 +146,14 @@ def vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
     if head:
         total += setting.tensor_bytes(architecture.final_norm_tensors).total
     return total
+
+
+def loaded_bytes(setting: Setting) -> float:
+    """Bytes of the weights as they are stored: 16 bits where the engine quantises what it loads, else as they serve."""
+    native = setting.architecture.native_precision
+    if not setting.engine.facts.quantises(setting.precision.weights, native):
+        return model_bytes(setting)
+    return model_bytes(replace(setting, dtypes=weight_dtypes(setting.architecture, native), caches={}))
 
 
 def model_bytes(setting: Setting) -> float:

@@ -16,7 +16,7 @@ from ..checkpoint import if_time
 from ..errors import InputError
 from ..performance.energy import price_of
 from ..performance.limits import stated_limits
-from ..performance.weights import model_bytes
+from ..performance.weights import loaded_bytes
 from ..plan.describe import OR_TOGETHER, describe
 from ..plan.document import Strategy
 from ..plan.placement import is_disaggregated
@@ -95,7 +95,7 @@ def size_over_day(request: SearchRequest, at_peak: AtPeak, asked: DayAsked, rent
         price_source=None if price is None else price.source,
         layouts=tuple(LayoutDay(layout=describe(one.unit), cost=cost) for one, cost in ranked),
         best_of_each_hour=best,
-        weights_bytes_per_replica=round(model_bytes(day.setting)),
+        weights_bytes_per_replica=round(loaded_bytes(day.setting)),
         gpus_named=None if rented.is_open else request.facts.gpus,
     )
 
