@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ..tools.checkpoint import if_time, left_out
 from ..tools.performance.limits import stated_limits
-from ..tools.performance.memory import max_concurrency
+from ..tools.performance.memory import max_concurrency, where_shared_once
 from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.latency_limits import LATENCY_FIELDS
@@ -152,10 +152,12 @@ def _most_that_fit(request: SearchRequest, held: Candidate) -> str:
     free = replace(request, workload=load.model_copy(update=dict.fromkeys(LATENCY_FIELDS)))
     fitting = (_most_requests(free) if limits else held) or held
     own = free.settled(fitting)
-    most = max(fitting.concurrency, max_concurrency(layout_at(own, base_setting(own), fitting.strategy, 1)))
+    layout = layout_at(own, base_setting(own), fitting.strategy, 1)
+    most, shared = max(fitting.concurrency, max_concurrency(layout)), where_shared_once(layout)
+    more = "" if shared is None else f"; {shared}"
     if fitting.concurrency <= held.concurrency:
-        return f"{most:,} do"
-    return f"{most:,} do, and about {held.concurrency:,} with {' and '.join(limits)} as limited"
+        return f"{most:,} do{more}"
+    return f"{most:,} do, and about {held.concurrency:,} with {' and '.join(limits)} as limited{more}"
 
 
 def _most_requests(request: SearchRequest) -> Candidate | None:

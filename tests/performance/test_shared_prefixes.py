@@ -11,6 +11,7 @@ from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.capacity import host_memory
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout
+from shardwright.tools.performance.memory import max_concurrency, where_shared_once
 from shardwright.tools.performance.planned_run import lengths_of, planned_run
 from shardwright.tools.plan.document import ServingBlock, WorkloadBlock
 
@@ -201,3 +202,24 @@ def test_memory_of_the_host_that_changes_nothing_is_said_not_to_be_acted_on(layo
 )
 def test_the_host_is_reached_over_the_link_that_the_catalogue_has(part: str, gb_s: float | None) -> None:
     assert find_accelerator(part).host_gb_s == gb_s
+
+
+def test_a_refusal_for_memory_says_how_many_fit_where_what_is_shared_is_held_once(layout_of: LayoutOf) -> None:
+    replicas, shared, rest = 4, 3600, 400 + 300
+    crowded = loaded(plain(layout_of, concurrency=2000), prefixes={"system_tokens": shared})
+    each = max_concurrency(crowded) // replicas
+    found = where_shared_once(crowded)
+    assert found is not None and f"the {shared:,} tokens that prompts share held once" in found
+    told = int(found.split(", ")[-1].split()[0].replace(",", ""))
+    # Room for `each` whole requests, and not for one more, filled with the rest of each beside one shared beginning.
+    fewest, most = ((whole * (shared + rest) - shared) // rest for whole in (each, each + 1))
+    assert replicas * (fewest - 1) <= told <= replicas * (most + 1)
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"prefixes": CHATS, "arrivals": THINK}, {"prefix_cache_hit_rate": 0.4}], ids=str
+)
+def test_nothing_is_said_to_be_held_once_where_no_such_beginning_is_stated(
+    fields: dict[str, Any], layout_of: LayoutOf
+) -> None:
+    assert where_shared_once(loaded(plain(layout_of, concurrency=2000), **fields)) is None

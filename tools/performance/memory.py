@@ -111,3 +111,22 @@ def max_concurrency(layout: LoadedLayout) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(layout, middle * replicas) else (low, middle)
     return low * replicas
+
+
+def where_shared_once(layout: LoadedLayout) -> str | None:
+    """How many requests would fit were what prompts share held once by each scheduler: rule ME001 counts it for each.
+
+    `None` where no such beginning is stated, or lengths are not alike.
+    """
+    setting = layout.setting
+    prefixes, load = setting.workload.prefixes, setting.workload
+    if prefixes is None or prefixes.system_tokens is None or setting.spread is not None:
+        return None
+    shared = prefixes.system_tokens * (prefixes.system_prompts or 1)
+    own = load.model_copy(update={"input_tokens": max(1, load.input_tokens - prefixes.system_tokens), "prefixes": None})
+    alone = layout.with_setting(setting.with_workload(own))
+    schedulers = len(layout.decode_replicas) * layout.phase("decode").attention_groups
+    most = max_concurrency(alone) - schedulers * math.ceil(shared / alone.setting.request_tokens)
+    if most <= max_concurrency(layout):
+        return None
+    return f"were the {shared:,} tokens that prompts share held once, as in a prefix cache, {most:,} requests would fit"

@@ -8,10 +8,11 @@ A request of more tokens than the model has positions is an error of the request
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...errors import InputError, MissingFieldError, UnknownNameError
 from ...performance.layout import layout_from_view, read_block
-from ...performance.memory import device_memory, fits
+from ...performance.memory import device_memory, fits, where_shared_once
 from ...plan.document import WorkloadBlock
 from ...plan.load import longest_stated
 from ...plan.performance import DeviceMemory
@@ -145,8 +146,11 @@ def check(view: PlanView) -> Iterator[Finding]:
     for memory in estimate.per_device:
         if memory.total_bytes > memory.usable_bytes:
             groups.setdefault(tuple(getattr(memory, name) for name in _TERMS), []).append(memory)
+    shared = where_shared_once(layout)
+    more = "" if shared is None else f"; {shared}"
     for devices in groups.values():
-        yield _shortfall(view, devices, estimate.usable_from or "")
+        found = _shortfall(view, devices, estimate.usable_from or "")
+        yield replace(found, message=found.message + more)
 
 
 RULE = Rule(
