@@ -106,15 +106,16 @@ def test_the_kind_with_the_least_memory_in_all_is_that_of_looking_at_each() -> N
     assert found.request.facts.gpus * found.request.facts.memory_bytes == min(memory)
 
 
-def test_the_cheapest_kind_is_that_of_looking_at_each_price() -> None:
+@pytest.mark.parametrize("rate", [2.0, 8.0, 20.0])
+def test_the_cheapest_kind_is_that_of_looking_at_each_price(rate: float) -> None:
     workload = {
         "input_tokens": 2048,
         "output_tokens": 256,
-        "request_rate": 8.0,
+        "request_rate": rate,
         "tpot_ms_max": 30.0,
         "objective": "cost",
     }
-    candidates = kinds(workload, ["h100-sxm", "a100-80gb-sxm", "l40s"])
+    candidates = kinds(workload, ["l40s", "a100-80gb-sxm", "h100-sxm"])
     found = cheapest(candidates, 16)
     assert found is not None
     usd: dict[str, float] = {}

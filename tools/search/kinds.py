@@ -24,6 +24,11 @@ class Kind(Struct, frozen=True, dict=True):
     usd_per_gpu_hour: tuple[float, float] | None = None
 
     @property
+    def middle_usd(self) -> float:
+        """An hour of one accelerator at the middle of its range of prices, endless where none is known."""
+        return math.inf if self.usd_per_gpu_hour is None else sum(self.usd_per_gpu_hour) / 2
+
+    @property
     def memory_bytes(self) -> float:
         """Memory of one accelerator."""
         return self.request.facts.memory_bytes
@@ -56,16 +61,23 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     """
     best: Sized | None = None
     least_usd = math.inf
-    for kind in kinds:
-        if kind.usd_per_gpu_hour is None or kind.least_gpus > at_most:
+    # What is likely to be cheap first: it bounds how many of the others are worth a look.
+    for kind in sorted((one for one in kinds if one.usd_per_gpu_hour is not None), key=_usd_per_flops):
+        usd_per_gpu, is_by_token = kind.middle_usd, kind.request.is_paid_by_token
+        most = at_most if best is None or is_by_token else min(at_most, math.ceil(least_usd / usd_per_gpu) - 1)
+        if kind.least_gpus > most:
             continue
-        sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
-        if sized is None or sized.result is None or sized.result.best is None:
+        sized = fewest_gpus(kind.request, kind.usual_node, at_most=most)
+        found = None if sized is None or sized.result is None else sized.result.best
+        if sized is None or found is None or (found.lacks_reserve and best is not None):
             continue
-        usd = sized.request.facts.gpus * sum(kind.usd_per_gpu_hour) / 2
-        workload = sized.request.workload
-        if workload.request_rate is None and workload.min_tokens_per_second is None:
-            usd /= max(sized.result.best.output_tokens_per_s or 0.0, 1e-12)
+        usd = sized.request.facts.gpus * usd_per_gpu
+        if is_by_token:
+            usd /= max(found.output_tokens_per_s or 0.0, 1e-12)
         if usd < least_usd:
             best, least_usd = sized, usd
     return best
+
+
+def _usd_per_flops(kind: Kind) -> float:
+    return kind.middle_usd / kind.request.facts.peak_flops("bf16")
