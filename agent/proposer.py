@@ -150,12 +150,11 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
         if sized is None:
             largest = resized(request, max(1, _SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
             return _refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
-        if sized.result is None or sized.result.best is None:
-            raise InputError(sized.unknown or "the hardware cannot be evaluated")
-        request, result = searched(sized.request, sized.result)
-        best = result.best or sized.result.best
-        stays = [inside_nodes(request.facts.accelerator.id)] if request.stays_in_nodes else []
-        return Examined(request, result, best, (_sized_assumption(sized), *stays), _without_reserve(sized))
+        return _on_sized(sized)
+    if choice.is_most and intent.workload.objective == "cost":
+        sized = fewest_gpus(request, choice.gpus_per_node, at_most=request.facts.gpus)
+        if sized is not None and sized.result is not None:
+            return _on_sized(sized)
     stays = not request.facts.crosses_nodes and not request.disaggregated
     request, result = searched(replace(request, stays_in_nodes=stays))
     if result.best is None:
@@ -172,6 +171,16 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     best = result.best or result.candidates[0]
     words = None if found is None else on_fewer(request, best, fewer)
     return Examined(request.settled(best), result, best, on_fewer=words)
+
+
+def _on_sized(sized: Sized) -> Examined:
+    """The answer on the hardware that was found to do."""
+    if sized.result is None or sized.result.best is None:
+        raise InputError(sized.unknown or "the hardware cannot be evaluated")
+    request, result = searched(sized.request, sized.result)
+    best = result.best or sized.result.best
+    stays = [inside_nodes(request.facts.accelerator.id)] if request.stays_in_nodes else []
+    return Examined(request, result, best, (_sized_assumption(sized), *stays), _without_reserve(sized))
 
 
 def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:

@@ -65,6 +65,7 @@ def complete_hardware(said: Said, accelerator: Accelerator, notes: Notes) -> Har
         gpus_per_node=per_node,
         intra_node_bw_gb_s=said.intra_node_bw_gb_s,
         inter_node_bw_gb_s=said.inter_node_bw_gb_s,
+        is_most=said.gpus_open and said.gpus is not None,
     )
 
 

@@ -37,13 +37,17 @@ class ModelChoice(FrozenModel):
 
 
 class HardwareChoice(FrozenModel):
-    """The hardware. `nodes` is `None` where it is left open (then the fewest GPUs that do)."""
+    """The hardware. `nodes` is `None` where it is left open (then the fewest GPUs that do).
+
+    `is_most`: no more than these may be used, and what is not used need not be paid for.
+    """
 
     accelerator: str | Accelerator
     nodes: int | None
     gpus_per_node: int
     intra_node_bw_gb_s: float | None = None
     inter_node_bw_gb_s: float | None = None
+    is_most: bool = False
 
     @property
     def gpus(self) -> int | None:

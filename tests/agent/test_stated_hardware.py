@@ -106,3 +106,11 @@ def test_a_variant_that_nobody_named_is_assumed_by_name(words: str, taken: str, 
 def test_a_card_that_a_later_statement_names_in_full_is_not_assumed() -> None:
     intent = complete(read_request("Llama-3.1-8B on 8 A100"), Said(accelerator="a100-40gb-pcie"))
     assert not [one for one in intent.assumptions if one.field == "hardware.accelerator"]
+
+
+@pytest.mark.parametrize(("hardware", "billed"), [("at most 4 L4", 1), ("no more than 4 L4", 1), ("4 L4", 4)])
+def test_of_the_most_that_may_be_used_only_what_is_used_is_paid_for(hardware: str, billed: int) -> None:
+    result = shardwright.plan(f"Llama-3.2-1B at 1 request/s, 512 in, 64 out, cheapest, on {hardware}")
+    assert result.plan is not None and result.estimate is not None and result.estimate.cost is not None
+    assert result.plan.strategy.gpu_count == 1
+    assert result.estimate.cost.billed_gpus == billed

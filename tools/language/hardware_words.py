@@ -180,7 +180,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts = _with_further(page, claims, counts)
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
-    _keep_back_beyond(page, claims)
+    _most_of_them(page, claims)
 
 
 def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
@@ -201,18 +201,24 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
     return [Count("gpus", total, words, frozenset())]
 
 
-def _keep_back_beyond(page: Page, claims: Claims) -> None:
-    """Of nodes that are counted, keep back what is beyond the most GPUs that may be used: "at most 12" of 2 x 8."""
-    values = claims.values
+def _most_of_them(page: Page, claims: Claims) -> None:
+    """Read a number of GPUs as the most that may be used, where words say so.
+
+    It leaves open how many are; of nodes that are counted, what is beyond is kept back: "at most 12" of 2 x 8.
+    """
+    values, words = claims.values, claims.words.get("gpus", "")
+    start = page.original.find(words)
+    most = lex.AT_MOST.search(page.original, max(0, start - lex.BEFORE_MOST), max(0, start))
+    if not words or most is None:
+        return
+    words = page.original[most.start() : start] + words
+    if not any(claims.has(name) for name in ("nodes", "gpus_per_node", "gpus_open")):
+        claims.claim("gpus_open", True, words)
     if not all(claims.has(name) for name in ("nodes", "gpus_per_node", "gpus")):
         return
     beyond = values["nodes"] * values["gpus_per_node"] - values["gpus"]
-    words = claims.words["gpus"]
-    start = page.original.find(words)
-    most = lex.AT_MOST.search(page.original, max(0, start - lex.BEFORE_MOST), max(0, start))
-    if not beyond or most is None:
+    if not beyond:
         return
-    words = page.original[most.start() : start] + words
     claims.drop("gpus")
     if beyond < 0:
         claims.reading(f"{words!r} are more than {values['nodes']} x {values['gpus_per_node']}, which are planned for")
