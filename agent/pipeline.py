@@ -43,6 +43,7 @@ from .reasons import (
     figures,
     formats_chosen,
     on_more,
+    on_other_phases,
 )
 from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
@@ -362,7 +363,8 @@ def _report(
     formats = in_format(proposal.request.precision if intent.precisions is not None else None)
     words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
     best_for = f"{words}{formats} is {proposal.standing}"
-    explanation = f"{best_for}: {figures(chosen)}. {considered(result)}."
+    told = (f"{best_for}: {figures(chosen)}", on_other_phases(proposal), considered(result))
+    explanation = " ".join(f"{sentence}." for sentence in told if sentence is not None)
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:

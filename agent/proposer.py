@@ -7,6 +7,7 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -356,11 +357,24 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         assumption = Assumption(
             field="hardware",
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
-            reason=f"{_unnamed(intent)}: {reason}",
+            reason=f"{_unnamed(intent)}: {reason}{_others_lost(intent, found, kinds)}",
         )
         assumptions = assumption, *_formats_of(found.request, intent)
         return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
+
+
+def _others_lost(intent: Intent, found: Sized, kinds: Sequence[Kind]) -> str:
+    """How many of each other kind that was named would be less, and do not; nothing where a token is to be cheap."""
+    by_price = intent.workload.objective == "cost"
+    if not chosen_kinds(intent.constraints) or (by_price and found.request.is_paid_by_token):
+        return ""
+    each = {kind.request.facts.accelerator.id: kind.middle_usd if by_price else kind.memory_bytes for kind in kinds}
+    most = each.pop(found.request.facts.accelerator.id) * found.request.facts.gpus
+    fewer = {name: min(_MAX_UNNAMED_GPUS, ceil(most / one) - 1) for name, one in each.items()}
+    told = [f"up to {gpus} × {name}" for name, gpus in fewer.items() if gpus > 0]
+    what = f"cost less than its {most:.2f} USD an hour" if by_price else "have less memory"
+    return f"; {' and '.join(told)} would {what}, and are not known to do" if told else ""
 
 
 def _least(intent: Intent, kinds: Iterable[Kind]) -> Sized | None:

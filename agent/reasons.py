@@ -94,6 +94,22 @@ def considered(result: SearchResult | SearchAnswer) -> str:
     )
 
 
+def on_other_phases(proposal: Proposal) -> str | None:
+    """The best with phases apart where the plan has them together, or the reverse, and what decided against it.
+
+    `None` where no such strategy was looked at: one GPU, or a placement that was stated.
+    """
+    chosen = proposal.chosen
+    is_apart = is_disaggregated(chosen.strategy)
+    others = (one for one in proposal.result.candidates if is_disaggregated(one.strategy) is not is_apart)
+    other = next((one for one in others if one.ttft_ms is not None), None)
+    if other is None:
+        return None
+    placed = "both phases on the same GPUs" if is_apart else "prefill and decode on GPUs of their own"
+    lost = why_lost(other, chosen, proposal.request.workload.objective)
+    return f"With {placed} the best is {named(other)} ({figures(other)}): {lost.reason}"
+
+
 def on_more(proposal: Proposal) -> str | None:
     """Which of the strategies that were simulated holds more requests at once than the best one, where that is open."""
     request, best = proposal.request, proposal.chosen
