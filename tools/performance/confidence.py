@@ -6,8 +6,9 @@ A range is of measurements that took no part in the fit; where too few are like 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..calibration.engine_profile import (
     EngineProfile,

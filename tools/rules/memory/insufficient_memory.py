@@ -8,7 +8,8 @@ A request of more tokens than the model has positions is an error of the request
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ...errors import InputError, MissingFieldError, UnknownNameError
 from ...performance.layout import layout_from_view, read_block
