@@ -30,6 +30,7 @@ VOCABULARY = Vocabulary(
         "ep": "ep-size ep expert-parallel-size", "over_all": "enable-ep-moe enable-deepep-moe",
         "all_to_all": "moe-a2a-backend", "dense_tp": "moe-dense-tp-size", "eplb": "enable-eplb",
         "redundant": "ep-num-redundant-experts", "nodes": "nnodes", "node_rank": "node-rank",
+        "master": "dist-init-addr nccl-init-addr",
         "max_sequences": "max-running-requests", "token_budget": "chunked-prefill-size",
         "max_tokens": "context-length", "memory_share": "mem-fraction-static", "kv_cache": "kv-cache-dtype",
         "dtype": "dtype", "quantization": "quantization", "two_batch": "enable-two-batch-overlap",
@@ -54,7 +55,7 @@ VOCABULARY = Vocabulary(
         "attention-backend base-gpu-id cp-strategy cuda-graph-bs cuda-graph-max-bs cuda-graph-max-bs-decode "
         "decode-attention-backend decode-log-interval deepep-mode disable-cuda-graph-padding "
         "disable-custom-all-reduce disable-shared-experts-fusion disaggregation-bootstrap-port "
-        "disaggregation-decode-polling-interval disaggregation-ib-device dist-init-addr "
+        "disaggregation-decode-polling-interval disaggregation-ib-device "
         "enable-flashinfer-allreduce-fusion enable-nccl-nvls ep-dispatch-algorithm eplb-algorithm "
         "eplb-rebalance-num-iterations flashinfer-mla-disable-ragged fp8-gemm-backend gpu-id-step "
         "hicache-io-backend hicache-mem-layout hicache-storage-prefetch-policy "

@@ -58,6 +58,8 @@ VOCABULARY = Vocabulary(
         "context": "prefill-context-parallel-size pcp", "cache_parts": "decode-context-parallel-size dcp",
         "dp": "data-parallel-size dp", "local": "data-parallel-size-local dpl", "rank": "data-parallel-rank dpn",
         "first_rank": "data-parallel-start-rank dpr", "nodes": "nnodes n", "node_rank": "node-rank r",
+        "master": "master-addr", "master_port": "master-port", "dp_master": "data-parallel-address dpa",
+        "dp_port": "data-parallel-rpc-port dpp", "all_to_all": "all2all-backend",
         "headless": "headless", "expert_parallel": "enable-expert-parallel ep", "eplb": "enable-eplb",
         "redundant": "eplb-config.num-redundant-experts num-redundant-experts", "max_sequences": "max-num-seqs",
         "token_budget": "max-num-batched-tokens", "max_tokens": "max-model-len",
@@ -83,10 +85,10 @@ VOCABULARY = Vocabulary(
         "an attention window of its own": "sliding-window", "a changed model config": "hf-overrides rope-scaling",
     },
     beside=(
-        "additional-config all2all-backend api-server-count attention-backend block-size calculate-kv-scales "
-        "compilation-config cuda-graph-sizes data-parallel-address data-parallel-backend data-parallel-external-lb "
-        "data-parallel-hybrid-lb data-parallel-rpc-port dbo-decode-token-threshold dbo-prefill-token-threshold "
-        "disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce dpa dpe dph dpp enable-log-requests "
+        "additional-config api-server-count attention-backend block-size calculate-kv-scales "
+        "compilation-config cuda-graph-sizes data-parallel-backend data-parallel-external-lb "
+        "data-parallel-hybrid-lb dbo-decode-token-threshold dbo-prefill-token-threshold "
+        "disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce dpe dph enable-log-requests "
         "enable-sleep-mode eplb-config expert-placement-strategy guided-decoding-backend kv-events-config "
         "kv-offloading-backend kv-transfer-config long-prefill-token-threshold max-logprobs max-long-partial-prefills "
         "max-num-partial-prefills max-parallel-loading-workers max-seq-len-to-capture moe-backend "

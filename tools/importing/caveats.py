@@ -23,12 +23,13 @@ from ..plan.elements import as_mapping, as_str
 from .group import format_of
 from .hardware import NamedHardware
 from .launch import DIALECTS, Command, Launch
+from .meeting import apart
 from .resources import Allotment, listed
 from .servers import Server
 
 _DEGREES = (
     "tp", "pp", "dp", "ep", "attention_dp", "dp_attention", "expert_parallel", "over_all", "context", "cache_parts",
-    "tp_expert", "dense_tp", "cut",
+    "tp_expert", "dense_tp", "cut", "nodes",
 )  # fmt: skip
 # Settings of which a plan has one, or takes one.
 _SETTINGS = (
@@ -45,14 +46,21 @@ def check_nodes(servers: Iterable[Server]) -> None:
     """That the nodes of each server have the same degrees. Raises InputError: they have not."""
     for server in servers:
         for concept in _DEGREES:
-            stated = {one.flags.values[concept]: one for one in server.commands if concept in one.flags.values}
+            stated = {_degree_of(one, concept): one for one in reversed(server.commands)}
             if len(stated) > 1:
-                (first, command), (other, later) = list(stated.items())[:2]
+                name = next(one.flags.written[concept] for one in server.commands if concept in one.flags.written)
+                (other, later), (first, command) = list(stated.items())[-2:]
+                shown = ["not stated" if one is None else one[:40] for one in (first, other)]
                 nodes = [server.commands.index(one) for one in (command, later)]
                 raise InputError(
-                    f"nodes of one server that differ: {command.flags.written[concept]} is {first[:40]} on node "
-                    f"{nodes[0]} and {other[:40]} on node {nodes[1]}; give all of them the same"
+                    f"nodes of one server that differ: {name} is {shown[0]} on node {nodes[0]} and {shown[1]} on node "
+                    f"{nodes[1]}; give all of them the same"
                 )
+
+
+def _degree_of(command: Command, concept: str) -> str | None:
+    """A degree as written; `None` where it is one by not being stated too."""
+    return command.flags.values[concept] if command.flags.on(concept) and command.flags.values[concept] != "1" else None
 
 
 def differences(servers: Sequence[Server]) -> Iterator[str]:
@@ -76,6 +84,7 @@ def refusals(launch: Launch, servers: Iterable[Server], architecture: Architectu
     dialect = DIALECTS[launch.engine]
     for server in servers:
         yield from dialect.refusals(server.commands[0].flags, server.group, architecture.is_moe)
+        yield from apart(launch, server.commands)
 
 
 def without_effect(servers: Iterable[Server], architecture: Architecture) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ..plan.placement import gpu_count, own_cut
 from .caveats import check_nodes, differences, gpus_given, refusals, without_effect
 from .group import Group, Scheduling
 from .launch import Launch
+from .meeting import given_alone
 from .servers import Server, servers_of
 
 
@@ -77,7 +78,7 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
         scheduling=_scheduling((sides["prefill"] or servers)[0].scheduling, (sides["decode"] or servers)[0].scheduling),
         devices=_devices(sides["prefill"] + sides["decode"] + sides[None]),
         refused=tuple(dict.fromkeys((*refusals(launch, servers, architecture), *gpus_given(servers, lacking=True)))),
-        remarks=_remarks(servers, architecture),
+        remarks=_remarks(launch, servers, architecture),
     )
 
 
@@ -88,10 +89,11 @@ def _scheduling(prefill: Scheduling, decode: Scheduling) -> Scheduling:
     return replace(prefill, max_sequences=sequences, token_budget=budget)
 
 
-def _remarks(servers: Sequence[Server], architecture: Architecture) -> tuple[str, ...]:
+def _remarks(launch: Launch, servers: Sequence[Server], architecture: Architecture) -> tuple[str, ...]:
     """What no plan says of servers that start."""
+    alone = (words for one in servers for words in given_alone(launch, one.commands))
     effects = without_effect(servers, architecture)
-    return tuple(dict.fromkeys((*differences(servers), *effects, *gpus_given(servers, lacking=False))))
+    return tuple(dict.fromkeys((*alone, *differences(servers), *effects, *gpus_given(servers, lacking=False))))
 
 
 def _alike(servers: Sequence[Server]) -> None:

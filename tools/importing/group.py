@@ -80,6 +80,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags of a
     server (of a model with experts or not) say. `joined`: ranks of a group that start together, on one node unless
     flags say which (`joins_nodes_by`); before the release `joins_nodes_since` it looked for further nodes by itself.
+    `of_further_nodes`: the switch, by its concept, with which alone a node of a group but the first starts.
     """
 
     engine: Engine
@@ -91,6 +92,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     joined: Callable[[Group], int] = lambda group: group.width * group.pp
     joins_nodes_by: str | None = None
     joins_nodes_since: Release = ()
+    of_further_nodes: str | None = None
 
     def scheduling(self, flags: Flags, group: Group) -> Scheduling:
         """The settings of the scheduler of each of its attention groups. Raises InputError: a figure is none."""

@@ -10,6 +10,7 @@ from ..catalog.architecture import Architecture
 from ..errors import InputError
 from .group import Group, Scheduling
 from .launch import DIALECTS, Command, Launch
+from .meeting import is_one_server
 
 _SPAN = 1_000_000
 
@@ -37,17 +38,20 @@ class Server(Struct, frozen=True):
 
 
 def servers_of(launch: Launch, architecture: Architecture) -> Iterator[Server]:
-    """Each command that is no further node of another, with those that follow it.
+    """Each command that is no further node of another, with those that meet it, or else follow it.
 
     Raises InputError: a figure is none, or is left to a variable; a server is larger than any cluster.
     """
     dialect = DIALECTS[launch.engine]
     heads: list[list[Command]] = []
     for command in launch.commands:
-        if command.follows and heads:
-            heads[-1].append(command)
-        else:
+        own = next((one for one in reversed(heads) if is_one_server(one[0], command)), None)
+        if own is None and command.follows and heads:
+            own = heads[-1]
+        if own is None:
             heads.append([command])
+        else:
+            own.append(command)
     for commands in heads:
         flags = commands[0].flags
         group = dialect.group(flags, commands[0].process.environment, architecture.is_moe)

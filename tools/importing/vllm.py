@@ -80,4 +80,5 @@ DIALECT = Dialect(
     joined=lambda group: group.context * group.tp * group.pp,
     joins_nodes_by="--nnodes and --node-rank on each node, or --distributed-executor-backend ray on a Ray cluster",
     joins_nodes_since=(0, 12),
+    of_further_nodes="headless",
 )
