@@ -36,7 +36,6 @@ _SETTINGS = (
     "max_sequences", "token_budget", "max_tokens", "memory_share", "kv_cache", "quantization", "dtype", "two_batch",
     "eplb", "redundant",
 )  # fmt: skip
-_OF_EXPERTS = ("ep", "over_all", "tp_expert", "eplb")
 # How a caveat counts: the engine does not start or takes no request; whether it does is not known here; neither.
 Kind = Literal["refused", "unknown", "remark"]
 Told = tuple[Kind, str]
@@ -83,17 +82,9 @@ def refusals(launch: Launch, servers: Iterable[Server], architecture: Architectu
     """Why the engine does not start what is written."""
     dialect = DIALECTS[launch.engine]
     for server in servers:
-        yield from dialect.refusals(server.commands[0].flags, server.group, architecture.is_moe)
+        head = server.commands[0]
+        yield from dialect.refusals(head.flags, head.process.environment, server.group, architecture.is_moe)
         yield from apart(launch, server.commands)
-
-
-def without_effect(servers: Iterable[Server], architecture: Architecture) -> Iterator[str]:
-    """Flags of experts, of a model that has none."""
-    for server in servers if not architecture.is_moe else ():
-        flags = server.commands[0].flags
-        for concept in _OF_EXPERTS:
-            if flags.on(concept) and flags.text(concept) != "1":
-                yield f"{flags.written[concept]} changes nothing: the model has no experts"
 
 
 def gpus_given(servers: Iterable[Server], *, lacking: bool) -> Iterator[str]:

@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..plan.describe import describe_phase
 from ..plan.document import PhaseStrategy, Relaxation, Strategy
 from ..plan.placement import gpu_count, own_cut
-from .caveats import check_nodes, differences, gpus_given, refusals, without_effect
+from .caveats import check_nodes, differences, gpus_given, refusals
+from .experts import without_effect
 from .group import Group, Scheduling
 from .launch import Launch
 from .meeting import given_alone

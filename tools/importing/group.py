@@ -77,9 +77,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     `group` raises `InputError` for figures that are none. `follows`: whether a command starts a further
     node of the server before it. `role`: the phase that it says it serves, "" where it hands KV caches on but does not
-    say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags of a
-    server (of a model with experts or not) say. `joined`: ranks of a group that start together, on one node unless
-    flags say which (`joins_nodes_by`); before the release `joins_nodes_since` it looked for further nodes by itself.
+    say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags and
+    the environment of a server (of a model with experts or not) say. `joined`: ranks of a group that start together, on
+    one node unless flags say which (`joins_nodes_by`); before the release `joins_nodes_since` it looked for further
+    nodes by itself.
     `of_further_nodes`: the switch, by its concept, with which alone a node of a group but the first starts.
     """
 
@@ -88,7 +89,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     follows: Callable[[Flags], bool]
     role: Callable[[Flags], Phase | None]
     hands_over: Callable[[Flags], bool]
-    refusals: Callable[[Flags, Group, bool], Iterable[str]] = lambda flags, group, is_moe: ()
+    refusals: Callable[[Flags, Mapping[str, str], Group, bool], Iterable[str]] = lambda a, b, c, d: ()
     joined: Callable[[Group], int] = lambda group: group.width * group.pp
     joins_nodes_by: str | None = None
     joins_nodes_since: Release = ()

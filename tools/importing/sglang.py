@@ -48,7 +48,7 @@ def _role(flags: Flags) -> Phase | None:
     return "prefill" if mode == "prefill" else "decode" if mode == "decode" else None
 
 
-def _refusals(flags: Flags, group: Group, is_moe: bool) -> Iterator[str]:
+def _refusals(flags: Flags, _: Mapping[str, str], group: Group, is_moe: bool) -> Iterator[str]:
     """By its own checks (`server_args.py`, `arg_groups/validation_hook.py`)."""
     if (flags.text("kv_cache") or "").lower() == "fp8":
         yield f"{flags.written['kv_cache']} fp8: it takes fp8_e4m3 or fp8_e5m2"

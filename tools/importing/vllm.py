@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..engines.vllm import ENGINE
+from ..engines.vocabulary import is_open
 from ..plan.document import Phase
 from .flags import Flags, most_tokens_taken
 from .group import Dialect, Group, layers_of
@@ -15,6 +16,10 @@ _ROLES: Mapping[str, Phase] = {
     "prefill": "prefill",
     "decode": "decode",
 }
+# The backends of the all-to-all that dual batch overlap takes, what runs unasked, and what named one before the flag.
+_OVERLAPPING = ("deepep", "nixl_ep")
+_USUAL_BACKEND = "allgather_reducescatter"
+_BACKEND_VARIABLE = "VLLM_ALL2ALL_BACKEND"
 
 
 def _group(flags: Flags, environment: Mapping[str, str], is_moe: bool) -> Group:
@@ -51,8 +56,15 @@ def _role(flags: Flags) -> Phase | None:
     return _ROLES.get(flags.text("kv_role") or flags.text("mode") or "")
 
 
-def _refusals(flags: Flags, group: Group, is_moe: bool) -> Iterator[str]:
-    """By its own checks (`config/model.py`, `config/parallel.py`, `config/scheduler.py`)."""
+def _refusals(flags: Flags, environment: Mapping[str, str], group: Group, is_moe: bool) -> Iterator[str]:
+    """By its own checks (`config/model.py`, `config/parallel.py`, `config/scheduler.py`, `config/vllm.py`)."""
+    backend = flags.text("all_to_all") or environment.get(_BACKEND_VARIABLE) or _USUAL_BACKEND
+    if flags.on("two_batch") and not is_open(backend) and not backend.startswith(_OVERLAPPING):
+        yield (
+            f"{flags.written['two_batch']} with --all2all-backend {backend}: it overlaps halves of a batch on DeepEP "
+            "or NIXL alone; name deepep_low_latency (decode) or deepep_high_throughput (prefill), which has to be "
+            "installed, or leave it out"
+        )
     if flags.on("expert_parallel") and not is_moe:
         yield f"{flags.written['expert_parallel']}: it needs a model with experts, and this one has none"
     if flags.on("eplb") and is_moe and not (flags.on("expert_parallel") and group.width > 1):
