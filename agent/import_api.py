@@ -13,7 +13,6 @@ from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
-from ..tools.engines.defaults import engine_relaxations
 from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
 from ..tools.frozen import Sparse
@@ -30,27 +29,24 @@ from ..tools.importing.caveats import (
 )
 from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
+from ..tools.importing.kept import kept_flags
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
-from ..tools.plan.builder import BuildRequest
-from ..tools.plan.document import HardwareBlock, Plan, ServingBlock
-from ..tools.plan.elements import as_mapping
-from ..tools.plan.kv_offload import KVOffload
+from ..tools.plan.document import Plan
 from ..tools.plan.performance import PerformanceEstimate
 from ..tools.rules.base import Violation
-from .import_layout import beyond_machines, filled, held_length, settled
+from .import_layout import beyond_machines, filled, held_length, settled, with_flags
+from .import_request import request_of
 from .import_said import is_known, statements
 from .import_waiting import Waiting, lacks_room_alone, waiting_of
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
-from .proposer import hardware_block
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_strategy import build_stated
 
-_USUAL_NODE = 8
 # What of a load is told where it is assumed.
 LOAD_FIELDS = {"input_tokens": "tokens in", "output_tokens": "tokens out", "concurrency": "requests at once"}
 
@@ -63,6 +59,7 @@ class Imported(Sparse):
     it starts: flags that mean nothing here, values that mean nothing with these or do what is not known, and files that
     were not given; `unplanned` is what the engine was told that no estimate of ours knows. `waiting`: it serves fewer
     requests at a time than the load has, which breaks ME001 where they do not fit into memory, and no other rule.
+    `left_out`: flags that say what no plan says, and that the plan does not keep for an export either.
     """
 
     plan: Plan
@@ -80,6 +77,7 @@ class Imported(Sparse):
     refused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     waiting: Waiting | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:
@@ -183,9 +181,11 @@ def imported(
         intent = intent.model_copy(update={"model": model})
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
-    request = _request(intent, launch, deployment)
+    request = request_of(intent, launch, deployment)
     request, assumptions = filled(request, launch, deployment, architecture, intent.assumptions)
+    kept = kept_flags(launch)
     plan = settled(build_stated(request, architecture), request, deployment, architecture)
+    plan = with_flags(plan, launch.engine, kept)
     report, figures, why_not, waiting = None, None, None, None
     try:
         report, figures = judged(plan, intent.usd_per_gpu_hour, intent.calibration)
@@ -217,6 +217,7 @@ def imported(
         refused=(*deployment.refused, *dict.fromkeys(told["refused"]), *too_long),
         remarks=tuple(dict.fromkeys((*told["remark"], *_remarks(plan, launch, deployment, hardware)))),
         waiting=waiting,
+        left_out=kept.left_out,
     )
 
 
@@ -254,51 +255,3 @@ def _remarks(plan: Plan, launch: Launch, deployment: Deployment, named: NamedHar
     if plan.serving is not None and (offload := plan.serving.kv_offload) is not None:
         why = without_effect(offload, ENGINES[launch.engine], plan.workload.prefixes)
         yield from () if why is None else (f"not acted on: {why}",)
-
-
-def _request(intent: Intent, launch: Launch, deployment: Deployment) -> BuildRequest:
-    """All that is known, as the plan's builder takes it."""
-    hardware = _hardware(intent, deployment)
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
-    brought = engine_relaxations(launch.engine, architecture)
-    policy = intent.policy
-    own = as_mapping(launch.planned.get("policy")).get("relaxations")
-    if own is not None:
-        # Of an export the policy is known: what the engine brings need not be named in it.
-        kept = {*own, *(name for name in deployment.relaxations if name not in brought)}
-        policy = policy.model_copy(update={"relaxations": tuple(sorted(kept))})
-    else:
-        policy = policy.model_copy(
-            update={"relaxations": tuple(sorted({*policy.relaxations, *deployment.relaxations}))}
-        )
-    serving = ServingBlock(
-        engine=launch.engine,
-        engine_version=None if launch.planned else launch.version,
-        kv_offload=_kv_offload(intent, deployment),
-    )
-    return BuildRequest(
-        model=intent.model.block,
-        hardware=hardware,
-        workload=intent.workload,
-        precision=intent.precision,
-        strategy=deployment.strategy,
-        policy=policy,
-        serving=serving,
-        redundant_experts=deployment.redundant_experts,
-    )
-
-
-def _kv_offload(intent: Intent, deployment: Deployment) -> KVOffload | None:
-    """Memory of the host as the commands state it, over the link that is said; what is said where they state none."""
-    said = None if intent.serving is None else intent.serving.kv_offload
-    stated = deployment.scheduling.kv_offload
-    if said is None or stated is None:
-        return stated or said
-    return stated.model_copy(update={"host_bw_gb_s": said.host_bw_gb_s})
-
-
-def _hardware(intent: Intent, deployment: Deployment) -> HardwareBlock:
-    """The cluster that was said; of one without a number of nodes as many as are used."""
-    assert intent.hardware is not None  # an accelerator was said
-    used, size = deployment.strategy.gpu_count, intent.hardware.gpus_per_node or _USUAL_NODE
-    return hardware_block(intent.hardware, intent.hardware.nodes or -(-used // size))

@@ -11,10 +11,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..tools.catalog.architecture import Architecture
-from ..tools.engines.names import ENGINES
+from ..tools.engines.names import ENGINES, EngineName
 from ..tools.errors import InputError
+from ..tools.export.engine_targets import ENGINE_TARGETS
+from ..tools.export.kept import written_by_itself
 from ..tools.export.server import servers_of
 from ..tools.importing.deployment import Deployment
+from ..tools.importing.kept import Kept, beside
 from ..tools.importing.launch import Launch
 from ..tools.performance.capacity import longest_held
 from ..tools.performance.layout import LoadedLayout, layout_from_view
@@ -110,6 +113,22 @@ def settled(plan: Plan, request: BuildRequest, deployment: Deployment, architect
                 node["devices"] = [names.get(device, device) for device in node["devices"]]
         plan = Plan.model_validate(raw)
     return plan
+
+
+def with_flags(plan: Plan, engine: EngineName, kept: Kept) -> Plan:
+    """The plan with what an export would not say of its servers by itself, and the commands do."""
+    target = ENGINE_TARGETS[engine]
+    if plan.serving is None or not kept.flags:
+        return plan
+    read = read_document(plan)
+    try:
+        written = written_by_itself(layout_from_view(read.view), plan.model.name, target)
+    except InputError:  # the rules say what is wrong with it
+        written = {}
+    finally:
+        read.view.release()
+    flags = beside(kept, written, target.engine.vocabulary)
+    return plan.model_copy(update={"serving": plan.serving.model_copy(update={"flags": flags})})
 
 
 def _serving(layout: LoadedLayout, deployment: Deployment) -> dict[str, Any]:

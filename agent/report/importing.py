@@ -12,7 +12,7 @@ from .asked import assumption_section, constraint_lines, hardware_text, load_tex
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
 from .plan import figures_text
-from .text import count_text, render, section
+from .text import Bullets, count_text, render, section
 from .validation import violation_blocks
 
 if TYPE_CHECKING:
@@ -28,11 +28,21 @@ def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: 
     if found.estimate is not None:
         sections += [*estimate_sections(found.estimate, width), confidence(found.estimate)]
     sections.append(assumption_section(found, {}))
+    sections.append(section("Flags that a plan does not say", Bullets(tuple(_flags(found)))))
     following = (
         "shardwright fix FILE mends it" if not found.valid else "shardwright compare FILE PLAN sets another beside it"
     )
     sections.append(section("", None if saved_as is None else f"Saved as {saved_as}; {following}."))
     return render(sections, width=width, bold=bold)
+
+
+def _flags(found: Imported) -> Iterator[str]:
+    """What an export to the same engine writes again, and what it does not."""
+    kept = None if found.plan.serving is None else found.plan.serving.flags
+    if kept is not None:
+        yield f"kept, and written again by an export to {ENGINES[found.engine].title}: {kept}"
+    if found.left_out:
+        yield f"not kept: {', '.join(found.left_out)}"
 
 
 def _state(found: Imported) -> str:

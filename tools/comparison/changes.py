@@ -41,6 +41,7 @@ _SETTINGS = {
     "overlap": "overlap of two batches",
     "microbatches": "microbatches",
     "kv_offload": "host memory",
+    "flags": "flags that a plan does not say",
 }
 # What may differ between two engines though nobody stated it.
 OF_ENGINES = frozenset(("engine", "engine version", "relaxations"))

@@ -46,6 +46,7 @@ class EngineSettings(Sparse):
     microbatches: int | None = None
     memory_utilization: float
     kv_offload: str | None = None
+    flags: str | None = None
 
 
 class LimitCheck(Sparse):

@@ -114,6 +114,7 @@ def _settings(read: ReadDocument, plan: Plan, serving: ServingBlock) -> EngineSe
         microbatches=serving.microbatches,
         memory_utilization=plan.policy.memory_utilization,
         kv_offload=None if serving.kv_offload is None else str(serving.kv_offload),
+        flags=None if serving.flags is None else str(serving.flags),
     )
     try:
         layout = layout_from_view(read.view)

@@ -6,7 +6,7 @@ what that engine cannot run, and repair finds the nearest plan that it can. What
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,22 +27,22 @@ from ..plan.on_engine import on_engine
 from ..plan.performance import Benchmark
 from ..plan.reader import ReadDocument, collector_paused, read_document, read_sound
 from ..validate import validate_read
-from . import sglang, trtllm, vllm
 from .chakra import chakra_folder
 from .compose import compose_file
 from .dynamo import graph
+from .engine_targets import ENGINE_TARGETS
+from .kept import checked, flags_of, kept_remarks, lost_flags, settings_with, with_kept
 from .kubernetes import manifests
 from .llm_d import stack
 from .ray import application
 from .remarks import dealing, remarks_of
 from .result import Export, TargetName
 from .script import script
-from .server import Server, ServingSettings, servers_of, settings_of
+from .server import Server, servers_of, settings_of
 from .slurm import batch_script
-from .target import CannotExportError, Commands, Target, Written
+from .target import CannotExportError, Target, Written
 from .traces import SCHEMA_VERSION
 
-_ENGINES: Mapping[str, Target] = {one.engine.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
 # The forms other than an engine's own script, which run the engine of the plan.
 _FORMS: Mapping[str, Callable[[Written], str]] = {
     "kubernetes": manifests,
@@ -90,12 +90,12 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
             return _traced(given)
         serving = None if given.serving is None else given.serving.engine
         engine = engine_or_usual(serving) if name in _FORMS else name
-        if engine not in _ENGINES:
+        if engine not in ENGINE_TARGETS:
             raise InputError(
                 f"no commands of {ENGINES[engine].title}, the plan's engine, are written here: export the plan to one "
-                f"of {', '.join(_ENGINES)}"
+                f"of {', '.join(ENGINE_TARGETS)}"
             )
-        target = _ENGINES[engine]
+        target = ENGINE_TARGETS[engine]
         head = Export(
             target=name,
             engine=target.engine.title,
@@ -103,7 +103,9 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
             content_hash=content_hash(given),
             strategy=describe(given.strategy),
         )
-        found = _exported(_named(given, target), target, name, names_engine=serving is not None)
+        named = _named(given, target)
+        lost = [] if "flags" in as_mapping(named.get("serving")) else list(lost_flags(given))
+        found = _exported(named, target, name, lost, names_engine=serving is not None)
         return head.model_copy(update=found)
 
 
@@ -159,13 +161,15 @@ def _first(reasons: tuple[str, ...]) -> tuple[str, ...]:
     return (*reasons[:_MOST_REASONS], *((f"and {more} more",) if more > 0 else ()))
 
 
-def _exported(raw: dict[str, Any], target: Target, name: TargetName, *, names_engine: bool) -> dict[str, Any]:
+def _exported(
+    raw: dict[str, Any], target: Target, name: TargetName, lost: Sequence[str], *, names_engine: bool
+) -> dict[str, Any]:
     """The fields of an export to the target that is called `name` beside what heads it."""
     read = read_sound(raw)
     missed, reasons = _judged(read)
     if not reasons:
         try:
-            return _written(read, target, missed, name, names_engine=names_engine)
+            return _written(read, target, (*missed, *lost), name, names_engine=names_engine)
         except CannotExportError as reason:
             return {"refused": (str(reason),)}
     nearest, plan = _nearest(raw) or (None, None)
@@ -180,10 +184,6 @@ def _nearest(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     return describe(fixed.plan.strategy), fixed.document
 
 
-def _commands(servers: Iterable[Server], settings: ServingSettings, target: Target) -> tuple[Commands, ...]:
-    return tuple(target.commands(server, settings) for server in servers)
-
-
 def _written(
     read: ReadDocument, target: Target, missed: Sequence[str], name: TargetName, *, names_engine: bool
 ) -> dict[str, Any]:
@@ -191,10 +191,15 @@ def _written(
     assert plan is not None  # it was validated
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
+    kept, positions = flags_of(plan), layout.setting.architecture.max_position_embeddings
+    checked(kept, target)
     servers, settings = servers_of(layout), settings_of(layout, target.engine, plan.model.name)
-    commands, accelerator = _commands(servers, settings, target), layout.setting.hardware.accelerator
+    settings = settings_with(settings, kept, positions, target)
+    commands = tuple(with_kept(target.commands(one, settings), one, kept, target) for one in servers)
+    accelerator = layout.setting.hardware.accelerator
     benchmark = benchmark_of(layout, plan.model.name)
     remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))
+    remarks = (*remarks, *kept_remarks(kept, servers, target))
     by_itself = tuple(_by_itself(layout, target, servers))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(

@@ -137,22 +137,32 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
     return Flags(values, written, tuple(unknown), tuple(unplanned))
 
 
-def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, str, str]]:
-    """Each flag with its value and as it is written; the word that belongs to no flag is the model."""
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A flag by its whole `name`, with its value, and as it is `shown` in the command: `words` are all of it."""
+
+    name: str
+    value: str
+    shown: str
+    words: tuple[str, ...]
+
+
+def spoken(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[Spoken]:
+    """Each flag of a command as it stands; the first word that belongs to none is the model, others have no name."""
     place, positional = 0, False
     while place < len(words):
         word = words[place]
         place += 1
         if not word.startswith("-") or len(word) < 2 or word[1].isdigit():
-            if not positional and word and not word.startswith(("[", "`")):
-                positional = True
-                yield "model", word, _POSITIONAL
+            is_model = not positional and bool(word) and not word.startswith(("[", "`"))
+            positional |= is_model
+            yield Spoken("model" if is_model else "", word, _POSITIONAL, (word,))
             continue
         shown, has_value, value = word.partition("=")
         name = vocabulary.whole(shown.lstrip("-").replace("_", "-").lower())
         is_off = name.startswith("no-") and name not in vocabulary.known and name[3:] in vocabulary.valueless
         if is_off:
-            yield name[3:], "false", shown
+            yield Spoken(name[3:], "false", shown, (shown,))
             continue
         is_switch = name in vocabulary.valueless or (name not in vocabulary.concepts and _SWITCH_LIKE.match(name))
         follows = words[place] if place < len(words) else "-"
@@ -163,15 +173,23 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
             value = follows
             place += 1
         elif not has_value:
-            value = VALUELESS
-        if value.startswith("{") and (parsed := _json(value)) is not None:
-            yield name, "true", shown
-            # An object of all options stands for a file of them.
-            before = "" if vocabulary.concepts.get(name) == "options" else f"{name}."
-            inside = _flattened(before, parsed, _MOST_DEPTH)
-            yield from ((inner, text, f"{shown}.{key}") for inner, text, key in inside)
-        else:
-            yield name, value, shown
+            yield Spoken(name, VALUELESS, shown, (shown,))
+            continue
+        yield Spoken(name, value, shown, (shown, value))
+
+
+def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, str, str]]:
+    """Each flag with its value and as it is written, what stands in an object by itself."""
+    for one in filter(lambda one: one.name, spoken(words, vocabulary)):
+        parsed = _json(one.value) if one.value.startswith("{") and one.shown != _POSITIONAL else None
+        if parsed is None:
+            yield one.name, one.value, one.shown
+            continue
+        yield one.name, "true", one.shown
+        # An object of all options stands for a file of them.
+        before = "" if vocabulary.concepts.get(one.name) == "options" else f"{one.name}."
+        inside = _flattened(before, parsed, _MOST_DEPTH)
+        yield from ((inner, text, f"{one.shown}.{key}") for inner, text, key in inside)
 
 
 def _json(text: str) -> dict[str, Any] | None:

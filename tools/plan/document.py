@@ -15,6 +15,7 @@ from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
 from ..frozen import Frozen, Sparse
 from .constraints import Constraint
+from .kept_flags import KeptFlags
 from .kv_offload import KVOffload
 from .lengths import Arrivals, RequestLengths, check_arrivals, check_means
 from .performance import PerformanceClaim
@@ -199,6 +200,7 @@ class ServingBlock(Sparse):
     microbatches: Degree | None = None
     overlap: Annotated[bool, Field(strict=True)] | Literal["none", "two_batch"] | None = None
     kv_offload: KVOffload | None = None
+    flags: KeptFlags | None = None
 
 
 class Rank(Sparse):

@@ -1,0 +1,117 @@
+"""Flags that say what no plan says: a plan keeps them, and an export to the same engine writes them again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+import shardwright
+from shardwright.agent.import_api import Imported
+from shardwright.agent.report.importing import render_import
+from shardwright.tools.plan.canonical import content_hash
+
+VLLM = "vllm serve Qwen/Qwen3-32B -tp 4"
+SGLANG = "python -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 4"
+
+
+def side(role: str) -> str:
+    return shlex.join(["--kv-transfer-config", f'{{"kv_connector":"NixlConnector","kv_role":"{role}"}}'])
+
+
+CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
+    "a length of one's own": (f"{VLLM} --max_model_len=8k", {"both": ["--max-model-len", "8k"]}, []),
+    "flags that nobody here knows": (f"{VLLM} --foo 3 --enable-a", {"both": ["--foo", "3", "--enable-a"]}, []),
+    "several values": (f"{VLLM} --served-model-name a b -pp 1", {"both": ["--served-model-name", "a", "b"]}, []),
+    "an object": (f"{VLLM} --foo '{{\"a\": 3}}'", {"both": ["--foo", '{"a": 3}']}, []),
+    "a switch that is off": (f"{VLLM} --no-enable-prefix-caching", {"both": ["--no-enable-prefix-caching"]}, []),
+    "a short flag": ("vllm serve Qwen/Qwen3-32B-AWQ -q awq_marlin", {"both": ["--quantization", "awq_marlin"]}, []),
+    "SGLang's": (f"{SGLANG} --schedule-policy lpm", {"both": ["--schedule-policy", "lpm"]}, []),
+    "of each side": (
+        f"{VLLM} --block-size 32 {side('kv_producer')}\n{VLLM} --block-size 64 {side('kv_consumer')}",
+        {"prefill": ["--block-size", "32", *shlex.split(side("kv_producer"))],
+         "decode": ["--block-size", "64", *shlex.split(side("kv_consumer"))]},
+        [],
+    ),
+    "switches with a word for on and off": (
+        f"{VLLM} --enable-foo=True --enforce-eager=False", {"both": ["--enable-foo", "--no-enforce-eager"]}, [],
+    ),
+    "what a plan says itself": (f"{VLLM} --max-num-seqs 64 --port 8001 --gpu-memory-utilization 0.8", None, []),
+    "a secret": (f"{VLLM} --api-key s3cret", None, ["--api-key (a secret)"]),
+    "a variable": (f"{VLLM} --served-model-name $NAME", None, ["--served-model-name (left to a variable"]),
+    "replicas that differ": (f"{VLLM} --block-size 32\n{VLLM}", None, ["--block-size (not in all commands"]),
+}  # fmt: skip
+
+
+def imported(text: str) -> Imported:
+    return shardwright.import_plan(text, hardware="1x8:h100-sxm", input_tokens=1024, output_tokens=128, concurrency=4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_no_plan_says_is_kept_and_what_is_not_is_told(name: str) -> None:
+    text, kept, left_out = CASES[name]
+    found = imported(text)
+    flags = None if found.plan.serving is None else found.plan.serving.flags
+    assert (None if flags is None else flags.model_dump(mode="json", exclude_none=True)) == kept
+    assert len(found.left_out) == len(left_out)
+    assert all(part in line for part, line in zip(left_out, found.left_out, strict=True))
+    shown = " ".join(render_import(found, width=1000).split())
+    assert ("kept, and written again by an export" in shown) == (kept is not None)
+    assert "s3cret" not in found.model_dump_json() and all(line in shown for line in found.left_out)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_kept_is_exported_and_comes_back(name: str) -> None:
+    text, kept, _ = CASES[name]
+    found = imported(text)
+    made = shardwright.export(found.plan, found.engine)  # pyright: ignore[reportArgumentType] - a name of an engine
+    assert made.text is not None, made.refused
+    for launch in made.launches:
+        words = (kept or {}).get(launch.role, [])
+        place = next((at for at, word in enumerate(launch.arguments) if words and word == words[0]), 0)
+        assert not words or list(launch.arguments[place : place + len(words)]) == words
+        names = [word.replace("_", "-") for word in launch.arguments if word.startswith("--")]
+        assert len(names) == len({*names})
+    assert content_hash(shardwright.import_plan(made.text).plan) == content_hash(found.plan)
+
+
+@pytest.mark.parametrize("target", ["kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"])
+def test_every_form_has_what_is_kept(target: Any) -> None:
+    found = imported(f"{VLLM} --max-model-len 8192 --foo-bar 3 --compilation-config '{{\"level\": 3}}'")
+    made = shardwright.export(found.plan, target)
+    assert made.text is not None and any("not known here: --foo-bar" in one for one in made.remarks)
+    assert content_hash(shardwright.import_plan(made.text).plan) == content_hash(found.plan)
+
+
+def test_flags_of_another_engine_are_left_out_and_told() -> None:
+    found = imported(f"{VLLM} --block-size 32")
+    made = shardwright.export(found.plan, "sglang")
+    assert made.text is not None and "--block-size" not in made.launches[0].arguments
+    assert any("are those of vllm, and are left out: --block-size 32" in one for one in made.remarks)
+
+
+def test_a_plan_that_keeps_what_it_says_itself_is_not_exported() -> None:
+    raw = imported(VLLM).plan.model_dump(mode="json")
+    raw["serving"]["flags"] = {"both": ["--tensor-parallel-size", "8"]}
+    assert any(
+        "--tensor-parallel-size is what the plan says itself" in why for why in shardwright.export(raw, "vllm").refused
+    )
+
+
+@pytest.mark.parametrize("word", ["$(rm -rf x)", "a\nb", "\0"])
+def test_a_word_that_a_shell_would_run_is_no_flag(word: str) -> None:
+    raw = imported(VLLM).plan.model_dump(mode="json")
+    raw["serving"]["flags"] = {"both": ["--served-model-name", word]}
+    assert not shardwright.validate(raw).valid
+
+
+@pytest.mark.parametrize("word", ["`id`", "a; id", "a'b", '"', "a b", "\\"])
+def test_a_word_is_quoted_as_it_stands(word: str) -> None:
+    raw = imported(VLLM).plan.model_dump(mode="json")
+    raw["serving"]["flags"] = {"both": ["--served-model-name", word]}
+    text = shardwright.export(raw, "vllm").text
+    assert text is not None
+    kept = shardwright.import_plan(text).plan
+    assert kept.serving is not None and kept.serving.flags is not None
+    assert kept.serving.flags.both == ("--served-model-name", word)
