@@ -27,6 +27,8 @@ CHANGES_SHOWN = 4
 # More than a load has fields.
 LOAD_CHANGES_SHOWN = 30
 _VALUE_SHOWN = 90
+# How notes begin on what was no JSON.
+_MENDED = "mended: "
 # What withholds fixes, as it is asked for on the command line.
 _FLAGS = {"safe_only": "--safe-only", "rules": "--rule"}
 
@@ -48,7 +50,10 @@ def render_fix(result: FixResult, *, title: str, width: int, bold: bool = False)
 
 def _head(result: FixResult, title: str) -> Iterator[str]:
     fixes = count_text(len(result.fixes), "fix", "fixes")
-    if result.valid and not result.fixes:
+    mended = [note.removeprefix(_MENDED) for note in result.notes if note.startswith(_MENDED)]
+    if result.valid and not result.fixes and mended:
+        yield f"Mended: {title} is valid so: {_listed(mended)}"
+    elif result.valid and not result.fixes:
         yield f"Valid: {title} needs no fix"
     elif result.valid:
         cost = "; ".join(_costs(result))

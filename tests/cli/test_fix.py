@@ -305,3 +305,28 @@ def test_what_a_mended_plan_leaves_unused_stands_in_its_first_line(
     first = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
     said = first.partition(", but ")[2]
     assert cost in said and bool(said) == bool(cost)
+
+
+@pytest.mark.parametrize(
+    ("sound", "damaged", "says"),
+    [
+        ('"bf16",\n', '"bf16"\n', "not JSON: Expecting ',' delimiter"),
+        ("}\n]", "},\n]", "not JSON: "),
+        ('"objective"', "'objective'", "not JSON: "),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "The plan that I mean:\n\n```json\n"])
+def test_a_text_that_is_no_json_is_said_to_be_mended_and_where(
+    sound: str, damaged: str, says: str, before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = json.dumps(base_plan("dense-tp2"), indent=0)
+    assert sound in text
+    path, mended = tmp_path / "draft.json", tmp_path / "plan.json"
+    path.write_text(f"{before}{text.replace(sound, damaged, 1)}\n", encoding="utf-8")
+    assert run(["fix", str(path), "-o", str(mended)]) == 0
+    head = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    line = before.count("\n") + text[: text.index(sound)].count("\n") + 1
+    assert head.startswith(f"Mended: {path} is valid so: {says}") and "needs no fix" not in head
+    assert any(f"(line {line + more})" in head for more in (0, 1))
+    assert run(["fix", str(mended)]) == 0
+    assert "needs no fix" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-NoteKind = Literal["read", "assumed", "not_understood"]
+NoteKind = Literal["mended", "read", "assumed", "not_understood"]
 
 _MAX_NOTES = 200
 _MAX_CHARS = 160
@@ -33,6 +33,10 @@ class Notes:
     def __init__(self) -> None:
         self._notes: dict[Note, None] = {}
         self._left_out = 0
+
+    def mended(self, what: str, where: str) -> None:
+        """What was written was none of its form, and was read as what was meant."""
+        self._add("mended", what, where)
 
     def read(self, what: str, where: str) -> None:
         """Something came to its place, though it was written in another form."""

@@ -47,7 +47,8 @@ class Extract(Struct, frozen=True):
     """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it.
 
     `holds_keys`: the text around is the one that the value was read from. `recommended`: the part of it on the one
-    option that it recommends, where it names several.
+    option that it recommends, where it names several. `written`: what was read as JSON, which may be none, from
+    `line` of the text on.
     """
 
     value: Any
@@ -56,6 +57,8 @@ class Extract(Struct, frozen=True):
     repairs: tuple[str, ...] = ()
     holds_keys: bool = False
     recommended: str | None = None
+    written: str | None = None
+    line: int = 1
 
 
 def extract(text: str, notes: Notes) -> Extract:
@@ -79,13 +82,13 @@ def extract(text: str, notes: Notes) -> Extract:
     if option is None:
         return _best(text, notes)
     notes.assumed(f"of the options in the text the recommended one: {shortened(option)[:70]}", "/")
-    of_option = _best(option, notes)
+    of_option = _best(option, notes, text.partition(option)[0].count("\n") + 1)
     value = of_option.value if proposes(of_option.value) else None
     return replace(of_option, value=value, prose=text[:MOST_PROSE], recommended=option)
 
 
-def _best(text: str, notes: Notes) -> Extract:
-    """The candidate of a text that is more than JSON."""
+def _best(text: str, notes: Notes, first_line: int = 1) -> Extract:
+    """The candidate of a text that is more than JSON, and begins in `first_line` of the whole one."""
     candidates = list(_candidates(text, notes))
     proposals: list[Any] = []
     for candidate in candidates:
@@ -99,12 +102,23 @@ def _best(text: str, notes: Notes) -> Extract:
         best = Extract(flags, prose=beginning)
     if score(best.value) == 0:
         return Extract(None, prose=beginning)
-    for repair in best.repairs:
-        notes.read(repair, "/")
+    _note_mended(best, first_line, notes)
     note_choice(proposals, best.value, notes)
     if best.value == flags and launched is None:
         note_commands(command_flags(beginning), notes)
     return best
+
+
+def _note_mended(best: Extract, first_line: int, notes: Notes) -> None:
+    """What is no JSON in what was read as such, and where; then what else was done to it."""
+    try:
+        parse(best.written or "{}", "")
+    except JsonError as error:
+        line = first_line - 1 + best.line + (error.line or 1) - 1
+        if not error.is_json:
+            notes.mended(f"{error.reason}, read as what was meant", f"line {line}")
+    for repair in best.repairs:
+        notes.mended(repair, "/")
 
 
 def _strict(text: str) -> Any:
@@ -134,7 +148,7 @@ def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
     for start, end in fences:
         for candidate in _objects(text[start:end], around, notes):
             is_found = True
-            yield candidate
+            yield replace(candidate, line=candidate.line + text.count("\n", 0, start))
         yield from _yaml(text[start:end], around)
     if not is_found:
         lines: list[Any] = []
@@ -182,7 +196,11 @@ def _objects(text: str, around: str | None, notes: Notes) -> Iterator[Extract]:
         if is_nested(read.value) and read.value and score(read.value) > 0:
             objects += 1
             rest = text[: min(opening.start(), MOST_PROSE)] + text[at : at + MOST_PROSE]
-            yield Extract(read.value, read.is_cut, rest if around is None else around, read.repairs)
+            line, before = text.count("\n", 0, opening.start()) + 1, text.rfind("\n", 0, opening.start()) + 1
+            # Blanks in place of what stands before it keep the columns.
+            written = " " * (opening.start() - before) + text[opening.start() : at]
+            prose = rest if around is None else around
+            yield Extract(read.value, read.is_cut, prose, read.repairs, written=written, line=line)
 
 
 def _yaml(text: str, around: str) -> Iterator[Extract]:
