@@ -28,7 +28,7 @@ from ..tools.plan.reader import is_json_text, read_document, read_file
 from .import_api import LOAD_FIELDS, Imported, imported
 from .intent.complete import complete
 from .pipeline import plan_intent
-from .plan_of_words import plan_of_words
+from .plan_of_words import experts_left_open, plan_of_words
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_load import under_load
 
@@ -102,15 +102,17 @@ def compared(
     """
     own, said = own_calibration(calibration), said or Said()
     shown = titles or (_title(a, "A"), _title(b, "B"))
-    first, second = _resolved((_given(a), _given(b)), said, shown)
+    given = _given(a), _given(b)
+    first, second = _resolved(given, said, shown)
     plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
     prices = said.usd_per_gpu_hour, usd_per_gpu_hour_b or said.usd_per_gpu_hour
     found = compare_plans(*plans, titles=shown, calibration=own, usd_per_gpu_hour=prices)
-    launched = {name: one for name, one in (("a", first), ("b", second)) if isinstance(one, Imported)}
-    if not launched:
-        return found
-    sides = {name: _with_caveats(getattr(found, name), one) for name, one in launched.items()}
-    return concluded(found.model_copy(update=sides))
+    sides = {
+        name: _with_caveats(getattr(found, name), one, source.text)
+        for name, one, source in (("a", first, given[0]), ("b", second, given[1]))
+        if isinstance(source, Words) and isinstance(one, Imported | Plan)
+    }
+    return concluded(found.model_copy(update=sides)) if sides else found
 
 
 _Resolved = Document | Imported
@@ -182,9 +184,12 @@ def _plan_of(one: _Resolved, title: str) -> Plan:
     return read.plan
 
 
-def _with_caveats(side: Side, launched: Imported) -> Side:
-    """The side of launch commands with what `import` says first of them."""
-    return side.model_copy(update={"caveats": tuple(_caveats(launched)), "refused": bool(launched.refused) or None})
+def _with_caveats(side: Side, one: Imported | Plan, text: str) -> Side:
+    """The side of launch commands with what `import` says first; that of other words with what they leave open."""
+    if isinstance(one, Imported):
+        return side.model_copy(update={"caveats": tuple(_caveats(one)), "refused": bool(one.refused) or None})
+    left_open = experts_left_open(text, one)
+    return side if left_open is None else side.model_copy(update={"caveats": (left_open,)})
 
 
 def _caveats(launched: Imported) -> Iterator[str]:

@@ -38,6 +38,22 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     return _laid_out(strategy, architecture, plan)
 
 
+def experts_left_open(text: str, plan: Plan) -> str | None:
+    """How `plan` has the experts that the words `text` leave open; `None` where they do not, or it has none."""
+    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    ep = max(plan.strategy.prefill.ep, plan.strategy.decode.ep)
+    try:
+        stated = strategy_of_words(text)
+    except InputError:  # the shorthand of reports, which states them
+        return None
+    if not architecture.is_moe or ep == 1 or any(getattr(stated, phase).ep is not None for phase in PHASES):
+        return None
+    return (
+        f"the words do not say how experts lie: they are kept whole, in {ep} groups (EP{ep}), as plans have them; an "
+        'engine that is told of TP alone cuts each of them over its ranks: add "no EP" to compare that'
+    )
+
+
 def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
     """A stated strategy laid out under the model, hardware and load of `plan`, as `plan_of_words`.
 

@@ -21,7 +21,7 @@ def render_comparison(found: Comparison, *, width: int, bold: bool = False) -> s
     sides = (("A", found.a), ("B", found.b))
     sections = [
         section("", _title("A", found.a), _title("B", found.b)),
-        *(section(f"Of the commands of {name}", Bullets(side.caveats)) for name, side in sides if side.caveats),
+        *(section(f"Of {name}, before its figures", Bullets(side.caveats)) for name, side in sides if side.caveats),
         section("In short", Bullets(found.verdict)),
         section("Side by side", _figures(found)),
         _limits_section(found),

@@ -83,6 +83,16 @@ def test_words_are_laid_out_under_the_plan_s_own_model_hardware_and_load() -> No
     assert found.b.valid
 
 
+@pytest.mark.parametrize(
+    ("words", "is_told"),
+    [("DP2 of TP2", True), ("DP2 of TP2, no EP", False), ("DP2 of EP2 × TP2", False), ("TP1", False)],
+)
+def test_where_words_leave_the_experts_open_it_is_told_how_they_were_taken(words: str, is_told: bool) -> None:
+    found = shardwright.compare(moe(), words)
+    assert any("do not say how experts lie" in one and 'add "no EP"' in one for one in found.b.caveats) == is_told
+    assert found.a.caveats == () and shardwright.compare(dense(), "DP1 of TP2").b.caveats == ()
+
+
 def test_a_strategy_larger_than_the_hardware_is_judged_not_refused() -> None:
     found = shardwright.compare(dense(), "DP16 of TP4")
     assert not found.b.valid

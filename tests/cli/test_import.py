@@ -70,7 +70,7 @@ def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureF
         assert sum(part in line for line in told) == 1, told
     assert found["better"] == "a"
     run(["compare", str(plan), other])
-    assert "Of the commands of B" in capsys.readouterr().out
+    assert "Of B, before its figures" in capsys.readouterr().out
 
 
 def test_a_model_that_is_planned_as_another_release_is_the_second_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,16 @@ _FITS_ON_ONE = Gated(
 _REPLICAS_AT = Gated(
     rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:replicas|copies|instances)\s(?:(?:each\s)?(?:at|of|with|using|in|on)\s)(?P<tp>tp\s?=?\s?\d{{1,3}})(?![\w\d])"
 )
+# "two TP4 replicas", "两个TP4副本", "TP4两副本": the same, the strategy standing elsewhere.
+_REPLICAS_SPLIT = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:(?:identical|independent|separate)\s)?(?P<tp>tp[\s\-]?=?\s?\d{{1,3}})\s(?:replicas|copies|instances|servers)(?![a-z]|\s(?:per|each|(?:on|in)\s(?:each|every))(?![a-z]))|"
+    rf"(?<![\w.])(?P<n2>\d{{1,3}}|[二两三四六八双])\s?个?(?P<tp2>tp\s?=?\s?\d{{1,3}})的?(?:副本|实例)|"
+    rf"(?<!\w)(?P<tp3>tp\s?=?\s?\d{{1,3}})的?[,，]?\s?(?P<n3>\d{{1,3}}|[二两三四六八双])\s?个?(?:副本|实例)"
+)
+# "1 prefill TP4 and 1 decode TP4".
+_SIDE_SPLIT = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?P<phase>prefill|decode)\s(?:(?:replicas?|instances?|servers?|workers?)\s)?(?P<tp>tp\s?=?\s?\d{{1,3}})(?!\w)"
+)
 # "please leave disaggregation out".
 _LEFT_OUT = Gated(
     r"(?<![a-z])(?:please\s)?(?:leave|keep)\s(?!(?:one|two|an?|the\s(?:first|last|other|second))\s)(?P<what>(?!nodes?|gpus?|cards?|servers?)[a-z/]+(?:[\s\-][a-z/]+){0,3}?)\sout(?:\s(?:of\s(?:it|this|the\splan)|for\snow|entirely|please))?(?=\s?(?:[,.;!\n]|$))"
@@ -53,6 +63,11 @@ _EVERYWHERE = Gated(
 )
 
 
+def _replicas_of(match: re.Match[str]) -> str:
+    count = read_number((match["n"] or match["n2"] or match["n3"]).lower()) or 1
+    return match.group() if count < 2 else f"DP{count:g} x {match['tp'] or match['tp2'] or match['tp3']}"
+
+
 def _at_most_so_wide(match: re.Match[str]) -> str:
     if not _NOT_MORE.search(match.group()):
         return match.group()
@@ -69,6 +84,8 @@ REWRITTEN: Rewriting = (
     (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4] or 2} x {match[2] or match[3] or match['again']}"),
     (_FITS_ON_ONE, r"\g<lead>\g<what>"),
     (_REPLICAS_AT, lambda match: f"DP{read_number(match['n'].lower()) or 1:g} x {match['tp']}"),
+    (_REPLICAS_SPLIT, _replicas_of),
+    (_SIDE_SPLIT, lambda match: f"{read_number(match['n'].lower()) or 1:g} {match['phase']} of {match['tp']}"),
     (_LEFT_OUT, r"no \g<what>"),
     (_WIDEST, _at_most_so_wide),
     (_SINGLE_GPU_REPLICAS, lambda match: f"DP{read_number(match['n'].lower()) or 1:g} x TP1"),

@@ -10,9 +10,12 @@ from ..plan.constraints import Constraint, DegreeConstraint, ForbiddenDegree, Re
 from ..plan.document import PHASES
 from .claims import Claims
 from .constraint_words import read_constraints
+from .mended import mended
 from .normal_form import normalise
 from .page import TAKEN, Page
+from .permission_words import read_disaggregation
 from .said import StatedStrategy
+from .spelling import corrected
 from .strategy_words import read_strategy
 
 MAX_WORDS = 500
@@ -36,7 +39,9 @@ def strategy_of_words(text: str) -> StatedStrategy:
         raise InputError(f"a strategy in words has at most {MAX_WORDS} characters")
     if _ONE_DEVICE.fullmatch(text.strip()):
         return StatedStrategy(dp=1)
-    page, claims = Page(normalise(_ONE_DEVICE.sub("TP1", text))), Claims()
+    written, _ = corrected(normalise(_ONE_DEVICE.sub("TP1", text)))
+    page, claims = Page(mended(written).text), Claims()
+    read_disaggregation(page, claims)
     read_constraints(page, claims)
     read_strategy(page, claims)
     constraints: tuple[Constraint, ...] = claims.values.get("constraints", ())
@@ -49,6 +54,11 @@ def strategy_of_words(text: str) -> StatedStrategy:
         what = f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else several
         raise InputError(
             f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
+        )
+    if claims.values.get("disaggregated") and None in (stated.prefill.replicas, stated.decode.replicas):
+        raise InputError(
+            f"{_quoted(text)}: prefill and decode apart, but not how many servers of each; write it as 1 prefill of "
+            "TP4 + 1 decode of TP4"
         )
     return stated
 
