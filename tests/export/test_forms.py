@@ -41,7 +41,7 @@ def _written(*servers: Server, arguments: tuple[str, ...] = ("vllm", "serve", "$
     )
     return Written(
         engine=ENGINES["trtllm" if "trtllm-serve" in arguments else "vllm"], model="m", gpus_per_node=8,
-        checkpoint_format=None, gpu_resource="nvidia.com/gpu", servers=servers,
+        checkpoint_format=None, card="H100", gpu_resource="nvidia.com/gpu", servers=servers,
         launches=tuple((one,) for one in launches), files=(_NO_FILES,) * len(servers), head=("h",), check=(),
         fronts=lambda _prefill, _others: (),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export
 
 from .manifests import objects_of
-from .plans import BY_MPIRUN, OF_VLLM, WITHOUT_MPIRUN, formed, hostile, plan_named, run_script
+from .plans import BY_MPIRUN, OF_VLLM, WITHOUT_MPIRUN, formed, hostile, laid_out, plan_named, run_script
 
 _LEADER, _OWN = "leader.svc", "10.0.0.9"
 _VARIABLES = {"MODEL": "/models/m", "POD_IP": _OWN, "LWS_LEADER_ADDRESS": _LEADER}
@@ -100,6 +100,18 @@ def test_each_service_reaches_the_pods_that_answer(name: str, engine: str) -> No
         else:
             assert selector == {"leaderworkerset.sigs.k8s.io/name": workload["name"], **leads}
     assert not services
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "label"), [("l40s", "nvidia.com/gpu.product"), ("mi300x", "amd.com/gpu.product-name")]
+)
+def test_a_deployment_takes_no_spare_gpus_and_says_how_its_kind_of_gpu_is_chosen(accelerator: str, label: str) -> None:
+    plan = laid_out("TP2", model="Llama-3.2-1B", hardware=f"1x2:{accelerator}")
+    found = export(plan, "kubernetes")
+    (one,) = [workload["spec"] for kind, workload in _workloads(found) if kind == "Deployment"]
+    assert one["strategy"] == {"type": "Recreate"}
+    told = [line for line in (found.text or "").split("\n") if "nodeSelector" in line]
+    assert len(told) == 1 and f"get nodes -L {label} " in told[0] and accelerator.upper() in told[0]
 
 
 def test_servers_of_two_phases_are_roles_of_one_set_which_stop_before_new_ones_start() -> None:

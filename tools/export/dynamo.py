@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from .pods import HF_TOKEN, POD_REMARKS, Group, groups_of, literal
+from .pods import HF_TOKEN, Group, groups_of, literal, pod_remarks
 from .target import CannotExportError, Written
 from .text import checkpoint_name, engine_flags, is_plain, kept_environment, only_nvidia, yaml_text
 
@@ -54,7 +54,7 @@ def graph(written: Written) -> str:
         "spec": {"backendFramework": written.engine.name, "components": components},
     }
     remarks = [
-        *POD_REMARKS,
+        *pod_remarks(written),
         f"the way in is the Service {_NAME}-frontend, port {_PORT}: Dynamo {_VERSION} joins the servers",
     ]
     if inside != written.engine.version:

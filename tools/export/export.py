@@ -207,6 +207,7 @@ def _written(
         model=plan.model.name,
         gpus_per_node=plan.hardware.gpus_per_node,
         checkpoint_format=settings.checkpoint_format,
+        card=card,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
         servers=servers,
         launches=tuple(one.launches for one in commands),

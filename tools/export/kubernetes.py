@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .pods import POD_REMARKS, Group, groups_of, pod
+from .pods import Group, groups_of, pod, pod_remarks
 from .target import Written
 from .text import refuse_mpirun, tail_lines, yaml_text
 
@@ -32,12 +32,12 @@ def manifests(written: Written) -> str:
         refuse_mpirun(group.server, group.launches, "for which no object is known")
     ways = [(group.server, f"{_service_name(group)}:{group.port}") for group in groups]
     objects = list(_objects(written, groups))
-    return yaml_text(written, remarks_of(objects), objects, tail_lines(written, ways))
+    return yaml_text(written, remarks_of(written, objects), objects, tail_lines(written, ways))
 
 
-def remarks_of(objects: Sequence[Mapping[str, Any]]) -> list[str]:
+def remarks_of(written: Written, objects: Sequence[Mapping[str, Any]]) -> list[str]:
     """What to see to with these objects in a cluster."""
-    return [*POD_REMARKS, *(_SET_REMARK for one in objects if one["kind"] == "DisaggregatedSet")]
+    return [*pod_remarks(written), *(_SET_REMARK for one in objects if one["kind"] == "DisaggregatedSet")]
 
 
 def _service_name(group: Group) -> str:

@@ -38,7 +38,7 @@ def stack(written: Written) -> str:
     groups = groups_of(written)
     guide = "optimized-baseline" if all(group.server.role == "both" for group in groups) else "pd-disaggregation"
     objects = [workload for workload, _ in workloads(written, [_labelled(group, guide) for group in groups])]
-    return yaml_text(written, remarks_of(objects), objects, [*_router(guide), *written.check])
+    return yaml_text(written, remarks_of(written, objects), objects, [*_router(guide), *written.check])
 
 
 def _router(guide: str) -> Iterator[str]:

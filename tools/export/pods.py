@@ -22,11 +22,21 @@ _STARTUP = {"periodSeconds": 10, "failureThreshold": 720}
 _NAMES = {"both": "serve", "prefill": "prefill", "decode": "decode"}
 HF_TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}}
 
-POD_REMARKS = (
-    "Kubernetes chooses nodes and GPUs: let pods of one group run on nodes with the links that were planned with, and "
-    "give them the cluster's RDMA devices, without which traffic between nodes goes over TCP",
-    "the secret hf-token (key token) opens gated models; each pod fetches the checkpoint anew unless a volume keeps it",
-)
+# The labels by which feature discovery of each vendor names the GPU of a node, as the driver calls it.
+_PRODUCT_LABELS = {"nvidia.com/gpu": "nvidia.com/gpu.product", "amd.com/gpu": "amd.com/gpu.product-name"}
+
+
+def pod_remarks(written: Written) -> tuple[str, ...]:
+    """What to see to with pods of any kind."""
+    label = _PRODUCT_LABELS[written.gpu_resource]
+    return (
+        "Kubernetes chooses nodes and GPUs: let pods of one group run on nodes with the links that were planned with, "
+        "and give them the cluster's RDMA devices, without which traffic between nodes goes over TCP",
+        f"nothing here chooses the kind of GPU ({written.card}): in a cluster with several give each pod a "
+        f"nodeSelector {label} with the name of the right nodes (kubectl get nodes -L {label} lists them)",
+        "the secret hf-token (key token) opens gated models; each pod fetches the checkpoint anew unless a volume "
+        "keeps it",
+    )
 
 
 class Group(Struct, frozen=True):

@@ -29,15 +29,16 @@ _PORTS_OF_A_SERVER = 100
 class Written(Struct, frozen=True, kw_only=True):
     """What a text is made of: `launches[i]` and `files[i]` start `servers[i]`.
 
-    `gpus_per_node`: all that a node of the cluster has. `checkpoint_format`: what a checkpoint has to be in that is not
-    the model's own. `head` says what the text is, `check` how to see whether it runs as predicted, and `fronts` what
-    joins servers: those of prefill, and all others.
+    `gpus_per_node`: all that a node of the cluster has, each a `card`. `checkpoint_format`: what a checkpoint has to be
+    in that is not the model's own. `head` says what the text is, `check` how to see whether it runs as predicted, and
+    `fronts` what joins servers: those of prefill, and all others.
     """
 
     engine: Engine
     model: str
     gpus_per_node: int
     checkpoint_format: DType | None
+    card: str
     gpu_resource: str
     servers: tuple[Server, ...]
     launches: tuple[tuple[Launch, ...], ...]
