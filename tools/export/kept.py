@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..engines.vocabulary import Vocabulary
 from ..importing.flags import most_tokens_taken, read_flags
@@ -48,7 +49,7 @@ def settings_with(settings: ServingSettings, flags: KeptFlags, positions: int, t
 
 def written_by_itself(layout: LoadedLayout, model: str, target: Target) -> Mapping[Role, Sequence[str]]:
     """What the commands of each role say of a plan that keeps no flags."""
-    settings = settings_of(layout, tuple(target.engine.makes), model)
+    settings = settings_of(layout, target.engine, model)
     found: dict[Role, Sequence[str]] = {}
     for server in servers_of(layout):
         if server.role not in found:

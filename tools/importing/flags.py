@@ -137,8 +137,7 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
     return Flags(values, written, tuple(unknown), tuple(unplanned))
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(Struct, frozen=True):
     """A flag by its whole `name`, with its value, and as it is `shown` in the command: `words` are all of it."""
 
     name: str

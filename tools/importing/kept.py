@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..engines.vocabulary import Vocabulary, is_open
 from ..plan.kept_flags import KEPT_WORD, MOST_WORDS, KeptFlags, Role
@@ -17,8 +19,7 @@ _SECRET = re.compile(r"api-key|hf-token|.*password.*")
 _WORD = re.compile(KEPT_WORD)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """The flags that a plan keeps, by the role of their servers, and those that it does not, with why."""
 
     flags: Mapping[Role, tuple[Spoken, ...]]

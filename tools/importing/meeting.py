@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ..engines.vocabulary import Vocabulary, is_open
 from .launch import DIALECTS, Command, Launch
@@ -19,8 +20,7 @@ _OWN_ADDRESSES = ("0.0.0.0", "127.0.0.1", "localhost")
 _Ordinal = Literal["node_rank", "rank", "first_rank"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(Struct, frozen=True):
     """The ranks that a command starts, of all `count` of its server.
 
     `ordinal` is the concept of the flag that says which, `total` of that which says how many, `masters` of those which
