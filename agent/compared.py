@@ -20,9 +20,9 @@ from ..tools.search.simulated import candidate_at
 from ..tools.search.sizing import resized
 from .intent.intent import Intent
 from .keeping import keeps
-from .proposer import with_concurrency
 from .reasons import Proposal, named, why_lost
 from .results import ComparedStrategies, ComparedStrategy
+from .search_request import with_concurrency
 from .stated_strategy import judge, read_strategy
 
 # Each takes a document, its validation and two simulations.

@@ -11,7 +11,7 @@ from ..tools.plan.document import HardwareBlock, ServingBlock
 from ..tools.plan.elements import as_mapping
 from ..tools.plan.kv_offload import KVOffload
 from .intent.intent import Intent
-from .proposer import hardware_block
+from .search_request import hardware_block
 
 _USUAL_NODE = 8
 

@@ -29,7 +29,7 @@ from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Intent
 from .pipeline import stated_intent
-from .proposer import hardware_block, search_request
+from .search_request import hardware_block, search_request
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
 from .time_limit import TIME_LIMIT_S, within
 

@@ -13,9 +13,9 @@ from ..tools.search.ranking import worth
 from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.intent import Intent
 from .placement import holds_as_much
-from .proposer import accelerator_of, search_request, with_concurrency
 from .reasons import Proposal
 from .results import PlanResult
+from .search_request import accelerator_of, search_request, with_concurrency
 
 
 def as_good_at_peak(intent: Intent, proposal: Proposal) -> tuple[Candidate, ...]:

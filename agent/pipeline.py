@@ -33,7 +33,7 @@ from .judged import judged
 from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
 from .over_day import as_good_at_peak, of_day, with_day
-from .proposer import hardware_block, propose, search_request, with_concurrency
+from .proposer import propose
 from .reasons import (
     MAX_ALTERNATIVES,
     Proposal,
@@ -47,6 +47,7 @@ from .reasons import (
 )
 from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
+from .search_request import hardware_block, search_request, with_concurrency
 from .stated_arguments import (
     Arguments,
     HardwareArgument,

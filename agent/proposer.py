@@ -6,110 +6,30 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from math import ceil
-
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ..tools.catalog.accelerators import Accelerator
-from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.cluster import SAY_NETWORK
 from ..tools.catalog.config import read_architecture
-from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
-from ..tools.performance.layout import facts_of
-from ..tools.plan.constraints import BudgetConstraint, chosen_kinds
-from ..tools.plan.describe import OR_TOGETHER, precision_name
-from ..tools.plan.document import HardwareBlock
+from ..tools.plan.describe import OR_TOGETHER
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.batch import searched
-from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.kinds import Kind, cheapest, least_memory
+from ..tools.search.candidate import SearchRequest
 from ..tools.search.ranking import merit
 from ..tools.search.search import search
-from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes, resized, with_fewer
+from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, resized, with_fewer
 from .engine_ways import NO_ENGINE_NAMED, fewer_with_engine, fewer_with_groups, gains, other_with_engine
-from .infeasible import why_infeasible
-from .intent.formats import formats_on
+from .examined import SHOWN_GPUS, Examined, Refused, refused
 from .intent.hardware import inside_nodes
-from .intent.intent import Assumption, HardwareChoice, Intent
+from .intent.intent import Assumption, Intent
 from .keeping import keeps, pinned, sized_with, with_stated, without_stated
+from .open_hardware import kinds_of, least_hardware, on_any_hardware
 from .placement import filled, placed
-from .reasons import KEEPING_UP, KINDS_NAMED, Proposal, figures, named, on_fewer
-from .results import Infeasible, Needs
-
-# An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
-_DEFAULT_VENDORS = ("NVIDIA", "AMD")
-# The search for unnamed hardware looks no further than this many accelerators.
-_MAX_UNNAMED_GPUS = 64
-# Where no number of accelerators does, the closest plan is shown for a cluster of about this size.
-_SHOWN_GPUS = 64
-
-
-def accelerator_of(choice: HardwareChoice) -> Accelerator:
-    """The accelerator of a hardware choice, looked up where it is a name."""
-    return choice.accelerator if isinstance(choice.accelerator, Accelerator) else find_accelerator(choice.accelerator)
-
-
-def hardware_block(choice: HardwareChoice, nodes: int) -> HardwareBlock:
-    """The hardware block of a plan on `nodes` nodes of the chosen hardware."""
-    return HardwareBlock(
-        accelerator=choice.accelerator,
-        nodes=nodes,
-        gpus_per_node=choice.gpus_per_node,
-        intra_node_bw_gb_s=choice.intra_node_bw_gb_s,
-        inter_node_bw_gb_s=choice.inter_node_bw_gb_s,
-    )
-
-
-def search_request(intent: Intent, architecture: Architecture, hardware: HardwareBlock) -> SearchRequest:
-    """The search that answers `intent` on `hardware`."""
-    accelerator = hardware.accelerator
-    if not isinstance(accelerator, Accelerator):
-        accelerator = find_accelerator(accelerator)
-    # Where no hardware was named, the formats were assumed for none.
-    precision, precisions = intent.precision.on(accelerator), ()
-    if intent.precisions is not None:
-        formats = formats_on(intent.precisions, architecture.native_precision, accelerator)
-        precision, precisions = formats[0], formats if len(formats) > 1 else ()
-    return SearchRequest(
-        architecture=architecture,
-        hardware=hardware,
-        facts=facts_of(hardware, accelerator),
-        workload=intent.workload,
-        precision=precision,
-        precisions=precisions,
-        policy=intent.policy,
-        serving=intent.serving,
-        assumed_engine=intent.assumed_engine,
-        concurrency_open=intent.concurrency_open,
-        disaggregated=intent.disaggregated,
-        calibration=intent.calibration,
-    )
-
-
-class Examined(Struct, frozen=True):
-    """All that was found for a request with a plan, how it was searched, and the best of it.
-
-    `on_fewer`: where hardware was named, what less of it would do, in words.
-    """
-
-    request: SearchRequest
-    result: SearchResult
-    best: Candidate
-    assumptions: tuple[Assumption, ...] = ()
-    on_fewer: str | None = None
-
-
-class Refused(Struct, frozen=True):
-    """Why a request has no plan, and what was found; neither request nor result where there was nothing to search."""
-
-    infeasible: Infeasible
-    request: SearchRequest | None = None
-    result: SearchResult | None = None
+from .reasons import KEEPING_UP, Proposal, figures, named, on_fewer
+from .results import Infeasible
+from .search_request import accelerator_of, hardware_block, search_request
 
 
 def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refused:
@@ -142,15 +62,15 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     choice = intent.hardware
     if choice is None:
-        return _on_any_hardware(intent, architecture)
+        return on_any_hardware(intent, architecture)
     if len(intent.hardware_choices) > 1:
         return _of_choices(intent)
     request = search_request(intent, architecture, hardware_block(choice, choice.nodes or 1))
     if choice.nodes is None:
         sized = _fewest(request, choice.gpus_per_node)
         if sized is None:
-            largest = resized(request, max(1, _SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
-            return _refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
+            largest = resized(request, max(1, SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
+            return refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
         return _on_sized(sized)
     if choice.is_most and intent.workload.objective == "cost":
         sized = fewest_gpus(request, choice.gpus_per_node, at_most=request.facts.gpus)
@@ -165,7 +85,7 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
                 f"hardware ({request.facts.accelerator.id})",
                 f"no layout whose replicas stay in a node does, and traffic between nodes needs it; {SAY_NETWORK}",
             )
-        return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
+        return refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     looks = with_fewer_too or request.is_paid_by_hour
     found = if_time("fewer of the accelerators", lambda: with_fewer(request, result)) if looks else None
     result, fewer = (result, None) if found is None else found
@@ -225,10 +145,6 @@ def _of_choices(intent: Intent) -> Examined | Refused:
     return replace(best, assumptions=(assumption, *best.assumptions))
 
 
-def _refused(request: SearchRequest, result: SearchResult, usual_node: int, *, too_few: int = 0) -> Refused:
-    return Refused(why_infeasible(request, result, usual_node, too_few=too_few), request, result)
-
-
 def propose(
     intent: Intent, constraint: StatedStrategy | None = None, *, with_hint: bool = True
 ) -> Proposal | Infeasible:
@@ -273,7 +189,7 @@ def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
     fewer: str | None = None
     if choice is None:
         architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
-        fewer = other_with_engine(request, _kinds(intent, architecture), lambda kinds: _least(intent, kinds))
+        fewer = other_with_engine(request, kinds_of(intent, architecture), lambda kinds: least_hardware(intent, kinds))
     elif choice.nodes is None:
         fewer = fewer_with_engine(request, choice.gpus_per_node)
         groups = fewer_with_groups(request, choice.gpus_per_node) if fewer is None else None
@@ -321,98 +237,3 @@ def _sized_assumption(sized: Sized) -> Assumption:
         + (f" and {KEEPING_UP}" if sized.without_reserve is not None else "")
         + (" of those looked at before the time limit" if left_out() else ""),
     )
-
-
-def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
-    """The kinds of accelerator that are looked at where none was named."""
-    named = chosen_kinds(intent.constraints)
-    budgets = [one for one in intent.constraints if isinstance(one, BudgetConstraint)]
-    is_paid = any(one.usd_per_gpu_hour is None for one in budgets)
-    for accelerator in all_accelerators():
-        if accelerator.id not in named if named else accelerator.vendor not in _DEFAULT_VENDORS:
-            continue
-        if is_paid and accelerator.usd_per_hour is None and not named:
-            continue  # nobody knows how many of them a budget pays for
-        node = accelerator.typical_node_accelerators or 1
-        request = search_request(
-            intent, architecture, HardwareBlock(accelerator=accelerator.id, nodes=1, gpus_per_node=node)
-        )
-        yield Kind(request, node, accelerator.on_demand_usd_per_hour)
-
-
-def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Refused:
-    kinds = list(_kinds(intent, architecture))
-    by_price = intent.workload.objective == "cost"
-    found = _least(intent, kinds)
-    if found is not None and found.result is not None and found.result.best is not None:
-        hardware = found.request.hardware
-        reason = "the least memory in all that holds every limit"
-        if by_price:
-            priced = ", ".join(_price_text(kind) for kind in kinds if kind.usd_per_gpu_hour is not None)
-            unpriced = sum(kind.usd_per_gpu_hour is None for kind in kinds)
-            reason = (
-                f"the cheapest that holds every limit, at the middle of the prices that are known (USD per GPU-hour: "
-                f"{priced}); {unpriced} kinds without a known price were not compared"
-            )
-        assumption = Assumption(
-            field="hardware",
-            value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
-            reason=f"{_unnamed(intent)}: {reason}{_others_lost(intent, found, kinds)}",
-        )
-        assumptions = assumption, *_formats_of(found.request, intent)
-        return Examined(found.request, found.result, found.result.best, assumptions)
-    return _too_much_for_any(kinds)
-
-
-def _others_lost(intent: Intent, found: Sized, kinds: Sequence[Kind]) -> str:
-    """How many of each other kind that was named would be less, and do not; nothing where a token is to be cheap."""
-    by_price = intent.workload.objective == "cost"
-    if not chosen_kinds(intent.constraints) or (by_price and found.request.is_paid_by_token):
-        return ""
-    each = {kind.request.facts.accelerator.id: kind.middle_usd if by_price else kind.memory_bytes for kind in kinds}
-    most = each.pop(found.request.facts.accelerator.id) * found.request.facts.gpus
-    fewer = {name: min(_MAX_UNNAMED_GPUS, ceil(most / one) - 1) for name, one in each.items()}
-    told = [f"up to {gpus} × {name}" for name, gpus in fewer.items() if gpus > 0]
-    what = f"cost less than its {most:.2f} USD an hour" if by_price else "have less memory"
-    return f"; {' and '.join(told)} would {what}, and are not known to do" if told else ""
-
-
-def _least(intent: Intent, kinds: Iterable[Kind]) -> Sized | None:
-    """The hardware that does, of `kinds`: the cheapest by a price, else the least memory."""
-    return (cheapest if intent.workload.objective == "cost" else least_memory)(kinds, _MAX_UNNAMED_GPUS)
-
-
-def _unnamed(intent: Intent) -> str:
-    return KINDS_NAMED if chosen_kinds(intent.constraints) else "no hardware was named"
-
-
-def _price_text(kind: Kind) -> str:
-    low, high = kind.usd_per_gpu_hour or (0.0, 0.0)
-    return f"{kind.request.facts.accelerator.id} {low:g}–{high:g}"
-
-
-def _formats_of(request: SearchRequest, intent: Intent) -> Iterator[Assumption]:
-    """What the chosen accelerator makes of formats that were assumed before it was chosen."""
-    if intent.precisions is None and request.precision != intent.precision:
-        reason = f"{request.facts.accelerator.id} has no bf16 units"
-        yield Assumption(field="precision", value=precision_name(request.precision), reason=reason)
-
-
-def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:
-    """Why no kind does: by what the kind with the most memory for its number lacks."""
-    holding = [kind for kind in kinds if kind.least_gpus <= _MAX_UNNAMED_GPUS]
-    if not holding:
-        need = min(least_weights_bytes(kind.request) for kind in kinds)
-        reason = (
-            f"the weights alone take {need / 1e9:.0f} GB: more than {_MAX_UNNAMED_GPUS} accelerators of any kind hold"
-        )
-        return Refused(Infeasible(reason=reason, rule="ME001", needs=Needs(note="name hardware with more memory")))
-    kind = min(holding, key=lambda one: one.least_gpus)
-    largest = resized(kind.request, max(1, _SHOWN_GPUS // kind.usual_node), kind.usual_node)
-    return _refused(largest, search(largest), kind.usual_node)
-
-
-def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:
-    """The request with its concurrency decided."""
-    workload = request.workload.model_copy(update={"concurrency": concurrency})
-    return replace(request, workload=workload, concurrency_open=False)

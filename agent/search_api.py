@@ -19,12 +19,13 @@ from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.ranges import with_ranges
 from ..tools.search.sensitivity import sensitivity as find_flips
+from .examined import Examined, Refused
 from .families import excluded, families_lost
 from .intent.formats import formats_on
 from .intent.intent import Assumption, Intent
 from .keeping import keeps
 from .pipeline import stated_intent
-from .proposer import Examined, Refused, examine
+from .proposer import examine
 from .reach import ranked, within_reach
 from .reasons import batch_chosen, formats_chosen, named
 from .search_results import AskedFor, SearchAnswer, StatedRank

@@ -19,7 +19,7 @@ from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.search.search import base_setting
 from ..tools.search.sizing import least_weights_bytes
 from .intent.intent import Intent
-from .proposer import hardware_block, search_request
+from .search_request import hardware_block, search_request
 
 # From this many requests in flight on, batching decides.
 MANY_REQUESTS = 16

@@ -32,8 +32,8 @@ from ...tools.validate import find_violations
 from ..intent.intent import Intent
 from ..model.redaction import words_of
 from ..pipeline import plan_intent
-from ..proposer import search_request
 from ..results import PlanReport, PlanResult
+from ..search_request import search_request
 from ..stated_arguments import checked
 from ..stated_strategy import build_stated
 from .against import Against, against, against_candidate

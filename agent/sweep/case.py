@@ -20,7 +20,7 @@ from ...tools.plan.describe import describe
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.search import search
 from ..intent.complete import complete
-from ..proposer import hardware_block, search_request
+from ..search_request import hardware_block, search_request
 from ..time_limit import TIME_LIMIT_S, within
 from ..workers import DIED
 from .document import Case

@@ -8,8 +8,9 @@ import re
 import pytest
 
 import shardwright
+from shardwright.agent.examined import Examined
 from shardwright.agent.pipeline import intent_of
-from shardwright.agent.proposer import Examined, examine
+from shardwright.agent.proposer import examine
 from shardwright.agent.report.plan import render_plan
 from shardwright.tools.checkpoint import best_so_far
 

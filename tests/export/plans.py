@@ -12,7 +12,7 @@ from typing import Any
 
 from shardwright.agent.pipeline import stated_intent
 from shardwright.agent.plan_of_words import plan_of_words
-from shardwright.agent.proposer import hardware_block, search_request
+from shardwright.agent.search_request import hardware_block, search_request
 from shardwright.agent.stated_arguments import said_of_arguments
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.export.export import export

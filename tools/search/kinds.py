@@ -12,7 +12,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from .candidate import SearchRequest
+from .candidate import Candidate, SearchRequest
 from .sizing import Sized, fewest_gpus, least_weights_bytes
 
 
@@ -48,8 +48,8 @@ def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         gpus = min(at_most, math.ceil(most_bytes / kind.memory_bytes) - 1 if best is not None else at_most)
         if gpus < kind.least_gpus:
             continue
-        sized = fewest_gpus(kind.request, kind.usual_node, at_most=gpus)
-        if sized is not None and sized.result is not None:
+        sized, found = _least_of(kind, gpus)
+        if sized is not None and found is not None and (best is None or not found.lacks_reserve):
             best, most_bytes = sized, sized.request.facts.gpus * kind.memory_bytes
     return best
 
@@ -67,8 +67,7 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         most = at_most if best is None or is_by_token else min(at_most, math.ceil(least_usd / usd_per_gpu) - 1)
         if kind.least_gpus > most:
             continue
-        sized = fewest_gpus(kind.request, kind.usual_node, at_most=most)
-        found = None if sized is None or sized.result is None else sized.result.best
+        sized, found = _least_of(kind, most)
         if sized is None or found is None or (found.lacks_reserve and best is not None):
             continue
         usd = sized.request.facts.gpus * usd_per_gpu
@@ -77,6 +76,12 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         if usd < least_usd:
             best, least_usd = sized, usd
     return best
+
+
+def _least_of(kind: Kind, at_most: int) -> tuple[Sized | None, Candidate | None]:
+    """The fewest accelerators of a kind that do, up to `at_most`, and the plan for them."""
+    sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
+    return sized, None if sized is None or sized.result is None else sized.result.best
 
 
 def _usd_per_flops(kind: Kind) -> float:

@@ -1,0 +1,62 @@
+"""The search that answers an `Intent` on hardware."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..tools.catalog.accelerators import Accelerator
+from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.hardware import find_accelerator
+from ..tools.performance.layout import facts_of
+from ..tools.plan.document import HardwareBlock
+from ..tools.search.candidate import SearchRequest
+from .intent.formats import formats_on
+from .intent.intent import HardwareChoice, Intent
+
+
+def accelerator_of(choice: HardwareChoice) -> Accelerator:
+    """The accelerator of a hardware choice, looked up where it is a name."""
+    return choice.accelerator if isinstance(choice.accelerator, Accelerator) else find_accelerator(choice.accelerator)
+
+
+def hardware_block(choice: HardwareChoice, nodes: int) -> HardwareBlock:
+    """The hardware block of a plan on `nodes` nodes of the chosen hardware."""
+    return HardwareBlock(
+        accelerator=choice.accelerator,
+        nodes=nodes,
+        gpus_per_node=choice.gpus_per_node,
+        intra_node_bw_gb_s=choice.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=choice.inter_node_bw_gb_s,
+    )
+
+
+def search_request(intent: Intent, architecture: Architecture, hardware: HardwareBlock) -> SearchRequest:
+    """The search that answers `intent` on `hardware`."""
+    accelerator = hardware.accelerator
+    if not isinstance(accelerator, Accelerator):
+        accelerator = find_accelerator(accelerator)
+    # Where no hardware was named, the formats were assumed for none.
+    precision, precisions = intent.precision.on(accelerator), ()
+    if intent.precisions is not None:
+        formats = formats_on(intent.precisions, architecture.native_precision, accelerator)
+        precision, precisions = formats[0], formats if len(formats) > 1 else ()
+    return SearchRequest(
+        architecture=architecture,
+        hardware=hardware,
+        facts=facts_of(hardware, accelerator),
+        workload=intent.workload,
+        precision=precision,
+        precisions=precisions,
+        policy=intent.policy,
+        serving=intent.serving,
+        assumed_engine=intent.assumed_engine,
+        concurrency_open=intent.concurrency_open,
+        disaggregated=intent.disaggregated,
+        calibration=intent.calibration,
+    )
+
+
+def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:
+    """The request with its concurrency decided."""
+    workload = request.workload.model_copy(update={"concurrency": concurrency})
+    return replace(request, workload=workload, concurrency_open=False)
