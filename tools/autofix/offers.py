@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..catalog.dtypes import DType, weight_bytes_per_element
+from ..catalog.dtypes import WIDE, DType, weight_bytes_per_element
 from ..performance.weights import model_bytes
 from ..plan.describe import describe, number
 from ..plan.document import Strategy, WorkloadBlock
@@ -33,7 +33,6 @@ MOST_SEARCHED_GPUS = 64
 _MOST_SHAPES = 600
 _NO_LIMITS = dict.fromkeys(LIMIT_FIELDS)
 _NARROWER: tuple[DType, ...] = ("fp8", "int4")
-_WIDE = ("fp32", "bf16", "fp16")
 # A figure is halved and halved again: the closest that does is found to a sixteenth of what was asked.
 _STEPS = 4
 
@@ -208,7 +207,7 @@ class Offers(Struct, frozen=True):
     def _narrower(self) -> Iterator[Offer]:
         """A KV cache of 8 bits, then weights of fewer bits too: what weighs no more than there is memory."""
         precision = self.request.precision
-        cache: DType = "fp8" if precision.kv_cache in _WIDE else precision.kv_cache
+        cache: DType = "fp8" if precision.kv_cache in WIDE else precision.kv_cache
         of_cache = "" if cache == precision.kv_cache else " and the KV cache in fp8"
         weight = weight_bytes_per_element(precision.weights)
         narrower = [dtype for dtype in _NARROWER if weight_bytes_per_element(dtype) < weight]

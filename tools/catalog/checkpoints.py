@@ -15,12 +15,12 @@ from typing import Any
 from msgspec import Struct
 
 from .architecture import Architecture
-from .dtypes import DType
+from .dtypes import WIDE
 from .names import format_tokens, named_format
+from .precision import is_native
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
 _WIDENED = "the model's own weights, widened"
-_WIDE: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 # Fields of a config that say how the base model is stored.
 _STORED = ("quantization_config", "native_weight_dtype", "expert_dtype", "torch_dtype", "dtype")
 
@@ -53,12 +53,12 @@ def checkpoint_of(written: str, base: Base, own: Architecture) -> Checkpoint | N
     `None` where the name states no number format, or the one that the model is published in.
     """
     stated, tokens = named_format(written), format_tokens(written)
-    if stated is None or stated == own.native_precision or (stated == "fp4" and own.native_precision.endswith("fp4")):
+    if stated is None or is_native(own.native_precision, stated):
         return None
     publisher, short, config = base.name.split("/")[0], base.name.rsplit("/", 1)[-1], base.config
     if "/" in written.strip():
         publisher = written.strip().rsplit("/", 1)[0].rsplit("/", 1)[-1]
-    if stated in _WIDE:
+    if stated in WIDE:
         return Checkpoint(f"{publisher}/{short}-{stated.upper()}", _stored(config, {"torch_dtype": stated}), _WIDENED)
     for rule in _rules():
         if _covers(rule, tokens, publisher, base.entry, is_moe=own.is_moe):

@@ -10,23 +10,7 @@ from msgspec import Struct
 
 from ..errors import InputError, MissingFieldError
 from .accelerators import Accelerator
-from .dtypes import COMPUTE_KEYS, DType
-
-_SIXTEEN_BIT = ("bf16", "fp16", "fp32")
-# What computes a format where the part has no units for it, in order.
-_FALLBACKS: dict[DType, tuple[str, ...]] = {
-    "fp32": (),
-    "bf16": ("fp16", "fp32"),
-    "fp16": ("bf16", "fp32"),
-    "fp8": _SIXTEEN_BIT,
-    "mxfp8": _SIXTEEN_BIT,
-    "int8": _SIXTEEN_BIT,
-    "int4": _SIXTEEN_BIT,
-    "fp4": ("fp8", *_SIXTEEN_BIT),
-    "mxfp4": ("fp8", *_SIXTEEN_BIT),
-    "nvfp4": ("fp8", *_SIXTEEN_BIT),
-}
-
+from .dtypes import COMPUTE_KEYS, WIDE, DType
 
 # How a request says what nobody catalogued.
 SAY_NETWORK = "say it (100 Gbit/s between the nodes), or give a hardware block with inter_node_bw_gb_s"
@@ -99,7 +83,9 @@ class HardwareFacts(Struct, frozen=True):
         MissingFieldError: the accelerator states no peak that could stand in.
         """
         peaks = self.accelerator.dense_peak_tflops
-        for key in (*COMPUTE_KEYS[dtype], *_FALLBACKS[dtype]):
+        units = COMPUTE_KEYS[dtype]
+        wider = () if dtype == "fp32" else ("fp8", *WIDE) if "fp4" in units else WIDE
+        for key in (*units, *wider):
             found: float | None = getattr(peaks, key)
             if found is not None:
                 return found * 1e12

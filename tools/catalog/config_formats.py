@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from .architecture import WeightDTypes
 from .config_fields import MAX_LAYERS, ConfigFields
-from .dtypes import DType
+from .dtypes import WIDE, DType
 
 _DTYPE_NAMES: dict[str, DType] = {
     "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16",
@@ -27,7 +27,6 @@ _LAYER = re.compile(r"layers\.(\d{1,6})\b")
 _ATTENTION = re.compile(r"self_attn(?!.*(?:norm|scale|rotary|indexer|bias))")
 _SCHEMES: dict[str, DType] = {"int4": "int4", "int8": "int8", "float8": "fp8", "float4": "nvfp4"}
 _GROUPED_METHODS = ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin")
-_SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 
 
 class NativeFormats(Struct, frozen=True):
@@ -74,14 +73,10 @@ def _base(fields: ConfigFields, words: str | None) -> DType:
     stated = fields.stated("torch_dtype")
     if isinstance(stated, str):
         found = _named(fields, "torch_dtype", stated)
-        return found if found in _SIXTEEN_BIT else "bf16"
+        return found if found in WIDE else "bf16"
     if words is not None:
         first = words.lower().split()[0].strip(",()") if words.split() else ""
-        if first == "fp16":
-            return "fp16"
-        if first == "fp32":
-            return "fp32"
-        return "bf16"
+        return next((dtype for dtype in WIDE if dtype == first), "bf16")
     fields.assume("torch_dtype = bfloat16: not stated")
     return "bf16"
 
@@ -96,11 +91,11 @@ def _from_words(fields: ConfigFields, words: str | None) -> _Quantised | None:
     head = _DTYPE_NAMES.get(name)
     if head is None:
         raise fields.refuse(f"field 'native_weight_dtype' is {words[:40]!r}, which names no known number format")
-    if head in _SIXTEEN_BIT or "variants" in words:
+    if head in WIDE or "variants" in words:
         return _Quantised()
     if "experts" in parts[0]:
         rest = _DTYPE_NAMES.get(parts[1].split()[0]) if len(parts) > 1 and parts[1] else None
-        return _Quantised(linear=None if rest in _SIXTEEN_BIT else rest, expert=head)
+        return _Quantised(linear=None if rest in WIDE else rest, expert=head)
     return _Quantised(head, head)
 
 

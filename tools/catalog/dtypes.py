@@ -16,48 +16,37 @@ DType = Literal[
 
 DTYPES: tuple[DType, ...] = get_args(DType)
 
-# Bytes per weight. fp8: 128x128 blocks with one fp32 scale; int4: groups of 32 with a bf16 scale;
-# mxfp4/mxfp8: 32 elements with a 1-byte scale; nvfp4 (and bare "fp4"): 16 elements with a 1-byte scale.
-_WEIGHT_BYTES: dict[DType, float] = {
-    "fp32": 4.0,
-    "bf16": 2.0,
-    "fp16": 2.0,
-    "fp8": 1.0 + 4.0 / (128 * 128),
-    "mxfp8": 1.0 + 1.0 / 32,
-    "int8": 1.0,
-    "int4": 0.5 + 2.0 / 32,
-    "fp4": 0.5 + 1.0 / 16,
-    "mxfp4": 0.5 + 1.0 / 32,
-    "nvfp4": 0.5 + 1.0 / 16,
-}
+# Of 16 bits or more, the usual first.
+WIDE: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 
-_ELEMENT_BYTES: dict[DType, float] = {
-    "fp32": 4.0,
-    "bf16": 2.0,
-    "fp16": 2.0,
-    "fp8": 1.0,
-    "mxfp8": 1.0,
-    "int8": 1.0,
-    "int4": 0.5,
-    "fp4": 0.5,
-    "mxfp4": 0.5,
-    "nvfp4": 0.5,
-}
 
-# The key of `dense_peak_tflops` that a matmul in this format runs at, in order of preference. A weight-only format
-# (int4 weights, bf16 activations) computes at the activations' rate, which the caller decides.
-COMPUTE_KEYS: dict[DType, tuple[str, ...]] = {
-    "fp32": ("fp32",),
-    "bf16": ("bf16",),
-    "fp16": ("fp16",),
-    "fp8": ("fp8",),
-    "mxfp8": ("fp8",),
-    "int8": ("int8",),
-    "int4": ("int4", "int8"),
-    "fp4": ("fp4",),
-    "mxfp4": ("fp4",),
-    "nvfp4": ("fp4",),
+class _Format(Struct, frozen=True):
+    """Bytes of an element, bytes of a weight's part of its scales, and which units compute in the format.
+
+    `units` are keys of `dense_peak_tflops`, in order of preference. A weight-only format (int4 weights, bf16
+    activations) computes at the activations' rate, which the caller decides.
+    """
+
+    element_bytes: float
+    scale_bytes: float
+    units: tuple[str, ...]
+
+
+# A scale of fp8 is an fp32 for a block of 128x128, of int4 a bf16 for a group of 32; of the others it is a byte for 32
+# elements, of nvfp4 (and bare "fp4") for 16.
+_FORMATS: dict[DType, _Format] = {
+    "fp32": _Format(4.0, 0.0, ("fp32",)),
+    "bf16": _Format(2.0, 0.0, ("bf16",)),
+    "fp16": _Format(2.0, 0.0, ("fp16",)),
+    "fp8": _Format(1.0, 4.0 / (128 * 128), ("fp8",)),
+    "mxfp8": _Format(1.0, 1.0 / 32, ("fp8",)),
+    "int8": _Format(1.0, 0.0, ("int8",)),
+    "int4": _Format(0.5, 2.0 / 32, ("int4", "int8")),
+    "fp4": _Format(0.5, 1.0 / 16, ("fp4",)),
+    "mxfp4": _Format(0.5, 1.0 / 32, ("fp4",)),
+    "nvfp4": _Format(0.5, 1.0 / 16, ("fp4",)),
 }
+COMPUTE_KEYS = {dtype: one.units for dtype, one in _FORMATS.items()}
 
 
 def weight_bytes_per_element(dtype: DType, group: int | None = None) -> float:
@@ -67,12 +56,12 @@ def weight_bytes_per_element(dtype: DType, group: int | None = None) -> float:
     """
     if dtype == "int4" and group is not None:
         return 0.5 + 2.0 / group
-    return _WEIGHT_BYTES[dtype]
+    return _FORMATS[dtype].element_bytes + _FORMATS[dtype].scale_bytes
 
 
 def element_bytes(dtype: DType) -> float:
     """Bytes of one activation or KV-cache element, scales not counted."""
-    return _ELEMENT_BYTES[dtype]
+    return _FORMATS[dtype].element_bytes
 
 
 # How a tensor is cut inside its operator's tensor-parallel group of t devices:

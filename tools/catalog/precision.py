@@ -5,9 +5,8 @@ in 16 bits, and what a 4-bit format covers depends on the checkpoint. Nothing he
 """
 
 from .architecture import Architecture, WeightDTypes
-from .dtypes import DType
+from .dtypes import WIDE, DType
 
-_WIDE: tuple[DType, ...] = ("fp32", "bf16", "fp16")
 _EIGHT_BIT: tuple[DType, ...] = ("fp8", "mxfp8", "int8")
 _FOUR_BIT_FLOATS: tuple[DType, ...] = ("fp4", "mxfp4", "nvfp4")
 
@@ -27,10 +26,10 @@ def weight_dtypes(architecture: Architecture, weights: DType) -> WeightDTypes:
     - 4 bits otherwise, dense: all linear tensors.
     """
     native = architecture.native_dtypes
-    if weights in _WIDE:
+    if weights in WIDE:
         return _all_matmuls(weights, weights)
     base = _sixteen_bit(native.norm)
-    if _is_native(architecture.native_precision, weights):
+    if is_native(architecture.native_precision, weights):
         return native
     if weights in _EIGHT_BIT:
         return _all_matmuls(weights, base)
@@ -48,5 +47,6 @@ def _sixteen_bit(base: DType) -> DType:
     return "fp16" if base == "fp16" else "bf16"
 
 
-def _is_native(native: DType, weights: DType) -> bool:
+def is_native(native: DType, weights: DType) -> bool:
+    """Whether weights that are stored in `native` are in `weights`; bare fp4 means whichever 4-bit float."""
     return native == weights or (weights == "fp4" and native in _FOUR_BIT_FLOATS)
