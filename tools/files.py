@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
 import shutil
 import stat
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError
 
@@ -104,6 +107,11 @@ def _check_stream(path: Path, kind: int, name: str) -> None:
         raise InputError(f"{name}: is {what}; name a file, or - for standard input")
 
 
+def shipped(module: str, name: str) -> Any:
+    """The JSON value in one of our own files: `name` in the folder `data` beside the module of that full name."""
+    return json.loads(files(module.rpartition(".")[0]).joinpath("data", name).read_text(encoding="utf-8"))
+
+
 def utf8_text(data: bytes, name: str) -> str:
     """`data` as text, without a byte order mark; errors call it `name`. Raises InputError: it is not UTF-8."""
     try:
@@ -125,18 +133,25 @@ def file_place(path: Path) -> Path:
 
     Raises InputError: the folder is missing, or the place is a folder.
     """
+    return _place(path, lambda target: "is a folder; name a file in it" if target.is_dir() else None)
+
+
+def _place(path: Path, fault: Callable[[Path], str | None]) -> Path:
+    """Where `path` leads, unless `fault` says what stands against it.
+
+    Raises InputError: something does, or the folder around it is missing.
+    """
     name = shown_path(path)
     check_open(name)
     try:
         target = path.resolve()
-        is_folder, has_parent = target.is_dir(), target.parent.is_dir()
+        reason = fault(target)
+        if reason is None and not target.parent.is_dir():
+            reason = f"the folder {shown_path(target.parent)} does not exist"
     except (OSError, RuntimeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{name}: {reason}") from None
-    if is_folder:
-        raise InputError(f"{name}: is a folder; name a file in it")
-    if not has_parent:
-        raise InputError(f"{name}: the folder {shown_path(target.parent)} does not exist")
+        raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+    if reason is not None:
+        raise InputError(f"{name}: {reason}")
     return target
 
 
@@ -169,20 +184,12 @@ def folder_place(path: Path) -> Path:
 
     Raises InputError: something else is there, or the folder around it is missing.
     """
-    name = shown_path(path)
-    check_open(name)
-    try:
-        target = path.resolve()
+
+    def fault(target: Path) -> str | None:
         is_taken = target.exists() and not (target.is_dir() and not any(target.iterdir()))
-        has_parent = target.parent.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{name}: {reason}") from None
-    if is_taken:
-        raise InputError(f"{name}: is there already; name a new folder")
-    if not has_parent:
-        raise InputError(f"{name}: the folder {shown_path(target.parent)} does not exist")
-    return target
+        return "is there already; name a new folder" if is_taken else None
+
+    return _place(path, fault)
 
 
 def write_folder(path: Path, contents: Mapping[str, bytes]) -> None:

@@ -6,20 +6,18 @@ rules are data with their sources; a suffix that none covers stays a format whos
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
 
+from ..files import shipped
 from .architecture import Architecture
 from .dtypes import WIDE
 from .names import format_tokens, named_format
 from .precision import is_native
 
-_DATA_PACKAGE = __name__.rpartition(".")[0]
 _WIDENED = "the model's own weights, widened"
 # Fields of a config that say how the base model is stored.
 _STORED = ("quantization_config", "native_weight_dtype", "expert_dtype", "torch_dtype", "dtype")
@@ -43,8 +41,7 @@ class Base(Struct, frozen=True):
 
 @cache
 def _rules() -> list[dict[str, Any]]:
-    text = files(_DATA_PACKAGE).joinpath("data/checkpoints.json").read_text(encoding="utf-8")
-    return json.loads(text)["checkpoints"]
+    return shipped(__name__, "checkpoints.json")["checkpoints"]
 
 
 def checkpoint_of(written: str, base: Base, own: Architecture) -> Checkpoint | None:

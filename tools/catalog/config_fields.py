@@ -11,18 +11,16 @@ The table is data (`data/model_types.json`, taken from the Hugging Face configur
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
 
 from ..errors import InputError, MissingFieldError, UnknownNameError
-from ..files import check_open, read_bounded, shown_path
+from ..files import check_open, read_bounded, shipped, shown_path
 from ..strict_json import parse
 
 MAX_LAYERS = 10_000
@@ -114,8 +112,8 @@ class ConfigFields:
         """The value as the config states it under any spelling, or `None` where it is absent or null."""
         found: Any = None
         found_as = field
-        for spelling in (field, *_SPELLINGS.get(field, ())):
-            value = _collapse(self.values.get(spelling))
+        for spelling, written in self._written(field):
+            value = _collapse(written)
             if value is None:
                 continue
             if found is None:
@@ -130,16 +128,16 @@ class ConfigFields:
         A field that is stated as null has no value: the default is for absent fields only.
         """
         found = self.stated(field)
-        if found is None and not self._is_null(field) and (default := self.defaults.get(field)) is not None:
+        is_null = any(written is None for _, written in self._written(field))
+        if found is None and not is_null and (default := self.defaults.get(field)) is not None:
             self.assume(f"{field} = {_show(default)}: not stated, documented default of {self.model_type}")
             return default
         return found
 
-    def _is_null(self, field: str) -> bool:
-        return any(
-            spelling in self.values and self.values[spelling] is None
-            for spelling in (field, *_SPELLINGS.get(field, ()))
-        )
+    def _written(self, field: str) -> Iterator[tuple[str, Any]]:
+        """Each spelling under which the config has the field, with what stands there."""
+        spellings = (field, *_SPELLINGS.get(field, ()))
+        return ((spelling, self.values[spelling]) for spelling in spellings if spelling in self.values)
 
     def size(self, field: str, why: str, most: int = MAX_SIZE) -> int:
         """A positive integer that the arithmetic needs.
@@ -198,9 +196,7 @@ class ConfigFields:
 
     def items(self, field: str, most: int = MAX_LAYERS) -> list[Any] | None:
         """A JSON array of at most `most` items, or `None` where it is absent."""
-        found = self.values.get(field)
-        for spelling in _SPELLINGS.get(field, ()):
-            found = found if found is not None else self.values.get(spelling)
+        found = next((written for _, written in self._written(field) if written is not None), None)
         if found is None:
             return None
         if not isinstance(found, list | tuple):
@@ -248,13 +244,11 @@ class Profile(Struct, frozen=True):
 
 
 PLAIN = Profile(None)
-_DATA_PACKAGE = __name__.rpartition(".")[0]
 
 
 @cache
 def _types() -> Mapping[str, Any]:
-    text = files(_DATA_PACKAGE).joinpath("data/model_types.json").read_text(encoding="utf-8")
-    return json.loads(text)["types"]
+    return shipped(__name__, "model_types.json")["types"]
 
 
 @lru_cache(maxsize=256)

@@ -8,17 +8,16 @@ facts are in `cluster.py`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
 
 from ..errors import InputError, UnknownNameError
+from ..files import shipped
 from .accelerators import MAX_NAME_CHARS, Accelerator, AcceleratorNames, machine_key
 from .cluster import HardwareFacts, facts_of
 
@@ -36,7 +35,6 @@ __all__ = [
     "variant_taken",
 ]
 
-_DATA_PACKAGE = __name__.rpartition(".")[0]
 _MAX_TEXT = 1_000_000
 
 _FORMS = ("sxm", "pcie", "nvl")
@@ -62,7 +60,7 @@ class AcceleratorMention(Struct, frozen=True):
 
 @cache
 def _data() -> dict[str, Any]:
-    return json.loads(files(_DATA_PACKAGE).joinpath("data/accelerators.json").read_text(encoding="utf-8"))
+    return shipped(__name__, "accelerators.json")
 
 
 @cache

@@ -20,12 +20,10 @@ candidates differ in one, or nothing but a longer name fits, the name is refused
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import InputError, UnknownNameError
-from ..files import is_there
+from ..files import is_there, shipped
 from .as_written import as_written
 from .config import read_architecture
 from .config_fields import read_config_file
@@ -49,7 +47,6 @@ from .names import (
     version_key,
 )
 
-_DATA_PACKAGE = __name__.rpartition(".")[0]
 # What an entry's name may have beyond the written one (rule 3).
 _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
 _MAX_NAME = 200
@@ -75,8 +72,7 @@ class _Known(Struct, frozen=True):
 @cache
 def all_models() -> tuple[ModelEntry, ...]:
     """Every entry of the catalogue, in its order."""
-    text = files(_DATA_PACKAGE).joinpath("data/models.json").read_text(encoding="utf-8")
-    rows: list[dict[str, Any]] = json.loads(text)["models"]
+    rows: list[dict[str, Any]] = shipped(__name__, "models.json")["models"]
     for row in rows:
         row["aliases"] = tuple(row.get("aliases", ()))
         row["variants"] = tuple(Variant(**one) for one in row.get("variants", ()))
@@ -262,9 +258,7 @@ def read_as(written: str, entry: ModelEntry) -> str:
 def same_architecture(written: str, entry: ModelEntry) -> str | None:
     """The note that `written` names another model of a known entry's architecture; `None` where it names the entry."""
     core = parse_name(written).core
-    known = next(
-        (one for one in _known_names() if one.entry.name in (entry.name, entry.base) and one.name.core == core), None
-    )
+    known = next((one for one in _names_of(entry) if one.name.core == core), None)
     if known is None or not known.is_alias or core <= parse_name(known.entry.short_name).core:
         return None
     return f"{written!r} has the architecture of {known.entry.short_name}"

@@ -8,13 +8,12 @@ no such node exists.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
+from ..files import shipped
 from ..plan.builder import BuildRequest, build_plan
 from ..plan.document import (
     HardwareBlock,
@@ -28,7 +27,7 @@ from ..plan.document import (
 from ..plan.placement import gpu_count
 from .base import Edit, Example
 
-_DATA = json.loads((Path(__file__).parent / "data" / "base_plans.json").read_text(encoding="utf-8"))
+_DATA = shipped(__name__, "base_plans.json")
 # A prompt that sequence parallelism is worth its communication for (004 §4.5).
 _LONG_PROMPT_TOKENS = 16384
 _PLANS: Mapping[str, Mapping[str, Any]] = _DATA["plans"]
