@@ -7,33 +7,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from msgspec import Struct
-
 from ..errors import InputError
 from .architecture import FFNSpec, MoESpec
 from .attention.compressed import hyper_connection
-from .attention.spec import norm_tensor
+from .attention.spec import OperatorContext, norm_tensor
 from .config_fields import MAX_EXPERTS, ConfigFields, Profile
 from .dtypes import TensorClass, WeightTensor, vector
 
 
-class FFNContext(Struct, frozen=True):
-    """What the FFN readers need: the fields, the traits of the type, H."""
-
-    fields: ConfigFields
-    profile: Profile
-    hidden_size: int
+class FFNContext(OperatorContext, frozen=True):
+    """What the FFN readers need."""
 
     @property
     def gated(self) -> bool:
         """Whether the FFN multiplies an activated gate with the up projection (SwiGLU and its like)."""
-        return self.fields.flag("mlp_gated", bool(self.profile.traits.get("mlp_gated", True)))
+        return self.flag("mlp_gated", default=True)
 
     @property
     def _bias(self) -> bool:
-        fields, traits = self.fields, self.profile.traits
-        everywhere = bool(traits.get("use_bias_everywhere")) and fields.flag("use_bias")
-        return fields.flag("mlp_bias", bool(traits.get("mlp_bias"))) or everywhere or fields.flag("bias")
+        return self.flag("mlp_bias") or self.has_bias_everywhere or self.fields.flag("bias")
 
     def around(self) -> list[WeightTensor]:
         """What stands around an FFN or MoE operator: norms, and what single types add."""
@@ -61,21 +53,13 @@ class FFNContext(Struct, frozen=True):
 
 def dense_width(context: FFNContext) -> int:
     """I of the dense layers; types whose `intermediate_size` is the experts' width name it differently."""
-    field = context.profile.traits.get("dense_width_field", "intermediate_size")
-    why = "a dense FFN layer has this width"
-    if field == "intermediate_size" and context.fields.stated(field) is None:
-        implied = _implied_width(context)
-        if implied is not None:
-            return implied
-    return context.fields.size(field, why)
-
-
-def _implied_width(context: FFNContext) -> int | None:
-    """GPT-2, GPT-J, BLOOM, Falcon and their like define I as 4 H."""
-    if context.profile.traits.get("ffn_is_4h"):
-        context.fields.assume(f"intermediate_size = 4 x hidden_size = {4 * context.hidden_size}: not stated")
+    fields, traits = context.fields, context.profile.traits
+    field = traits.get("dense_width_field", "intermediate_size")
+    if field == "intermediate_size" and traits.get("ffn_is_4h") and fields.stated(field) is None:
+        # GPT-2, GPT-J, BLOOM, Falcon and their like.
+        fields.assume(f"intermediate_size = 4 x hidden_size = {4 * context.hidden_size}: not stated")
         return 4 * context.hidden_size
-    return None
+    return fields.size(field, "a dense FFN layer has this width")
 
 
 def dense_ffn(context: FFNContext) -> FFNSpec:
@@ -114,7 +98,7 @@ def _expert_width(context: FFNContext) -> int:
 
 def mixture(context: FFNContext) -> MoESpec:
     """The MoE operator of one layer: router, one routed expert's tensors, the shared expert."""
-    fields, traits, width = context.fields, context.profile.traits, context.hidden_size
+    fields, width = context.fields, context.hidden_size
     experts = num_experts(fields, context.profile)
     top_k = fields.size("num_experts_per_tok", "each token goes to this many experts", MAX_EXPERTS)
     if top_k > experts:
@@ -122,7 +106,7 @@ def mixture(context: FFNContext) -> MoESpec:
     inner = _expert_width(context)
     latent = fields.optional_size("moe_latent_size")
     expert = context.matrices(latent or width, inner, "expert")
-    if fields.flag("expert_bias", bool(traits.get("expert_bias"))):
+    if context.flag("expert_bias"):
         expert.append(vector("expert_bias", (2 if context.gated else 1) * inner + width))
     groups = fields.optional_size("n_group", MAX_EXPERTS) or 1
     topk_groups = fields.optional_size("topk_group", MAX_EXPERTS) or groups
@@ -148,7 +132,7 @@ def _router(context: FFNContext, experts: int, latent: int | None) -> list[Weigh
         # Inkling's router scores the shared experts too, and scales by one learned number.
         outputs += fields.count("n_shared_experts", MAX_EXPERTS) or 0
     found = [WeightTensor("router", width * outputs, "replicated", "router")]
-    if fields.flag("router_bias", bool(traits.get("router_bias"))):
+    if context.flag("router_bias"):
         found.append(WeightTensor("router_bias", experts, "replicated", "router"))
     if latent is not None:
         found.append(WeightTensor("latent_proj", 2 * width * latent, "replicated"))
@@ -170,7 +154,7 @@ def _shared(context: FFNContext, expert_width: int) -> FFNSpec | None:
     if inner == 0:
         return None
     tensors = context.matrices(width, inner)
-    if fields.flag("shared_expert_gate", bool(traits.get("shared_expert_gate"))):
+    if context.flag("shared_expert_gate"):
         tensors.append(WeightTensor("shared_expert_gate", width, "replicated", "router"))
     return FFNSpec(inner, context.gated, tuple(tensors))
 

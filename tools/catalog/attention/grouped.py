@@ -103,7 +103,7 @@ class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
 
 def _biases(context: AttentionContext, query: int, key: int, value: int) -> list[WeightTensor]:
     fields, traits = context.fields, context.profile.traits
-    everywhere = bool(traits.get("use_bias_everywhere")) and fields.flag("use_bias")
+    everywhere = context.has_bias_everywhere
     has_bias = context.flag("attention_bias") or everywhere or fields.flag("bias")
     covers_output = (
         bool(traits.get("attention_bias_covers_output") and has_bias) or everywhere or fields.flag("attention_out_bias")

@@ -143,22 +143,32 @@ def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
     return up_to(context + new_tokens) - up_to(context)
 
 
-class AttentionContext(Struct, frozen=True):
-    """What every attention reader needs: the fields, the traits of the type, and the sizes that all layers share."""
+class OperatorContext(Struct, frozen=True):
+    """What the readers of operators need: the fields, the profile of the type, and H."""
 
     fields: ConfigFields
     profile: Profile
     hidden_size: int
+
+    def flag(self, field: str, default: bool = False) -> bool:
+        """A switch as the config states it, else as the type has it, else `default`."""
+        return self.fields.flag(field, bool(self.profile.traits.get(field, default)))
+
+    @property
+    def has_bias_everywhere(self) -> bool:
+        """Whether one switch gives every matrix a bias."""
+        return bool(self.profile.traits.get("use_bias_everywhere")) and self.fields.flag("use_bias")
+
+
+class AttentionContext(OperatorContext, frozen=True):
+    """What every attention reader needs."""
+
     query_heads: int
 
     @property
     def norms(self) -> WeightTensor:
         """The norms around the operator: one vector of H each, twice that with a bias."""
         return norm_tensor(self.profile, self.hidden_size, "attention_norms")
-
-    def flag(self, field: str) -> bool:
-        """A switch as the config states it, else as the type has it."""
-        return self.fields.flag(field, bool(self.profile.traits.get(field)))
 
     @property
     def head_dim(self) -> int:
