@@ -50,6 +50,16 @@ class LayerSpec(Struct, frozen=True):
     ffn: FFNSpec | None
     moe: MoESpec | None
 
+    @property
+    def shared(self) -> FFNSpec | None:
+        """The shared expert of its MoE operator."""
+        return None if self.moe is None else self.moe.shared
+
+    @property
+    def split_ffn(self) -> FFNSpec | None:
+        """What `tp_ffn` splits: the dense FFN, or the shared expert."""
+        return self.ffn or self.shared
+
 
 class WeightDTypes(Struct, frozen=True):
     """The number format of each tensor class for one precision request; `linear` is every matmul beside the named."""
@@ -111,9 +121,7 @@ class Architecture(Struct, frozen=True, dict=True):
     @cached_property
     def has_split_ffn(self) -> bool:
         """Whether `tp_ffn` applies: some layer has a dense FFN or a shared expert."""
-        return any(
-            layer.ffn is not None or (layer.moe is not None and layer.moe.shared is not None) for layer in self.layers
-        )
+        return any(layer.split_ffn is not None for layer in self.layers)
 
     @cached_property
     def total_params(self) -> int:
@@ -124,18 +132,12 @@ class Architecture(Struct, frozen=True, dict=True):
 
 def layer_params(layer: LayerSpec) -> int:
     """Parameters of one layer, every expert counted."""
-    total = 0
-    if layer.attention is not None:
-        total += sum(t.elements for t in layer.attention.tensors)
-    if layer.ffn is not None:
-        total += sum(t.elements for t in layer.ffn.tensors)
+    tensors = [tensor for part in (layer.attention, layer.split_ffn) if part is not None for tensor in part.tensors]
+    routed = 0
     if layer.moe is not None:
-        moe = layer.moe
-        total += moe.experts * sum(t.elements for t in moe.expert_tensors)
-        total += sum(t.elements for t in moe.router_tensors)
-        if moe.shared is not None:
-            total += sum(t.elements for t in moe.shared.tensors)
-    return total
+        tensors += layer.moe.router_tensors
+        routed = layer.moe.experts * sum(tensor.elements for tensor in layer.moe.expert_tensors)
+    return routed + sum(tensor.elements for tensor in tensors)
 
 
 def active_params(layer: LayerSpec) -> int:

@@ -30,7 +30,7 @@ def layer_signature(layer: LayerSpec) -> tuple[Hashable, ...]:
         None if layer.attention is None else layer.attention.kind,
         layer.ffn is not None,
         layer.moe is not None,
-        layer.moe is not None and layer.moe.shared is not None,
+        layer.shared is not None,
         0 if layer.moe is None else layer.moe.experts,
     )
 

@@ -104,9 +104,7 @@ def is_disaggregated(strategy: Strategy) -> bool:
 def gpu_count(strategy: Strategy) -> int:
     """Distinct devices that `strategy` uses."""
     if is_disaggregated(strategy):
-        return (strategy.prefill.replicas or 0) * phase_width(strategy.prefill) + (
-            strategy.decode.replicas or 0
-        ) * phase_width(strategy.decode)
+        return sum((phase.replicas or 0) * phase_width(phase) for phase in (strategy.prefill, strategy.decode))
     return strategy.dp * max(phase_width(strategy.prefill), phase_width(strategy.decode))
 
 
@@ -234,9 +232,7 @@ class StageMaker(Struct, frozen=True):
             kinds = {id(layer): layer for layer in self.architecture.layers[layers[0] : layers[1] + 1]}.values()
             self._parts[layers] = _Parts(
                 attention=any(kind.attention is not None for kind in kinds),
-                ffn=any(
-                    kind.ffn is not None or (kind.moe is not None and kind.moe.shared is not None) for kind in kinds
-                ),
+                ffn=any(kind.split_ffn is not None for kind in kinds),
                 experts=any(kind.moe is not None for kind in kinds),
             )
         return self._parts[layers]

@@ -89,9 +89,8 @@ class Case(NamedTuple):
     @property
     def ffn(self) -> FFNSpec:
         """The dense FFN or shared expert of a limit on `tp_ffn`."""
-        spec = dense_ffn(self.layer)
-        assert spec is not None
-        return spec
+        assert self.layer.split_ffn is not None
+        return self.layer.split_ffn
 
     @property
     def ffn_name(self) -> str:
@@ -150,16 +149,11 @@ PipelineFaults = Callable[[Conditions, Pipeline], Iterable[Fault]]
 PairFaults = Callable[[Conditions, PhaseStrategy, PhaseStrategy], Iterable[Fault]]
 
 
-def dense_ffn(layer: LayerSpec) -> FFNSpec | None:
-    """What `tp_ffn` splits in a layer: its dense FFN, or its shared expert."""
-    return layer.ffn or (None if layer.moe is None else layer.moe.shared)
-
-
 def has_operator(layer: LayerSpec, operator: OperatorKind) -> bool:
     """Whether a layer has the operator."""
     if operator == "attention":
         return layer.attention is not None
-    return (dense_ffn(layer) if operator == "ffn" else layer.moe) is not None
+    return (layer.split_ffn if operator == "ffn" else layer.moe) is not None
 
 
 def splits(architecture: Architecture, name: str) -> bool:
