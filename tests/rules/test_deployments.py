@@ -86,7 +86,7 @@ def test_each_device_hosts_as_many_experts_as_was_published(name: str) -> None:
     hosted: dict[str, set[int]] = {}
     for phase in view.phases:
         for stage in phase.stages:
-            groups = [group for moe in stage.operators() for group in moe.children_of_type("ExpertNode")]
+            groups = [group for moe in stage.operators for group in moe.children_of_type("ExpertNode")]
             hosted.setdefault(phase.phase or "", set()).update(len(group.experts or ()) for group in groups)
     for phase_name, experts in row["experts_per_device"].items():
         assert hosted[phase_name] == {experts}

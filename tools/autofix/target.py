@@ -21,7 +21,7 @@ from ..plan.branches import StageView
 from ..plan.builder import BuildRequest, StagePlace, build_plan
 from ..plan.document import Rank
 from ..plan.placement import with_vocabulary
-from ..plan.view import NodeView, PlanView
+from ..plan.view import OPERATOR_TYPES, NodeView, PlanView
 from .alignment import Alignment, align
 from .freedoms import Pair, hosted_experts, shard_devices, shown_hostings
 
@@ -197,7 +197,7 @@ def _decided_inside(author: PlanView, reference: Alignment) -> dict[str, dict[st
 
     changed: dict[str, dict[str, Any]] = {}
     many = "redundant_experts" in author.relaxations
-    for operator in reference.view.of_type("AttentionNode", "FFNNode", "MoENode"):
+    for operator in reference.view.of_type(*OPERATOR_TYPES):
         devices_of = shard_devices(pairs(operator, "ShardNode"))
         changed.update({name: {"devices": devices} for name, devices in devices_of.items()})
     hosting = [pairs(operator, "ExpertNode") for operator in reference.view.of_type("MoENode")]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from copy import copy
 from functools import cached_property, wraps
+from itertools import chain
 from typing import Any, ParamSpec, TypeVar, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .elements import NodeView
+from .elements import OPERATOR_TYPES, NodeView
 
 P = ParamSpec("P")
 Read = TypeVar("Read")
@@ -95,16 +96,21 @@ class StageView(Struct, frozen=True, eq=False, dict=True):
         return tuple(sorted(self.devices, key=_name_order))
 
     @cached_property
-    def _operators(self) -> tuple[NodeView, ...]:
-        return tuple(
-            child
-            for block in self.distinct_blocks
-            for child in block.children_of_type("AttentionNode", "FFNNode", "MoENode")
-        )  # fmt: skip
-
     def operators(self) -> tuple[NodeView, ...]:
         """Attention, FFN and MoE operators of the stage's blocks (a shared expert is not one of its own)."""
-        return self._operators
+        return tuple(child for block in self.distinct_blocks for child in block.children_of_type(*OPERATOR_TYPES))
+
+    @property
+    def operators_and_shared(self) -> Iterator[NodeView]:
+        """The `operators`, each MoE operator with its shared experts behind it."""
+        return chain.from_iterable(map(with_shared, self.operators))
+
+
+def with_shared(operator: NodeView) -> Iterator[NodeView]:
+    """An operator and, where it is a MoE operator, its shared experts."""
+    yield operator
+    if operator.type == "MoENode":
+        yield from operator.children_of_type("FFNNode")
 
 
 class PhaseView(Struct, frozen=True, eq=False):
@@ -139,7 +145,7 @@ def distinct_phase(phase: PhaseView, left_out: AbstractSet[int]) -> PhaseView:
 def _distinct_stage(stage: StageView, left_out: AbstractSet[int]) -> StageView:
     found = copy(stage)
     # It keeps what was read of the devices of the whole stage.
-    read = {name: value for name, value in vars(stage).items() if name != "_operators"}
+    read = {name: value for name, value in vars(stage).items() if name != "operators"}
     blocks = tuple([block for block in stage.blocks if block.position not in left_out])
     vars(found).update(read, distinct_blocks=blocks)
     return found

@@ -8,7 +8,7 @@ rules name it. What is left of it is read apart, for the estimate of a phase non
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Literal
@@ -139,7 +139,7 @@ def _shard_counts(view: PlanView) -> set[tuple[str, str, int]]:
         (phase.phase or "", operator.type, len(operator.children_of_type("ShardNode")))
         for phase in view.phases
         for stage in phase.stages
-        for operator in _operators(stage)
+        for operator in stage.operators_and_shared
     }
 
 
@@ -165,13 +165,6 @@ def _expert_degrees(operator: NodeView, width: int) -> tuple[bool, list[tuple[st
     return False, [("ep", max(1, len(devices) // slices)), ("tp_expert", slices)] if slices else []
 
 
-def _operators(stage: StageView) -> Iterator[NodeView]:
-    for operator in stage.operators():
-        yield operator
-        if operator.type == "MoENode":
-            yield from operator.children_of_type("FFNNode")
-
-
 def _tiling(stages: Sequence[StageView], total: int | None) -> tuple[int, ...] | None:
     """Layers of each stage where the stages cover the model once and in order."""
     sizes: list[int] = []
@@ -190,7 +183,7 @@ def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
     known: dict[Hashable, tuple[bool, list[tuple[str, int]]]] = {}
     for stage in phase.stages:
         width = len(stage.settled_devices)
-        for operator in _operators(stage):
+        for operator in stage.operators_and_shared:
             shown = known.get(operator.likeness) if operator.likeness is not None else None
             if shown is None:
                 shown = known[operator.likeness] = _operator_degrees(view, operator, width)

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+OPERATOR_TYPES = ("AttentionNode", "FFNNode", "MoENode")
 COLLECTIVE_TYPES = frozenset({"AllReduceNode", "AllGatherNode", "ReduceScatterNode", "AllToAllNode"})
 # More levels than any tree of scopes has (a plan has nine): where walks up and down end, also those round a circle.
 MAX_LEVELS = 64
@@ -244,3 +245,7 @@ class EdgeView(Struct, eq=False):
     def path(self) -> str:
         """JSON Pointer of this edge in the document."""
         return f"/edges/{self.position}"
+
+
+Link = tuple[EdgeView, NodeView, NodeView]
+"""An edge with the nodes that it leads from and to."""

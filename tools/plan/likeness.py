@@ -17,12 +17,11 @@ from msgspec import Struct, field
 
 from ..catalog.architecture import Architecture
 from .branches import PhaseView, StageView
-from .elements import COLLECTIVE_TYPES, EdgeView, NodeView
+from .elements import COLLECTIVE_TYPES, OPERATOR_TYPES, EdgeView, NodeView
 
-_INSIDE = COLLECTIVE_TYPES | {
-    "AttentionNode", "FFNNode", "MoENode", "ShardNode", "LinearNode", "RouterNode", "ExpertNode", "KVCacheUpdateNode",
-}  # fmt: skip
-_OPERATORS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
+_INSIDE = COLLECTIVE_TYPES.union(
+    OPERATOR_TYPES, ("ShardNode", "LinearNode", "RouterNode", "ExpertNode", "KVCacheUpdateNode")
+)
 # Layers beyond this are not the model's, whatever it is.
 _MAX_LAYERS = 10_000
 
@@ -188,7 +187,7 @@ class _Finder:
         kinds = len(self._kinds)
         number = self._kinds.setdefault((context.key, self._layers_of(block), body), kinds)
         for place, node in enumerate(inside):
-            if node.type in _OPERATORS:
+            if node.type in OPERATOR_TYPES:
                 node.likeness = (number, place)
         if number < kinds:
             self.found.blocks.add(block.position)

@@ -7,7 +7,7 @@ where they are whole. It judges nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TypeVar
 
@@ -56,15 +56,6 @@ def sharding(operator: NodeView) -> Sharding:
     return Sharding((dp, kv_sp, sp, tp), tuple(device for _, shard in ranked for device in shard.devices[:1]), is_grid)
 
 
-def ffn_operators(stage: StageView) -> Iterator[NodeView]:
-    """Dense FFNs and shared experts."""
-    for operator in stage.operators():
-        if operator.type == "FFNNode":
-            yield operator
-        elif operator.type == "MoENode":
-            yield from operator.children_of_type("FFNNode")
-
-
 class StageReading(Struct, frozen=True):
     """What most operators of a stage show, the `experts` group by group: of those that are whole, else of all."""
 
@@ -75,10 +66,10 @@ class StageReading(Struct, frozen=True):
 
 def read_stage(stage: StageView) -> StageReading:
     """What the operators of `stage` show."""
-    groups = [_groups(operator) for operator in stage.operators() if operator.type == "MoENode"]
+    groups = [_groups(operator) for operator in stage.operators if operator.type == "MoENode"]
     return StageReading(
-        _usual([sharding(operator) for operator in stage.operators() if operator.type == "AttentionNode"]),
-        _usual([sharding(operator) for operator in ffn_operators(stage)]),
+        _usual([sharding(operator) for operator in stage.operators if operator.type == "AttentionNode"]),
+        _usual([sharding(operator) for operator in stage.operators_and_shared if operator.type == "FFNNode"]),
         _most_common([shape for shape in groups if has_all_experts(shape)] or groups, ()),
     )
 

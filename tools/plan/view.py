@@ -21,7 +21,9 @@ from .document import Relaxation
 from .element_reader import ElementReader
 from .elements import (
     COLLECTIVE_TYPES,
+    OPERATOR_TYPES,
     EdgeView,
+    Link,
     NodeView,
     as_int,
     as_list,
@@ -33,8 +35,10 @@ from .likeness import Likenesses, find_likenesses
 
 __all__ = [
     "COLLECTIVE_TYPES",
+    "OPERATOR_TYPES",
     "PHASE_NAMES",
     "EdgeView",
+    "Link",
     "NodeView",
     "PhaseView",
     "PlanView",
@@ -206,6 +210,13 @@ class PlanView:
             node.parent = node.block = None
         for view in (self.__dict__.get("distinct", self), self):
             view.__dict__.clear()
+
+    @property
+    def links(self) -> Iterator[Link]:
+        """The edges whose ends both exist."""
+        for edge in self.edges:
+            if edge.source is not None and edge.target is not None:
+                yield edge, edge.source, edge.target
 
     @property
     def stages(self) -> Iterator[StageView]:

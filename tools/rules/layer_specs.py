@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..catalog.architecture import LayerSpec
 from ..plan.branches import once_per_phase
-from ..plan.view import NodeView, PhaseView, PlanView
+from ..plan.view import OPERATOR_TYPES, NodeView, PhaseView, PlanView
 from .reading import clipped
 
 
@@ -49,7 +49,7 @@ def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int,
 
 def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
     """Whether `block` has an operator wherever the model has one in its period, and none beyond the period."""
-    operators = block.children_of_type("AttentionNode", "FFNNode", "MoENode")
+    operators = block.children_of_type(*OPERATOR_TYPES)
     written = {(node.offset, node.type == "AttentionNode") for node in operators}
     wanted: set[tuple[int, bool]] = set()
     for offset, covered in specs_by_offset(view, block, layers).items():
@@ -79,6 +79,6 @@ def operator_specs(view: PlanView, phase: PhaseView) -> tuple[tuple[NodeView, li
 def _operator_specs(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, list[tuple[int, LayerSpec]]]]:
     for block, layers in placed_blocks(view, phase):
         specs = specs_by_offset(view, block, layers)
-        for operator in block.children_of_type("AttentionNode", "FFNNode", "MoENode"):
+        for operator in block.children_of_type(*OPERATOR_TYPES):
             if operator.offset in specs:
                 yield operator, specs[operator.offset]

@@ -63,7 +63,7 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
 
 def stage_of(view: PlanView, operator: NodeView) -> StageView | None:
     """The stage that has `operator` in one of its blocks; `None` where it hangs elsewhere."""
-    stages = view.once(stage_of, lambda: {node.position: at for at in view.stages for node in at.operators()})
+    stages = view.once(stage_of, lambda: {node.position: at for at in view.stages for node in at.operators})
     return stages.get(operator.position)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import DType
 from ..engines.engine import release_of
-from ..plan.branches import once_per_phase
+from ..plan.branches import once_per_phase, with_shared
 from ..plan.degrees import phase_degrees
 from ..plan.document import TWO_BATCH
 from ..plan.placement import StageDegrees
@@ -70,7 +70,7 @@ def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
     operators_shown: list[_Shown] = []
     for stage in phase.stages:
         devices = len(stage.settled_devices)
-        for operator in stage.operators():
+        for operator in stage.operators:
             for part, shown in _parts(operator, own_degrees):
                 stage_values = {"sp_kind": _exchange(part), "phase": phase.phase or "", "devices": devices}
                 values = {**usual, **shown, **stage_values}
@@ -81,7 +81,7 @@ def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
 
 def _parts(operator: NodeView, own_degrees: Mapping[int, dict[str, int]]) -> Iterator[tuple[NodeView, dict[str, int]]]:
     """The operator and what is split inside it, with the degrees that each shows."""
-    for node in (operator, *(operator.children_of_type("FFNNode") if operator.type == "MoENode" else ())):
+    for node in with_shared(operator):
         if node.position in own_degrees:
             yield node, own_degrees[node.position]
     for group in operator.children_of_type("ExpertNode"):
@@ -92,8 +92,7 @@ def _parts(operator: NodeView, own_degrees: Mapping[int, dict[str, int]]) -> Ite
 def _has_part(layer: LayerSpec, part: NodeView) -> bool:
     """Whether a layer of the model has what `part` stands for; a dense FFN of a MoE operator is its shared expert."""
     is_shared = part.parent is not None and part.parent.type == "MoENode"
-    shared = None if layer.moe is None else layer.moe.shared
-    specs = {"AttentionNode": layer.attention, "FFNNode": shared if is_shared else layer.ffn}
+    specs = {"AttentionNode": layer.attention, "FFNNode": layer.shared if is_shared else layer.ffn}
     return specs.get(part.type, layer.moe) is not None
 
 

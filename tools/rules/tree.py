@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 
-from ..plan.view import EdgeView, NodeView, PlanView
+from ..plan.view import OPERATOR_TYPES, EdgeView, NodeView, PlanView
 from .reading import is_cache_edge
 
-_REDUCTIONS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 PARENTS: Mapping[str, frozenset[str]] = {
     "RequestNode": frozenset(),
     "ReplicaNode": frozenset({"RequestNode"}),
@@ -28,9 +27,9 @@ PARENTS: Mapping[str, frozenset[str]] = {
     "RouterNode": frozenset({"MoENode"}),
     "ExpertNode": frozenset({"MoENode"}),
     "KVCacheUpdateNode": frozenset({"AttentionNode"}),
-    "AllReduceNode": _REDUCTIONS,
-    "AllGatherNode": _REDUCTIONS,
-    "ReduceScatterNode": _REDUCTIONS,
+    "AllReduceNode": frozenset(OPERATOR_TYPES),
+    "AllGatherNode": frozenset(OPERATOR_TYPES),
+    "ReduceScatterNode": frozenset(OPERATOR_TYPES),
     "AllToAllNode": frozenset({"MoENode", "AttentionNode"}),
 }
 _SPLIT = frozenset({"ShardNode", "AllReduceNode", "AllGatherNode", "ReduceScatterNode"})

@@ -110,7 +110,7 @@ def _applies(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
         return splits(view.architecture, degree)
     return any(
         node.type == kinds[degree] for branch in branches for stage in branch.phase.stages
-        for operator in stage.operators() for node in (operator, *operator.children)
+        for operator in stage.operators for node in (operator, *operator.children)
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def _operators(branches: Iterable[PhaseView]) -> dict[Hashable, list[tuple[Phase
     by_place: dict[Hashable, list[tuple[PhaseView, NodeView]]] = {}
     for branch in branches:
         for stage in branch.stages:
-            for operator in stage.operators():
+            for operator in stage.operators:
                 block = operator.parent
                 key = (operator.type, None if block is None else block.layers, operator.offset)
                 by_place.setdefault(key, []).append((branch, operator))

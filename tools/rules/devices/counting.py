@@ -54,7 +54,7 @@ def _narrow_embeddings(view: PlanView) -> frozenset[int]:
         node.position
         for stage in view.stages
         for node in stage.node.children_of_type("EmbeddingNode")
-        for operator in stage.operators()[:1]
+        for operator in stage.operators[:1]
         if not settled_devices(operator).issubset(node.devices)
     )
 

@@ -20,7 +20,7 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield, for each kind of operator, the devices of the stage that wait while it runs."""
     devices = stage.settled_devices
     idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
-    for operator in stage.operators():
+    for operator in stage.operators:
         used = settled_devices(operator)
         # A shard on another's device (GP004) or off the stage (DE004, TP004) leaves its own idle: one fault.
         computing = compute_devices(operator)

@@ -18,12 +18,7 @@ def shard_excess(operator: NodeView, width: int) -> int:
 
 
 def _crowded(stage: StageView, width: int) -> Iterator[Finding]:
-    operators = [
-        inner
-        for node in stage.operators()
-        for inner in (node, *(node.children_of_type("FFNNode") if node.type == "MoENode" else ()))
-    ]
-    for operator in operators:
+    for operator in stage.operators_and_shared:
         if operator.type != "MoENode" and shard_excess(operator, width):
             shards = operator.children_of_type("ShardNode")
             what = "sp × tp" if operator.type == "AttentionNode" else "tp"
@@ -39,7 +34,7 @@ def _crowded(stage: StageView, width: int) -> Iterator[Finding]:
 
 
 def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
-    for operator in stage.operators():
+    for operator in stage.operators:
         if operator.type != "MoENode":
             continue
         experts = operator.children_of_type("ExpertNode")

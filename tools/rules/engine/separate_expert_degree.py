@@ -18,14 +18,14 @@ from ..shown_faults import shown_at
 
 def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeView]:
     """Attention operators of a stage that run on part of its devices."""
-    attention = [operator for operator in stage.operators() if operator.type == "AttentionNode"]
+    attention = [operator for operator in stage.operators if operator.type == "AttentionNode"]
     return [operator for operator in attention if 0 < len(settled_devices(operator) & devices) < len(devices)]
 
 
 def _sliced_groups(stage: StageView) -> list[NodeView]:
     """MoE operators with several expert groups of several devices each."""
     sliced: list[NodeView] = []
-    for operator in stage.operators():
+    for operator in stage.operators:
         groups = operator.children_of_type("ExpertNode") if operator.type == "MoENode" else []
         if len(groups) > 1 and any(len(set(group.devices)) > 1 for group in groups):
             sliced.append(operator)

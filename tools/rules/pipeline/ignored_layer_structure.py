@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...catalog.architecture import LayerSpec
 from ...catalog.attention.grouped import GroupedQueryAttention
 from ...catalog.attention.kinds import kind_named, word_of
-from ...plan.view import NodeView, PhaseView, PlanView
+from ...plan.view import OPERATOR_TYPES, NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import specs_by_offset
 from ..reading import MAX_LAYERS, clipped, label, tiles_layers
@@ -45,7 +45,7 @@ class _Slot(Struct, frozen=True):
 
 def _slots(block: NodeView) -> dict[int, _Slot]:
     slots: dict[int, _Slot] = {}
-    for node in block.children_of_type("AttentionNode", "FFNNode", "MoENode"):
+    for node in block.children_of_type(*OPERATOR_TYPES):
         slot = slots.setdefault(node.offset, _Slot([], [], []))
         group = {"AttentionNode": slot.attention, "FFNNode": slot.ffn}.get(node.type, slot.moe)
         assert isinstance(group, list)

@@ -81,7 +81,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         # Of two branches of one name, one has the wrong name (PH001) or is one too many (DE005).
         if named[phase.replica, phase.phase] > 1:
             continue
-        attention = (node for stage in phase.stages for node in stage.operators() if node.type == "AttentionNode")
+        attention = (node for stage in phase.stages for node in stage.operators if node.type == "AttentionNode")
         operators.setdefault(phase.phase, []).extend(attention)
     for split in _forbidden(view):
         split_operators = [

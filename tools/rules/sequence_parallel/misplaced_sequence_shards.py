@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import OPERATOR_TYPES, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import SEQUENCE_ROLES, names
 
 # Types whose rank says where they stand in an operator.
 _RANKED = frozenset({"ShardNode", "LinearNode", "AttentionNode"})
-
-_COLLECTIVE_HOLDERS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 
 
 def _is_stray(node: NodeView) -> bool:
@@ -40,7 +38,7 @@ def decide(_: PlanView, parent: NodeView) -> Iterator[Finding]:
     if not strays:
         return
     # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
-    came_along = [] if parent.type in _COLLECTIVE_HOLDERS else [n for n in parent.children if n.is_collective]
+    came_along = [] if parent.type in OPERATOR_TYPES else [n for n in parent.children if n.is_collective]
     yield Finding(
         "outside-attention",
         f"{names(strays)} split{'s' if len(strays) == 1 else ''} {label(parent)} ({parent.type}) along the "

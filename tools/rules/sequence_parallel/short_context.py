@@ -33,7 +33,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         for phase in view.phases
         if phase.phase == "prefill"
         for stage in phase.stages
-        for node in stage.operators()
+        for node in stage.operators
         if node.type == "AttentionNode" and sequence_degree(node) > 1
     ]
     if split and not _beats_tp(view):
