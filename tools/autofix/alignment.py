@@ -17,6 +17,7 @@ from itertools import chain
 from msgspec import Struct
 
 from ..plan.view import COLLECTIVE_TYPES, NodeView, PlanView
+from ..rules.reading import is_cache_edge
 
 # More pairs than this in one container are not weighed one by one: they are paired in order.
 _MAX_PAIRS = 100_000
@@ -175,13 +176,10 @@ class _Facts:
                 self.devices.setdefault(above.position, set()).update(node.devices)
         self.cache_writers: set[int] = set()
         self.cache_readers: set[int] = set()
-        for edge in view.edges:
-            source, target = edge.source, edge.target
-            if source is None or target is None or source.type != "KVCacheUpdateNode" or target.type != "AttentionNode":
-                continue
+        for _, source, target in filter(lambda link: is_cache_edge(link[0]), view.links):
             for end, found in ((source, self.cache_writers), (target, self.cache_readers)):
                 phase = end.ancestor("PhaseNode")
-                if phase is not None and source.parent is not target:
+                if phase is not None:
                     found.add(phase.position)
 
 

@@ -49,9 +49,9 @@ VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
     "stage": lambda view: view.stages,
     "tp_operator": tensor_holders,
     "node": lambda view: view.nodes,
-    "edge": lambda view: view.edges,
+    "link": lambda view: view.links,
 }
-Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "edge"] | tuple[str, ...]
+Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "link"] | tuple[str, ...]
 
 
 # A dataclass: pydantic reads it, in datasets of broken plans, and knows no other records than its own.

@@ -13,7 +13,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from ..plan.branches import once_per_phase
-from ..plan.view import EdgeView, PhaseView, StageView
+from ..plan.view import EdgeView, Link, PhaseView, StageView
 
 
 class Gap(Struct, frozen=True, eq=False):
@@ -35,33 +35,32 @@ class StageChain(Struct, frozen=True, eq=False):
     phase: PhaseView
     stages: tuple[StageView, ...]
     place: dict[int, int]
-    edges: tuple[EdgeView, ...]
+    links: tuple[Link, ...]
 
-    def span(self, edge: EdgeView) -> int:
+    def span(self, link: Link) -> int:
         """How many places the edge goes forward; negative where it runs against the order."""
-        assert edge.source is not None and edge.target is not None
-        return self.place[edge.target.position] - self.place[edge.source.position]
+        _, source, target = link
+        return self.place[target.position] - self.place[source.position]
 
     def gaps(self) -> Iterator[Gap]:
         """Consecutive stages that no edge joins in order."""
         entered = [False] * len(self.stages)
         left = [False] * len(self.stages)
-        steps: dict[int, list[EdgeView]] = {}
-        for edge in self.edges:
-            assert edge.source is not None and edge.target is not None
-            source, target = self.place[edge.source.position], self.place[edge.target.position]
+        steps: dict[int, list[Link]] = {}
+        for link in self.links:
+            source, target = (self.place[end.position] for end in link[1:])
             if target > source:
                 entered[target] = left[source] = True
             if abs(target - source) == 1:
-                steps.setdefault(min(source, target), []).append(edge)
+                steps.setdefault(min(source, target), []).append(link)
         for place, (before, after) in enumerate(pairwise(self.stages)):
             joined = steps.get(place, ())
-            if any(self.span(edge) == 1 for edge in joined):
+            if any(self.span(link) == 1 for link in joined):
                 continue
             same_index = before.index is not None and before.index == after.index
             # Two stages of one index that both lead on are two heads of one chain.
             parallel = (entered[place] and entered[place + 1]) or (same_index and left[place] and left[place + 1])
-            yield Gap(before, after, parallel, next(iter(joined), None))
+            yield Gap(before, after, parallel, next((edge for edge, _, _ in joined), None))
 
     def lacks_stages(self) -> bool:
         """Whether the numbers rise but leave some out, and so do the layers: stages are missing (PP004)."""
@@ -85,18 +84,18 @@ class StageChain(Struct, frozen=True, eq=False):
 def stage_chain(phase: PhaseView) -> StageChain:
     """The chain of `phase`."""
     positions = {stage.node.position for stage in phase.stages}
-    edges = tuple(
-        edge
+    links = tuple(
+        (edge, stage.node, edge.target)
         for stage in phase.stages
         for edge in stage.node.edges_out
         if edge.target is not None and edge.target is not stage.node and edge.target.position in positions
     )
-    stages = _execution_order(phase.stages, edges)
-    return StageChain(phase, stages, {stage.node.position: place for place, stage in enumerate(stages)}, edges)
+    stages = _execution_order(phase.stages, links)
+    return StageChain(phase, stages, {stage.node.position: place for place, stage in enumerate(stages)}, links)
 
 
-def _execution_order(by_index: tuple[StageView, ...], edges: tuple[EdgeView, ...]) -> tuple[StageView, ...]:
-    by_edges = _order_of_edges(by_index, edges)
+def _execution_order(by_index: tuple[StageView, ...], links: tuple[Link, ...]) -> tuple[StageView, ...]:
+    by_edges = _order_of_edges(by_index, links)
     if by_edges is None or by_edges == by_index:
         return by_index
     return by_edges if by_edges == _order_of_layers(by_index) else by_index
@@ -110,13 +109,12 @@ def _order_of_layers(stages: tuple[StageView, ...]) -> tuple[StageView, ...] | N
     return tuple(sorted(stages, key=lambda stage: stage.layers or (0, 0)))
 
 
-def _order_of_edges(stages: tuple[StageView, ...], edges: tuple[EdgeView, ...]) -> tuple[StageView, ...] | None:
+def _order_of_edges(stages: tuple[StageView, ...], links: tuple[Link, ...]) -> tuple[StageView, ...] | None:
     """The only order that the edges allow, or `None` where they allow several or none."""
     by_position = {stage.node.position: stage for stage in stages}
     sorter = TopologicalSorter[int](dict.fromkeys(by_position, ()))
-    for edge in edges:
-        assert edge.source is not None and edge.target is not None
-        sorter.add(edge.target.position, edge.source.position)
+    for _, source, target in links:
+        sorter.add(target.position, source.position)
     try:
         sorter.prepare()
     except CycleError:

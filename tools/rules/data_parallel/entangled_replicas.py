@@ -24,18 +24,16 @@ def _edges(view: PlanView) -> Iterator[Finding]:
     alone = {replica.position: _only_phase(replica) for replica in view.replicas}
     served = set(alone.values())
     # What is left out there are edges inside of blocks, and KV-cache edges inside of replicas or between split ones.
-    for edge in view.distinct.edges:
-        if edge.source is None or edge.target is None:
-            continue
+    for edge, start, end in view.distinct.links:
         # Siblings that are no replicas themselves are in one.
-        if edge.source.parent is edge.target.parent and "ReplicaNode" not in (edge.source.type, edge.target.type):
+        if start.parent is end.parent and "ReplicaNode" not in (start.type, end.type):
             continue
-        source, target = edge.source.within("ReplicaNode"), edge.target.within("ReplicaNode")
+        source, target = start.within("ReplicaNode"), end.within("ReplicaNode")
         if source is None or target is None or source is target:
             continue
         # Disaggregated (R14), in either direction: what may run between the two is PH002's matter.
         split = {alone[source.position], alone[target.position]} == {"prefill", "decode"}
-        if split and edge.source is not source and edge.target is not target:
+        if split and start is not source and end is not target:
             continue
         # Where all replicas serve one phase alone, and the same, some have the wrong name for it (PH001).
         if is_cache_edge(edge) and len(served) == 1 and None not in served:
@@ -44,9 +42,9 @@ def _edges(view: PlanView) -> Iterator[Finding]:
             continue
         yield Finding(
             "edge-between",
-            f"the edge {label(edge.source)} → {label(edge.target)} joins replicas {label(source)} and {label(target)}",
+            f"the edge {label(start)} → {label(end)} joins replicas {label(source)} and {label(target)}",
             where=edge,
-            nodes=(edge.source, edge.target),
+            nodes=(start, end),
             value=[source.id, target.id],
             remedy="drop the edge: replicas know nothing of one another",
         )

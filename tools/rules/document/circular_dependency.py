@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from ...plan.view import EdgeView, NodeView, PlanView
+from ...plan.view import Link, NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import OPERATOR_ORDER, label
 
@@ -33,17 +33,14 @@ def _execution_place(node: NodeView) -> tuple[int, int]:
     return _PLACES_OF_ROLES.get(node.role or "", _PLACES_INSIDE.get(node.type, 0)), 0
 
 
-def _level_edges(view: PlanView) -> Iterator[tuple[EdgeView, NodeView, NodeView]]:
-    for edge in view.edges:
-        source, target = edge.source, edge.target
-        if source is not None and target is not None and source.parent is target.parent:
-            yield edge, source, target
+def _level_links(view: PlanView) -> Iterator[Link]:
+    return (link for link in view.links if link[1].parent is link[2].parent)
 
 
 def _circles(view: PlanView) -> list[list[int]]:
     """Positions of the nodes of each circle, in document order."""
     sorter = TopologicalSorter[int]()
-    for _, source, target in _level_edges(view):
+    for _, source, target in _level_links(view):
         sorter.add(target.position, source.position)
     try:
         sorter.prepare()
@@ -51,19 +48,17 @@ def _circles(view: PlanView) -> list[list[int]]:
         # Loaded only where there is a circle: plans have none.
         import networkx
 
-        ends = ((source.position, target.position) for _, source, target in _level_edges(view))
+        ends = ((source.position, target.position) for _, source, target in _level_links(view))
         graph: networkx.DiGraph[int] = networkx.DiGraph(ends)
         components = (sorted(circle) for circle in networkx.strongly_connected_components(graph))
         return sorted(circle for circle in components if len(circle) > 1 or graph.has_edge(circle[0], circle[0]))
     return []
 
 
-def _against(edges: Sequence[tuple[EdgeView, NodeView, NodeView]]) -> EdgeView:
+def _against(links: Sequence[Link]) -> Link:
     """The edge to drop: the first that runs against the order of execution, else the last one written."""
-    for edge, source, target in edges:
-        if _execution_place(source) >= _execution_place(target):
-            return edge
-    return edges[-1][0]
+    against = (link for link in links if _execution_place(link[1]) >= _execution_place(link[2]))
+    return next(against, links[-1])
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -72,15 +67,16 @@ def check(view: PlanView) -> Iterator[Finding]:
     if not circles:
         return
     circle_of = {position: number for number, circle in enumerate(circles) for position in circle}
-    inside: dict[int, list[tuple[EdgeView, NodeView, NodeView]]] = {}
-    for edge, source, target in _level_edges(view):
+    inside: dict[int, list[Link]] = {}
+    for edge, source, target in _level_links(view):
         number = circle_of.get(source.position)
         if number is not None and number == circle_of.get(target.position):
             inside.setdefault(number, []).append((edge, source, target))
     nodes = {node.position: node for node in view.nodes}
     for number, circle in enumerate(circles):
         members = [nodes[position] for position in circle]
-        edge = _against(inside[number])
+        edge, source, target = _against(inside[number])
+        first = label(nodes[circle[0]])
         yield Finding(
             "circle",
             f"{', '.join(label(node) for node in members[:4])} wait for one another in a circle",
@@ -88,13 +84,8 @@ def check(view: PlanView) -> Iterator[Finding]:
             nodes=members[:MAX_NODES],
             edges=[other for other, _, _ in inside[number][:MAX_NODES]],
             value=[edge.source_id, edge.target_id],
-            remedy=f"drop the edge {label(nodes[circle[0]])} → itself" if len(circle) == 1 else _remedy(edge),
+            remedy=f"drop the edge {f'{first} → itself' if len(circle) == 1 else f'{label(source)} → {label(target)}'}",
         )
-
-
-def _remedy(edge: EdgeView) -> str:
-    assert edge.source is not None and edge.target is not None
-    return f"drop the edge {label(edge.source)} → {label(edge.target)}"
 
 
 RULE = Rule(

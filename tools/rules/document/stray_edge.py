@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView, as_str
+from ...plan.view import PHASE_NAMES, EdgeView, Link, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label, layers_of, ranges_meet
 from ..tree import is_between_placed
@@ -53,10 +53,10 @@ def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: Node
     )
 
 
-def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding | None]:
+def decide(view: PlanView, link: Link) -> Iterator[Finding | None]:
     """Yield an edge between nodes that are no siblings and no KV-cache edge of the same layers."""
-    source, target = edge.source, edge.target
-    if source is None or target is None or source.parent is target.parent:
+    edge, source, target = link
+    if source.parent is target.parent:
         return
     if is_cache_edge(edge) and _is_elsewhere(source.ancestor("PhaseNode"), target.ancestor("PhaseNode")):
         yield _wrong_layers(view, edge, source, target)
@@ -84,7 +84,7 @@ RULE = Rule(
     ),
     source="000 §6, §7",
     remedy="drop the edge",
-    visits="edge",
+    visits="link",
     decide=decide,
     bad=Example(
         "dense-tp2",

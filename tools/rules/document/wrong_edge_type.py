@@ -9,15 +9,12 @@ from collections.abc import Iterator
 
 from ...plan.document import EdgeType
 from ...plan.schema import shown
-from ...plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView
+from ...plan.view import COLLECTIVE_TYPES, Link, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label
+from ..tree import PARENTS
 
 _SYNCHRONIZED = COLLECTIVE_TYPES | {"ShardNode", "ExpertNode"}
-_NODE_TYPES = _SYNCHRONIZED | {
-    "RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode", "EmbeddingNode", "LMHeadNode", "LayerBlockNode",
-    "AttentionNode", "FFNNode", "MoENode", "LinearNode", "RouterNode", "KVCacheUpdateNode",
-}  # fmt: skip
 
 
 def called_for(source: NodeView, target: NodeView) -> EdgeType:
@@ -30,18 +27,12 @@ def called_for(source: NodeView, target: NodeView) -> EdgeType:
     return "data"
 
 
-def _may_exist(edge: EdgeView) -> bool:
-    if edge.source is None or edge.target is None:
-        return False
-    if edge.source.type not in _NODE_TYPES or edge.target.type not in _NODE_TYPES:
-        return False
-    return edge.source.parent is edge.target.parent or is_cache_edge(edge)
-
-
-def decide(_: PlanView, edge: EdgeView) -> Iterator[Finding]:
+def decide(_: PlanView, link: Link) -> Iterator[Finding]:
     """Yield an edge of another type than its ends call for."""
-    source, target = edge.source, edge.target
-    if source is None or target is None or not _may_exist(edge):
+    edge, source, target = link
+    if source.type not in PARENTS or target.type not in PARENTS:
+        return
+    if source.parent is not target.parent and not is_cache_edge(edge):
         return
     expected = called_for(source, target)
     if edge.type != expected:
@@ -69,7 +60,7 @@ RULE = Rule(
     ),
     source="000 §7",
     remedy="set the type that the ends call for",
-    visits="edge",
+    visits="link",
     decide=decide,
     bad=Example(
         "moe-ep2",

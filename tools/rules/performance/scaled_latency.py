@@ -107,13 +107,13 @@ def misfits(view: PlanView, layout: LoadedLayout) -> Iterator[Misfit]:
     """The edges whose `bytes` fit no reading; edges inside of no phase are other rules'."""
     payloads = {name: _Payloads(layout, layout.phase(name)) for name in ("prefill", "decode")}
     known: dict[tuple[object, ...], tuple[float, ...]] = {}
-    for edge in view.whole.edges:
+    for edge, source, _ in view.whole.links:
         claimed = edge.raw.get("bytes")
-        if not isinstance(claimed, int) or isinstance(claimed, bool) or claimed < 0 or edge.source is None:
+        if not isinstance(claimed, int) or isinstance(claimed, bool) or claimed < 0:
             continue
-        phase = edge.source.ancestor("PhaseNode")
+        phase = source.ancestor("PhaseNode")
         of_phase = payloads.get(str(phase.raw.get("phase"))) if phase is not None else None
-        if of_phase is None or edge.target is None:
+        if of_phase is None:
             continue
         if of_phase.is_routed(edge):
             if not 0 < claimed <= of_phase.most_routed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
+from ...plan.view import PHASE_NAMES, Link, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label
 from ..tree import is_between_placed
@@ -25,11 +25,9 @@ def _serves_both(view: PlanView, replica: NodeView | None) -> bool:
     return replica is not None and view.served.get(replica.position, {}).keys() >= {*PHASE_NAMES}
 
 
-def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
+def decide(view: PlanView, link: Link) -> Iterator[Finding]:
     """Yield an edge between a prefill and a decode branch that is no KV-cache edge forward."""
-    source, target = edge.source, edge.target
-    if source is None or target is None:
-        return
+    edge, source, target = link
     if source.parent is target.parent and source.type != "PhaseNode" and target.type != "PhaseNode":
         return
     start, end = source.within("PhaseNode"), target.within("PhaseNode")
@@ -38,12 +36,13 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
     if _may_share(view, start, end):
         is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
         if not is_cache and is_between_placed(view, edge):
-            yield _finding("no-cache-edge", edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
+            yield _finding("no-cache-edge", link, "is no KV-cache edge (KVCacheUpdate → Attention)")
     elif _may_share(view, end, start) and is_between_placed(view, edge):
-        yield _finding("leads-back", edge, source, target, "leads from decode back to prefill")
+        yield _finding("leads-back", link, "leads from decode back to prefill")
 
 
-def _finding(message_id: str, edge: EdgeView, source: NodeView, target: NodeView, why: str) -> Finding:
+def _finding(message_id: str, link: Link, why: str) -> Finding:
+    edge, source, target = link
     return Finding(
         message_id,
         f"the edge {label(source)} → {label(target)} joins the two phases and {why}",
@@ -64,7 +63,7 @@ RULE = Rule(
     ),
     source="000 §1, §6",
     remedy="drop the edge",
-    visits="edge",
+    visits="link",
     decide=decide,
     bad=Example(
         "dense-tp2",

@@ -55,13 +55,12 @@ def _backward(chain: StageChain) -> Iterator[Finding]:
     broken = {chain.place[gap.after.node.position] for gap in chain.gaps()}
     for place in range(1, len(chain.stages)):
         open_before.append(open_before[-1] + (place in broken))
-    for edge in chain.edges:
-        assert edge.source is not None and edge.target is not None
-        later, earlier = chain.place[edge.source.position], chain.place[edge.target.position]
-        if chain.span(edge) < -1 and open_before[later] > open_before[earlier]:
+    for edge, source, target in chain.links:
+        later, earlier = chain.place[source.position], chain.place[target.position]
+        if later > earlier + 1 and open_before[later] > open_before[earlier]:
             yield Finding(
                 "backward-edge",
-                f"the edge {label(edge.source)} → {label(edge.target)} runs against the order of stages",
+                f"the edge {label(source)} → {label(target)} runs against the order of stages",
                 where=edge,
                 value=[edge.source_id, edge.target_id],
                 remedy="drop the edge",

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import EdgeView, NodeView, PlanView
+from ...plan.view import Link, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..stage_chain import stage_chain
 from ..tree import is_between_placed
 
 
-def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
+def decide(view: PlanView, link: Link) -> Iterator[Finding]:
     """Yield an edge that goes past a stage or past the border of one."""
-    source, target = edge.source, edge.target
-    if source is None or target is None:
-        return
+    edge, source, target = link
     before, after = source.within("PipelineStageNode"), target.within("PipelineStageNode")
     if before is None or after is None or before is after:
         return
     if source is before and target is after:
-        yield from _skipping(view, edge, source, target)
+        yield from _skipping(view, link)
     # Siblings are in one stage, or are stages themselves.
     elif source.parent is not target.parent and before.parent is after.parent and is_between_placed(view, edge):
         yield Finding(
@@ -38,11 +36,12 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
         )
 
 
-def _skipping(view: PlanView, edge: EdgeView, source: NodeView, target: NodeView) -> Iterator[Finding]:
+def _skipping(view: PlanView, link: Link) -> Iterator[Finding]:
     """Yield an edge between two stages of a phase, neither beside another one, that are not next to one another."""
+    edge, source, target = link
     chains = view.once(_skipping, lambda: {phase.node.position: stage_chain(phase) for phase in view.phases})
     chain = None if source.parent is None else chains.get(source.parent.position)
-    if chain is None or source.parent is not target.parent or chain.span(edge) <= 1:
+    if chain is None or source.parent is not target.parent or chain.span(link) <= 1:
         return
     if chain.parallel_positions().isdisjoint((source.position, target.position)):
         skipped = chain.stages[chain.place[source.position] + 1].node
@@ -64,7 +63,7 @@ RULE = Rule(
     rationale="A shortcut is a transfer that the pipeline's schedule and its cost do not know of.",
     source="000 §3.3",
     remedy="drop the edge",
-    visits="edge",
+    visits="link",
     decide=decide,
     bad=Example(
         "dense-pp2-tp2",

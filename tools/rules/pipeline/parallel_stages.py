@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import EdgeView, PhaseView, PlanView
+from ...plan.view import PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..stage_chain import Gap, StageChain, stage_chain
@@ -33,11 +33,7 @@ def decide(_: PlanView, phase: PhaseView) -> Iterator[Finding]:
     for run in _runs(chain):
         branches = [run[0].before.node, *(gap.after.node for gap in run)]
         positions = {node.position for node in branches}
-        edges: list[EdgeView] = [
-            edge
-            for edge in chain.edges
-            if edge.target is not None and edge.target.position in positions and chain.span(edge) > 0
-        ]
+        edges = [link[0] for link in chain.links if link[2].position in positions and chain.span(link) > 0]
         yield Finding(
             "side-by-side",
             f"stages {' and '.join(label(node) for node in branches[:4])} of {label(phase.node)} run side by side",
