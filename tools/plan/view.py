@@ -17,7 +17,7 @@ from ..catalog.config import read_architecture
 from ..engines.defaults import engine_relaxations
 from ..errors import InputError, ShardwrightError
 from .branches import PhaseView, Siblings, StageView, distinct_phase
-from .document import Relaxation
+from .document import PHASES, Relaxation
 from .element_reader import ElementReader
 from .elements import (
     COLLECTIVE_TYPES,
@@ -36,7 +36,7 @@ from .likeness import Likenesses, find_likenesses
 __all__ = [
     "COLLECTIVE_TYPES",
     "OPERATOR_TYPES",
-    "PHASE_NAMES",
+    "PHASES",
     "EdgeView",
     "Link",
     "NodeView",
@@ -50,7 +50,6 @@ __all__ = [
     "parse_device",
 ]
 
-PHASE_NAMES = ("prefill", "decode")
 _Found = TypeVar("_Found")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.degrees import declared_degree, root_replicas
-from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_str
+from ...plan.view import PHASES, NodeView, PlanView, as_int, as_list, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
 from ..findings import Change
 
@@ -44,7 +44,7 @@ def _excused(view: PlanView) -> frozenset[str]:
     excused = {
         step
         for step, names in degrees.items()
-        for phase in PHASE_NAMES
+        for phase in PHASES
         for name in names
         if (declared_degree(view, phase, name) or 1) > 1
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, exchange_of, phase_degrees, root_replicas
-from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
+from ...plan.view import PHASES, NodeView, PlanView, as_int, as_list, as_mapping
 from ..base import MAX_NODES, Example, Finding, Rule, set_top
 from ..legality import RELAXATION_OF, splits
 from ..reading import label, unlike_phases
@@ -26,11 +26,11 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
     served = {phase.phase for phase in view.phases}
     serving_any = {id(phase.replica) for phase in view.phases}
     # A phase that nobody serves, and a replica that serves none, are PH001's.
-    whole = served.issuperset(PHASE_NAMES) and counted <= serving_any
+    whole = served.issuperset(PHASES) and counted <= serving_any
     if not whole and stated_dp is not None and (dp or 0) < stated_dp:
         return
     counts = {"/strategy/dp": (stated_dp, dp, "ReplicaNodes")}
-    for name in PHASE_NAMES if whole else ():
+    for name in PHASES if whole else ():
         serving = {id(phase.replica) for phase in view.phases if phase.phase == name and id(phase.replica) in counted}
         stated = as_int(as_mapping(view.strategy.get(name)).get("replicas"))
         counts[f"/strategy/{name}/replicas"] = (stated, len(serving), f"replicas that serve {name}")
@@ -175,7 +175,7 @@ def _branches(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every degree that the graph does not show, and every operator that differs from its phase."""
     yield from _replica_counts(view)
-    for name in PHASE_NAMES:
+    for name in PHASES:
         phases = [phase for phase in view.phases if phase.phase == name and phase.stages]
         if not phases:
             continue

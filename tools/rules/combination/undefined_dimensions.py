@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...plan.schema import pointer, shown
-from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
+from ...plan.view import PHASES, NodeView, PlanView, as_list, as_mapping, as_str
 from ..base import MAX_NODES, Example, Finding, Rule, Violation, set_top
 from ..findings import Change, steps_of, value_at
 from .dimension_names import Dimension, read_dimension
@@ -117,7 +117,7 @@ def _nodes(view: PlanView) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every name of a dimension that the format does not define."""
     yield from _block(view.strategy, "/strategy", "strategy")
-    for phase in PHASE_NAMES:
+    for phase in PHASES:
         yield from _block(as_mapping(view.strategy.get(phase)), f"/strategy/{phase}", f"strategy.{phase}")
     yield from _words(view)
     yield from _nodes(view)
@@ -134,7 +134,7 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
         return
     yield Change("remove", steps)
     of_phases = len(steps) == 2 and dimension.degree != "dp"
-    blocks = [(steps[0], phase) for phase in PHASE_NAMES] if of_phases else [steps[:-1]]
+    blocks = [(steps[0], phase) for phase in PHASES] if of_phases else [steps[:-1]]
     for block in blocks:
         stated = as_mapping(view.strategy if len(block) == 1 else view.strategy.get(str(block[1])))
         if dimension.degree not in stated and (len(block) == 1 or block[1] in view.strategy):

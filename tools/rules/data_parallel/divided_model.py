@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...plan.stage_reading import sharding
-from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
+from ...plan.view import PHASES, NodeView, PhaseView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import clipped, label
 
@@ -97,7 +97,7 @@ def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) ->
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield the layers, and else the operators, that replicas divide among themselves."""
-    for name in PHASE_NAMES:
+    for name in PHASES:
         first = [phases[name][0] for phases in view.served.values() if name in phases]
         if len(first) < 2:
             continue
@@ -131,7 +131,7 @@ RULE = Rule(
         tuple(
             Edit("set", f"{replica}.{phase}.s0.b0.moe.e{group}", "experts", experts)
             for replica, group, experts in _GROUPS
-            for phase in PHASE_NAMES
+            for phase in PHASES
         ),
     ),
 )

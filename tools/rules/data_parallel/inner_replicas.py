@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.degrees import declared_degree
-from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
+from ...plan.view import PHASES, NodeView, PlanView, as_str
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label
@@ -44,7 +44,7 @@ def _grouped_shards(view: PlanView) -> dict[str | None, list[NodeView]]:
 
 def _groups(view: PlanView) -> Iterator[Finding]:
     grouped = _grouped_shards(view)
-    for name in (*PHASE_NAMES, None):
+    for name in (*PHASES, None):
         declared = declared_degree(view, name, "attention_dp") if name is not None else None
         shards = grouped.get(name, [])
         is_declared = declared is not None and declared > 1

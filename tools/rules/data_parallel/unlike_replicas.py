@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
-from ...plan.view import PHASE_NAMES, PlanView
+from ...plan.view import PHASES, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label, unlike_phases
 
@@ -51,10 +51,10 @@ def _differences(shape: _Shape, common: _Shape) -> dict[str, tuple[object, objec
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every replica that differs from the others that serve the same phase."""
     counted = {replica.position for replica in root_replicas(view)}
-    if len(counted) < 2 or not {phase.phase for phase in view.phases}.issuperset(PHASE_NAMES):
+    if len(counted) < 2 or not {phase.phase for phase in view.phases}.issuperset(PHASES):
         # A phase that nobody serves stands there under the name of the other (PH001).
         return
-    for name in PHASE_NAMES:
+    for name in PHASES:
         phases = [
             phase
             for phase in view.phases

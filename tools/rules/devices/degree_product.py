@@ -12,7 +12,7 @@ from math import prod
 from msgspec import Struct
 
 from ...plan.degrees import declared_degree
-from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
+from ...plan.view import PHASES, PlanView, as_int, as_mapping
 from ..base import Example, Finding, Rule, set_top
 from .counting import wrong_count
 
@@ -39,9 +39,9 @@ def _counts(view: PlanView, phase: str, replicas: int) -> _Counts | None:
 def is_degree_product(view: PlanView, declared: int) -> bool:
     """Whether `declared` is a product of the declared degrees where these share devices."""
     dp = as_int(view.strategy.get("dp"))
-    replicas = [as_int(as_mapping(view.strategy.get(phase)).get("replicas")) for phase in PHASE_NAMES]
+    replicas = [as_int(as_mapping(view.strategy.get(phase)).get("replicas")) for phase in PHASES]
     counts: list[_Counts] = []
-    for phase, stated in zip(PHASE_NAMES, replicas, strict=True):
+    for phase, stated in zip(PHASES, replicas, strict=True):
         count_of_phase = None if dp is None else _counts(view, phase, dp if stated is None else stated)
         if count_of_phase is not None:
             counts.append(count_of_phase)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, EdgeView, Link, NodeView, PlanView, as_str
+from ...plan.view import PHASES, EdgeView, Link, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label, layers_of, ranges_meet
 from ..tree import is_between_placed
@@ -21,7 +21,7 @@ def _is_elsewhere(source: NodeView | None, target: NodeView | None) -> bool:
     if source is None or target is None or source is target:
         return False
     names = as_str(source.raw.get("phase")), as_str(target.raw.get("phase"))
-    return names == PHASE_NAMES or names[0] == names[1] or not set(names).issubset(PHASE_NAMES)
+    return names == PHASES or names[0] == names[1] or not set(names).issubset(PHASES)
 
 
 def _fed(view: PlanView, update: NodeView, written: range) -> set[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.degrees import declared_degree
-from ...plan.view import PHASE_NAMES, PlanView
+from ...plan.view import PHASES, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..devices.counting import wrong_count
 from ..expert_groups import copies
@@ -39,7 +39,7 @@ def _multiplied_count(view: PlanView) -> Iterator[Finding]:
     if counts is None:
         return
     declared, used = counts
-    for phase in PHASE_NAMES:
+    for phase in PHASES:
         ep, tp, pp = (declared_degree(view, phase, name) or 1 for name in ("ep", "tp", "pp"))
         ways = {"the devices in use × ep": used * ep, "ep × tp": ep * tp, "ep × tp × pp": ep * tp * pp}
         how = next((name for name, count in ways.items() if count == declared), None)
@@ -64,7 +64,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 _COPIES = tuple(
     Edit("set", f"r0.{phase}.s0.b0.moe.e{group}", "experts", [[8 * (group % 2), 8 * (group % 2) + 7]])
-    for phase in PHASE_NAMES
+    for phase in PHASES
     for group in range(4)
 )
 

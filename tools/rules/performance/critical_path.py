@@ -18,7 +18,7 @@ from msgspec import Struct
 from ...performance.layout import LoadedLayout, make_layout
 from ...plan.document import PhaseStrategy, Strategy
 from ...plan.performance import LatencyEstimate, PathStep
-from ...plan.view import PlanView, as_list, as_mapping, as_str
+from ...plan.view import PHASES, PlanView, as_list, as_mapping, as_str
 from ..evaluation import evaluation_of
 from .claims import Figure, claim_of, near, number_of
 
@@ -26,7 +26,6 @@ from .claims import Figure, claim_of, near, number_of
 _WHOLE = 0.9
 # Less of a phase is no matter.
 _LEAST_SHARE = 0.01
-PHASES = ("prefill", "decode")
 
 
 class LeftOut(Struct, frozen=True):

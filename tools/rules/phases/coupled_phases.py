@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, Link, NodeView, PlanView
+from ...plan.view import PHASES, Link, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label
 from ..tree import is_between_placed
@@ -15,14 +15,14 @@ from ..tree import is_between_placed
 
 def _may_share(view: PlanView, prefill: NodeView, decode: NodeView) -> bool:
     """Whether both are branches of one replica, or of two that serve one phase each: of the same requests (R14)."""
-    if (prefill.raw.get("phase"), decode.raw.get("phase")) != PHASE_NAMES:
+    if (prefill.raw.get("phase"), decode.raw.get("phase")) != PHASES:
         return False
     feeding, fed = prefill.ancestor("ReplicaNode"), decode.ancestor("ReplicaNode")
     return feeding is fed or not any(_serves_both(view, replica) for replica in (feeding, fed))
 
 
 def _serves_both(view: PlanView, replica: NodeView | None) -> bool:
-    return replica is not None and view.served.get(replica.position, {}).keys() >= {*PHASE_NAMES}
+    return replica is not None and view.served.get(replica.position, {}).keys() >= {*PHASES}
 
 
 def decide(view: PlanView, link: Link) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, NodeView, PlanView
+from ...plan.view import PHASES, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import names
@@ -27,13 +27,13 @@ def _without(message_id: str, replicas: list[NodeView], missing: str, why: str) 
 
 def _missing(view: PlanView) -> Iterator[Finding]:
     served = {replica.position: view.served.get(replica.position, {}) for replica in view.replicas}
-    kinds = {position: [name for name in PHASE_NAMES if name in phases] for position, phases in served.items()}
+    kinds = {position: [name for name in PHASES if name in phases] for position, phases in served.items()}
     whole = [replica for replica in view.replicas if len(kinds[replica.position]) == 2]
     idle = [replica for replica in view.replicas if not kinds[replica.position]]
     for replica in idle:
         yield _without("no-phase", [replica], "prefill or decode", "")
-    halves = {name: [replica for replica in view.replicas if kinds[replica.position] == [name]] for name in PHASE_NAMES}
-    for name, other in (PHASE_NAMES, PHASE_NAMES[::-1]):
+    halves = {name: [replica for replica in view.replicas if kinds[replica.position] == [name]] for name in PHASES}
+    for name, other in (PHASES, PHASES[::-1]):
         lacking = halves[name]
         if lacking and whole:
             yield _without(
@@ -50,7 +50,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             "no-replica",
             "the graph has no replica with a prefill and a decode phase",
             where="/nodes",
-            expected=list(PHASE_NAMES),
+            expected=list(PHASES),
         )
     yield from _missing(view)
     for phases in view.served.values():
