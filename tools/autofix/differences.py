@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from ..plan.degrees import DEGREE_NAMES, Exchange, phase_degrees
 from ..plan.document import (
+    NODE_MODELS,
     PHASES,
     Carries,
     HardwareBlock,
+    LinearNode,
     ModelBlock,
-    Node,
     PhaseStrategy,
     Plan,
     PolicyBlock,
@@ -140,7 +140,7 @@ def _nodes(view: PlanView, target: Target, *, strictly: bool) -> Iterator[Change
 
 def _shown_differences(node: NodeView, parent: Fields) -> Iterator[tuple[str, Any]]:
     """What of a LinearNode is not of the format; ranks are the integers along the dimensions of a shard's."""
-    yield from ((name, ABSENT) for name in node.raw if name not in _fields_of("LinearNode"))
+    yield from ((name, ABSENT) for name in node.raw if name not in LinearNode.model_fields)
     if "devices" in node.raw and not same(node.raw["devices"], list(dict.fromkeys(node.devices))):
         yield "devices", list(dict.fromkeys(node.devices))
     sound = {name: place for name, place in node.rank.items() if name in Rank.model_fields and place >= 0}
@@ -191,22 +191,13 @@ def _kept(view: PlanView, target: Target) -> Mapping[tuple[str, str], EdgeView]:
     return kept
 
 
-@lru_cache(maxsize=64)
-def _fields_of(node_type: str) -> frozenset[str]:
-    """The fields that the format has for nodes of a type; none for a type that it does not have."""
-    models = get_args(get_args(Node)[0])
-    return next(
-        (frozenset(model.model_fields) for model in models if model.__name__ == node_type), frozenset[str]()
-    )  # fmt: skip
-
-
 def _node_differences(node: NodeView, wanted: Fields, *, strictly: bool) -> Iterator[tuple[str, Any]]:
     """Fields of `node` that do not say what `wanted` does, with what they should (`ABSENT`: nothing)."""
     raw = node.raw
     for name, value in wanted.items():
         if name != "id" and not same(raw.get(name, ABSENT), value) and (strictly or not _agrees(node, name, value)):
             yield name, value
-    known = _fields_of(str(wanted["type"]))
+    known = NODE_MODELS[wanted["type"]].model_fields
     for name in raw:
         if name in wanted or (name in known and _means_nothing(name, raw[name], node)):
             continue

@@ -20,6 +20,7 @@ from ..errors import InputError
 from .blocks import Block, fold_layers
 from .document import (
     FORMAT,
+    RECURRENCE,
     VERSION,
     HardwareBlock,
     ModelBlock,
@@ -44,7 +45,6 @@ from .graph import (
 from .layout import Layout, PhaseLayout, StageLayout
 from .placement import StageMaker, gpu_count, place, stage_width
 
-RECURRENCE = "kv_cache:t->t+1"
 # Replica, phase and number of a stage.
 StagePlace = tuple[int, str, int]
 

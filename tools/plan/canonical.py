@@ -15,21 +15,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from pydantic import BaseModel
 
 from ..checkpoint import checked
 from .compact import expand
-from .document import UNWRITTEN_DEFAULTS, Plan
-from .view import PlanView, as_list, as_mapping
+from .document import UNWRITTEN_DEFAULTS, PhaseStrategy, Plan, PolicyBlock, WorkloadBlock
+from .view import PHASES, PlanView, as_list, as_mapping
 
 _HEADER = ("model", "hardware", "workload", "precision", "policy", "serving", "strategy")
 _MAX_ROUNDS = 64
 # What an absent field means: stating a default changes nothing.
 _DEFAULTS: dict[str, Any] = {"period": 1, "offset": 0, "rank": {}}
-_HEADER_DEFAULTS: dict[str, dict[str, Any]] = {
-    "policy": {"relaxations": [], "memory_utilization": 0.9},
-    "workload": {"concurrency": 1, "objective": "latency", "ttft_statistic": "mean", "tpot_statistic": "mean"},
-}
-_PHASE_DEFAULTS: dict[str, Any] = {"pp": 1, "sp": 1, "ep": 1, "tp": 1, "tp_ffn": 1}
 
 
 def _text(value: Any) -> str:
@@ -51,6 +47,16 @@ def _plain_number(value: Any) -> Any:
     return value
 
 
+def _defaults(model: type[BaseModel]) -> dict[str, Any]:
+    """What the fields of a block mean where they are absent."""
+    stated = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
+    return _plain_number(stated)
+
+
+_HEADER_DEFAULTS = {"policy": _defaults(PolicyBlock), "workload": _defaults(WorkloadBlock)}
+_PHASE_DEFAULTS = _defaults(PhaseStrategy)
+
+
 def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
     header: dict[str, Any] = {}
     for key in _HEADER:
@@ -63,7 +69,7 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
                 # All its lists are empty by default.
                 block["accelerator"] = {name: part for name, part in block["accelerator"].items() if part != []}
             if key == "strategy":
-                for phase in ("prefill", "decode"):
+                for phase in PHASES:
                     if isinstance(block.get(phase), dict):
                         block[phase] = {**_PHASE_DEFAULTS, **block[phase]}
             if key == "workload":

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .. import bounds
-from ..catalog.accelerators import Accelerator, AcceleratorName
+from ..catalog.accelerators import Accelerator, AcceleratorName, Count
 from ..errors import MissingFieldError
 from ..frozen import Frozen, Sparse
 
@@ -18,7 +18,6 @@ DegreeName = Literal["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"]
 # A primitive whose groups of devices may be told to stay on one node.
 Primitive = Literal["tp", "pp", "ep", "sp"]
 ConstrainedPhase = Literal["prefill", "decode"]
-Count = Annotated[int, bounds.DEGREE.whole()]
 
 
 class DegreeBound(Frozen):

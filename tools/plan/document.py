@@ -5,19 +5,28 @@ document may *look like*; what a plan must *mean* is said by the rules. Degrees 
 degrees that do not apply are 1. The compact form (`repeat`, `like`) is expanded before these models see a document.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import FailFast, Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
+from pydantic import (
+    BaseModel,
+    FailFast,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from .. import bounds
-from ..catalog.accelerators import Accelerator, AcceleratorName
+from ..catalog.accelerators import Accelerator, AcceleratorName, Bandwidth
 from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
 from ..frozen import Frozen, Sparse
 from .constraints import Constraint
 from .kept_flags import KeptFlags
 from .kv_offload import KVOffload
-from .lengths import Arrivals, RequestLengths, check_arrivals, check_means
+from .lengths import Arrivals, RequestLengths, Tokens, check_arrivals, check_means
 from .performance import PerformanceClaim
 from .prefixes import SharedPrefixes, check_prefixes
 
@@ -36,18 +45,18 @@ ConstructionStep = Literal["dp_fan_out", "pp_chain", "operator_parallelism", "ex
 
 Degree = Annotated[int, bounds.DEGREE.whole()]
 Index = Annotated[int, bounds.INDEX.whole()]
-Tokens = Annotated[int, bounds.TOKENS.whole()]
 Requests = Annotated[int, bounds.REQUESTS.whole()]
 LatencyLimit = Annotated[float, bounds.LATENCY_MS.real()]
 RequestRate = Annotated[float, bounds.REQUESTS_PER_S.real()]
 TokenRate = Annotated[float, bounds.TOKENS_PER_S.real()]
-Bandwidth = Annotated[float, bounds.BANDWIDTH_GB_S.real()]
 LayerRange = tuple[Index, Index]
 Device = Annotated[str, Field(pattern=r"^n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})$")]
 # A list that is wrong throughout is one fault: what is wrong with it is said by the schema, element by element.
 Devices = Annotated[tuple[Device, ...], Field(min_length=1), FailFast()]
 OneDevice = Annotated[tuple[Device, ...], Field(min_length=1, max_length=1), FailFast()]
 NodeId = str
+# How decode steps follow one another.
+RECURRENCE = "kv_cache:t->t+1"
 
 
 class ModelBlock(Frozen):
@@ -385,6 +394,7 @@ Node = Annotated[
     Field(discriminator="type"),
 ]
 
+NODE_MODELS: Mapping[str, type[BaseModel]] = {model.__name__: model for model in get_args(get_args(Node)[0])}
 EdgeType = Literal["data", "pipeline", "synchronization"]
 Carries = Literal["activations", "kv_cache", "tokens", "routing"]
 

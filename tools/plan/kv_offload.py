@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from .. import bounds
+from ..catalog.accelerators import Bandwidth
 from ..frozen import Sparse
 
 _GB = 1e9
@@ -18,7 +19,7 @@ class KVOffload(Sparse):
     """
 
     bytes_per_gpu: Annotated[int, bounds.MEMORY_BYTES.whole()]
-    host_bw_gb_s: Annotated[float, bounds.BANDWIDTH_GB_S.real()] | None = None
+    host_bw_gb_s: Bandwidth | None = None
 
     def __str__(self) -> str:
         """How much, and how fast, in words."""

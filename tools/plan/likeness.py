@@ -16,14 +16,13 @@ from itertools import pairwise
 from msgspec import Struct, field
 
 from ..catalog.architecture import Architecture
+from ..catalog.config_fields import MAX_LAYERS
 from .branches import PhaseView, StageView
 from .elements import COLLECTIVE_TYPES, OPERATOR_TYPES, EdgeView, NodeView
 
 _INSIDE = COLLECTIVE_TYPES.union(
     OPERATOR_TYPES, ("ShardNode", "LinearNode", "RouterNode", "ExpertNode", "KVCacheUpdateNode")
 )
-# Layers beyond this are not the model's, whatever it is.
-_MAX_LAYERS = 10_000
 
 
 class Likenesses(Struct):
@@ -99,7 +98,7 @@ def _orderly_phases(phases: Sequence[PhaseView]) -> list[PhaseView]:
 
 def _are_apart(spans: Sequence[tuple[int, int] | None]) -> bool:
     """Whether all of `spans` are there, are within the layers of a model, and no layer is in two of them."""
-    known = sorted(span for span in spans if span is not None and 0 <= span[0] <= span[1] < _MAX_LAYERS)
+    known = sorted(span for span in spans if span is not None and 0 <= span[0] <= span[1] < MAX_LAYERS)
     return len(known) == len(spans) and all(one[1] < other[0] for one, other in pairwise(known))
 
 

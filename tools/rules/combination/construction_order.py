@@ -6,13 +6,15 @@ A list that is left out is an empty one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from ...plan.degrees import declared_degree, root_replicas
+from ...plan.document import ConstructionStep
 from ...plan.view import PHASES, NodeView, PlanView, as_int, as_list, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
 from ..findings import Change
 
-ORDER = ("dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs")
+ORDER: tuple[ConstructionStep, ...] = get_args(ConstructionStep)
 
 
 def _needed(view: PlanView) -> dict[str, str | None]:

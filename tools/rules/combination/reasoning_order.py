@@ -6,12 +6,14 @@ Looks at the steps' names and order, each at most once; steps may be left out. W
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
+from ...plan.document import ReasoningStepName
 from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import Example, Finding, Rule, Violation, set_top
 from ..findings import Change
 
-ORDER = ("model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism")
+ORDER: tuple[ReasoningStepName, ...] = get_args(ReasoningStepName)
 
 
 def check(view: PlanView) -> Iterator[Finding]:

@@ -7,29 +7,30 @@ relaxations. It reads no meaning into free text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, get_args
 
 from msgspec import Struct
 
+from ...plan.document import (
+    NODE_MODELS,
+    ConstructionStep,
+    PhaseStrategy,
+    Rank,
+    ReasoningStepName,
+    Relaxation,
+    Strategy,
+)
 from ...plan.schema import pointer, shown
 from ...plan.view import PHASES, NodeView, PlanView, as_list, as_mapping, as_str
 from ..base import MAX_NODES, Example, Finding, Rule, Violation, set_top
 from ..findings import Change, steps_of, value_at
 from .dimension_names import Dimension, read_dimension
 
-_STRATEGY_FIELDS = frozenset(
-    {"dp", "gpu_count", "prefill", "decode", "pp", "sp", "ep", "tp", "tp_ffn", "replicas", "stage_layers", "sp_kind",
-     "attention_dp", "tp_expert", "kv_sp"}
-)  # fmt: skip
-_RANK_FIELDS = frozenset({"tp", "sp", "dp", "kv_sp"})
-_NODE_FIELDS = frozenset(
-    {"id", "type", "parent", "index", "phase", "tokens_per_step", "recurrence", "layers", "period", "devices", "rank",
-     "offset", "kind", "role", "experts"}
-)  # fmt: skip
-_KNOWN_WORDS = frozenset(
-    {"dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs", "model_structure", "structural_parallelism",
-     "data_parallelism", "tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel", "redundant_experts"}
-)  # fmt: skip
+_STRATEGY_FIELDS = Strategy.model_fields.keys() | PhaseStrategy.model_fields.keys()
+_RANK_FIELDS = Rank.model_fields.keys()
+_NODE_FIELDS = frozenset(chain.from_iterable(model.model_fields for model in NODE_MODELS.values()))
+_KNOWN_WORDS = frozenset(chain.from_iterable(map(get_args, (ConstructionStep, ReasoningStepName, Relaxation))))
 
 
 class _Named(Struct, frozen=True):

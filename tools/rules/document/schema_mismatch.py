@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from ...plan.document import Edge, Node, Plan
+from ...plan.document import NODE_MODELS, Edge, Plan
 from ...plan.element_reader import SchemaFault
 from ...plan.view import PlanView, as_list, as_mapping
 from ..base import Example, Finding, Rule, Violation, set_top
@@ -64,26 +64,20 @@ def _node(place: int, raw: Mapping[str, Any]) -> Iterator[Change]:
         return
     if kind != written:
         yield Change("set", ("nodes", place, "type"), kind)
-    yield from _changes(("nodes", place), {**raw, "type": kind}, node_models()[kind])
-
-
-@cache
-def node_models() -> Mapping[str, type[BaseModel]]:
-    """The models of the nodes, by the name of their type."""
-    return {model.__name__: model for model in get_args(get_args(Node)[0])}
+    yield from _changes(("nodes", place), {**raw, "type": kind}, NODE_MODELS[kind])
 
 
 def _node_type(written: str) -> str | None:
     """The type of node that is meant by a word, in any case, with or without the ending `Node`."""
-    if written in node_models() or len(written) > _MAX_WORD_CHARS:
-        return written if written in node_models() else None
+    if written in NODE_MODELS or len(written) > _MAX_WORD_CHARS:
+        return written if written in NODE_MODELS else None
     word = _letters(written).removesuffix("node")
     return _node_words().get(word)
 
 
 @cache
 def _node_words() -> Mapping[str, str]:
-    return {**_NODE_WORDS, **{name.removesuffix("Node").lower(): name for name in node_models()}}
+    return {**_NODE_WORDS, **{name.removesuffix("Node").lower(): name for name in NODE_MODELS}}
 
 
 def _letters(text: str) -> str:

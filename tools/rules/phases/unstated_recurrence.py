@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.document import RECURRENCE
 from ...plan.schema import shown
 from ...plan.view import PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from .decode_branches import is_decode_branch
-
-RECURRENCE = "kv_cache:t->t+1"
 
 
 def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
