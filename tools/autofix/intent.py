@@ -37,7 +37,7 @@ from ..plan.document import (
 )
 from ..plan.placement import StageMaker, gpu_count
 from ..plan.schema import shown
-from ..plan.view import PlanView, as_int, as_mapping, as_str, parse_device
+from ..plan.view import PlanView, as_int, as_mapping, as_str, places_of
 from .intent_strategy import Notes, read_strategy
 from .placing import ReplicaDevices, place_like, read_devices
 
@@ -268,7 +268,7 @@ class _HeaderReader(Struct, frozen=True):
 
 def _size(view: PlanView, stated_per_node: int | None, usual: int, gpus: int) -> tuple[int, int]:
     """Nodes and GPUs in each: what holds every device that the graph names and `gpus` in all."""
-    places = [place for place in map(parse_device, view.devices) if place is not None]
+    places = places_of(view.devices)
     named_nodes = 1 + max((node for node, _ in places), default=0)
     named_gpus = 1 + max((gpu for _, gpu in places), default=0)
     per_node = stated_per_node or (min(usual, gpus) if named_nodes == 1 and named_gpus <= gpus <= usual else usual)

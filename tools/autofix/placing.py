@@ -28,7 +28,7 @@ from ..plan.placement import (
     stage_width,
 )
 from ..plan.stage_reading import ExpertGroup, has_all_experts, read_stage
-from ..plan.view import PhaseView, PlanView, StageView, parse_device
+from ..plan.view import PhaseView, PlanView, StageView, parse_device, places_of
 from .settled import numbered_stages
 
 # Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
@@ -91,9 +91,7 @@ def _order(stage: StageView, groups: Sequence[ExpertGroup]) -> list[str]:
     """
     side_by_side = any(len(devices) > 1 for _, devices in groups)
     first = [device for _, devices in groups if side_by_side for device in devices]
-    settled = stage.settled_devices
-    whole = [devices for devices in stage.device_lists if len(devices) == len(settled) == len(settled & {*devices})]
-    return [*first, *max(whole, key=lambda devices: stage.device_lists[devices], default=())]
+    return [*first, *stage.usual_order(stage.settled_devices)]
 
 
 def place_like(
@@ -227,7 +225,7 @@ class _Dealer:
         """`count` free devices: of the nodes of `beside`, else of one node that has room, else the next ones."""
         if count <= 0:
             return []
-        nodes = dict.fromkeys(at[0] for device in beside if (at := parse_device(device)) is not None)
+        nodes = dict.fromkeys(node for node, _ in places_of(beside))
         found = list(islice(chain.from_iterable(map(self._free_of, nodes)), count))
         rest = count - len(found)
         if rest:
@@ -258,7 +256,7 @@ def _kept(own: Sequence[str], usual: Sequence[str], devices: Sequence[str]) -> S
 def _straddling(stages: Iterable[StageLayout], node_size: int | None = None) -> int:
     """How many stages lie in several nodes; with a `node_size` those alone that would fit into one."""
     nodes = (
-        {at[0] for device in stage.devices if (at := parse_device(device)) is not None}
+        {node for node, _ in places_of(stage.devices)}
         for stage in stages
         if node_size is None or len(stage.devices) <= node_size
     )

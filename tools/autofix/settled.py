@@ -22,7 +22,7 @@ from ..plan.degrees import DEGREE_NAMES, Exchange, PhaseDegrees, Reading, phase_
 from ..plan.document import Phase
 from ..plan.elements import NodeView, as_int, as_list, as_mapping
 from ..plan.placement import even_cut
-from ..plan.view import PlanView
+from ..plan.view import PlanView, devices_of
 
 Cut = tuple[int, ...]
 _MOST = int(DEGREE.most)
@@ -113,10 +113,9 @@ def _has_all_shards(operator: NodeView) -> bool:
     )
 
 
-def _part_devices(operator: NodeView) -> set[str]:
+def _part_devices(operator: NodeView) -> frozenset[str]:
     """The devices of the shards or expert groups of `operator`."""
-    parts = "ExpertNode" if operator.type == "MoENode" else "ShardNode"
-    return {device for part in operator.children_of_type(parts) for device in part.devices}
+    return devices_of(operator.children_of_type("ExpertNode" if operator.type == "MoENode" else "ShardNode"))
 
 
 def _witnesses(operator: NodeView, declared: int, shown: int) -> int:

@@ -95,6 +95,11 @@ class StageView(Struct, frozen=True, eq=False, dict=True):
         """D in one order, that of short names first: copies of a stage order theirs alike."""
         return tuple(sorted(self.devices, key=_name_order))
 
+    def usual_order(self, devices: frozenset[str]) -> tuple[str, ...]:
+        """The order in which most nodes list `devices`, of those that name all of them."""
+        whole = [listed for listed in self.device_lists if len(listed) == len(devices) == len(devices & {*listed})]
+        return max(whole, key=lambda listed: self.device_lists[listed], default=())
+
     @cached_property
     def operators(self) -> tuple[NodeView, ...]:
         """Attention, FFN and MoE operators of the stage's blocks (a shared expert is not one of its own)."""

@@ -16,7 +16,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .branches import PhaseView, StageView, once_per_phase
-from .elements import NodeView, as_int, as_mapping, as_str
+from .elements import NodeView, as_int, as_mapping, as_str, devices_of
 from .placement import groups_of_ffn
 from .stage_reading import sharding
 from .view import PlanView
@@ -161,7 +161,7 @@ def _expert_degrees(operator: NodeView, width: int) -> tuple[bool, list[tuple[st
     if len(inner) == 1 and len(experts) * max(inner) == width:
         return True, [("ep", len(experts)), ("tp_expert", inner.pop())]
     slices = max((len(expert.devices) for expert in experts), default=0)
-    devices = {device for expert in experts for device in expert.devices}
+    devices = devices_of(experts)
     return False, [("ep", max(1, len(devices) // slices)), ("tp_expert", slices)] if slices else []
 
 

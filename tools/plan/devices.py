@@ -4,14 +4,13 @@ them (`n0–3.g0–7`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
 
 from msgspec import Struct
 
 from ..engines.engine import RankOrder
-from .elements import parse_device
+from .elements import parse_device, places_of
 
 
 class NodeShare(Struct, frozen=True):
@@ -48,10 +47,8 @@ def in_stages(devices: Sequence[str], stages: int, groups: int, order: RankOrder
 
 def node_shares(ranks: Sequence[str]) -> tuple[NodeShare, ...]:
     """`ranks` as far as they follow each other on one node: a node stands twice where its ranks do not."""
-    places = [place for place in map(parse_device, ranks) if place is not None]
-    return tuple(
-        NodeShare(f"n{node}", tuple(gpu for _, gpu in run)) for node, run in groupby(places, key=lambda place: place[0])
-    )
+    runs = groupby(places_of(ranks), key=lambda place: place[0])
+    return tuple(NodeShare(f"n{node}", tuple(gpu for _, gpu in run)) for node, run in runs)
 
 
 class Inventory:
@@ -79,7 +76,6 @@ class Inventory:
         return [f"n{i // self.gpus_per_node}.g{i % self.gpus_per_node}" for i in range(start, start + width)]
 
 
-_DEVICE = re.compile(r"n(\d{1,9})\.g(\d{1,9})")
 _MAX_RUNS = 6
 
 
@@ -88,21 +84,18 @@ def devices_text(names: Iterable[str]) -> str:
     by_node: dict[int, list[int]] = {}
     others: list[str] = []
     for name in dict.fromkeys(names):
-        match = _DEVICE.fullmatch(name)
-        if match is None:
+        place = parse_device(name)
+        if place is None:
             others.append(name)
         else:
-            by_node.setdefault(int(match[1]), []).append(int(match[2]))
+            by_node.setdefault(place[0], []).append(place[1])
     by_gpus: dict[str, list[int]] = {}
     for node in sorted(by_node):
         by_gpus.setdefault(runs_text(by_node[node], ""), []).append(node)
-    runs = [f"n{nodes}.g{gpus}" for gpus, members in by_gpus.items() for nodes in _node_runs(members)] + others
+    runs = [f"n{nodes}.g{gpus}" for gpus, members in by_gpus.items() for nodes in runs_text(members, "").split(",")]
+    runs += others
     shown = ", ".join(runs[:_MAX_RUNS])
     return shown if len(runs) <= _MAX_RUNS else f"{shown} and {len(runs) - _MAX_RUNS} more"
-
-
-def _node_runs(nodes: list[int]) -> list[str]:
-    return runs_text(nodes, "").split(",")
 
 
 def runs_text(numbers: Iterable[int], separator_after: str = " ") -> str:

@@ -7,7 +7,7 @@ How they are read is `element_reader.py`, the index over all of them `view.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -33,6 +33,11 @@ def parse_device(name: str) -> tuple[int, int] | None:
 def _place(name: str) -> tuple[int, int] | None:
     match = _DEVICE.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def places_of(devices: Iterable[str]) -> list[tuple[int, int]]:
+    """Node and GPU of each of `devices` that has a name of that form."""
+    return [place for place in map(parse_device, devices) if place is not None]
 
 
 def as_int(value: object) -> int | None:
@@ -214,6 +219,11 @@ class NodeView(Struct, eq=False):
             else:
                 levels.pop()
         return found
+
+
+def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
+    """Devices that any of `nodes` names."""
+    return frozenset(device for node in nodes for device in node.devices)
 
 
 class EdgeContent(Struct, frozen=True, eq=False):

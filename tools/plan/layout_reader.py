@@ -88,9 +88,7 @@ def _stage_order(stage: StageView, attention: tuple[str, ...]) -> tuple[str, ...
     """Devices of the stage: attention's first, in rank order, then the others as most of its nodes order them."""
     if stage.devices.issubset(attention):
         return tuple(dict.fromkeys(attention))
-    whole = [devices for devices in stage.device_lists if len(devices) == len(stage.devices) == len({*devices})]
-    usual = max(whole, key=lambda devices: stage.device_lists[devices], default=())
-    return tuple(dict.fromkeys((*attention, *usual, *stage.ordered_devices)))
+    return tuple(dict.fromkeys((*attention, *stage.usual_order(stage.devices), *stage.ordered_devices)))
 
 
 def _stage(index: int, stage: StageView, architecture: Architecture) -> StageLayout:

@@ -29,7 +29,9 @@ from .elements import (
     as_list,
     as_mapping,
     as_str,
+    devices_of,
     parse_device,
+    places_of,
 )
 from .likeness import Likenesses, find_likenesses
 
@@ -47,7 +49,9 @@ __all__ = [
     "as_list",
     "as_mapping",
     "as_str",
+    "devices_of",
     "parse_device",
+    "places_of",
 ]
 
 _Found = TypeVar("_Found")

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ..plan.view import NodeView, PlanView
-from .sharding import devices_of
+from ..plan.view import NodeView, PlanView, devices_of
 
 # Runs of ids that a message names.
 _MOST_SHOWN = 8

@@ -10,15 +10,23 @@ from math import gcd
 
 from msgspec import Struct
 
+from ..catalog.config_fields import MAX_LAYERS
 from ..engines.engine import Engine
 from ..engines.names import JUDGED, engine_of
 from ..plan.schema import shown
-from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_str
+from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_str, devices_of
 
 COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
-# Layers beyond this are read as absent where the model does not say how many there are: no model has as many.
-MAX_LAYERS = 10_000
+
+
+# What may hold shards and their collectives under a relaxation, beside attention and FFN.
+_RELAXED_HOLDERS = {"tp_in_expert": ("ExpertNode",), "vocab_parallel": ("EmbeddingNode", "LMHeadNode")}
+
+
+def relaxed_holders(view: PlanView) -> frozenset[str]:
+    """Types of node that may hold shards by the relaxations in force."""
+    return frozenset(kind for name, kinds in _RELAXED_HOLDERS.items() if name in view.relaxations for kind in kinds)
 
 
 def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView]:
@@ -38,10 +46,8 @@ def compute_devices(operator: NodeView) -> frozenset[str]:
 
     A shared expert runs beside the routed ones and is not counted. Embedding and LM head compute on their own list.
     """
-    devices = {device for child in operator.children_of_type(*COMPUTE_TYPES) for device in child.devices}
-    if operator.type in ("EmbeddingNode", "LMHeadNode"):
-        devices.update(operator.devices)
-    return frozenset(devices)
+    own = operator.devices if operator.type in ("EmbeddingNode", "LMHeadNode") else ()
+    return devices_of(operator.children_of_type(*COMPUTE_TYPES)).union(own)
 
 
 def is_on_too_many(view: PlanView, part: NodeView) -> bool:
@@ -57,8 +63,8 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
     """
     computing = compute_devices(operator)
     others = [child for child in operator.children if child.is_collective or child.type == "KVCacheUpdateNode"]
-    named = {device for child in others for device in child.devices}
-    return (computing & named) or frozenset(named) or computing
+    named = devices_of(others)
+    return (computing & named) or named or computing
 
 
 def stage_of(view: PlanView, operator: NodeView) -> StageView | None:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from ..plan.view import NodeView, PlanView
-from .reading import label, strange_devices
+from ..plan.view import NodeView, PlanView, devices_of
+from .reading import label, relaxed_holders, strange_devices
 
 # Names of a rank; where two could be at fault, the first that is present answers for it.
 DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
@@ -27,12 +27,7 @@ def names(nodes: Sequence[NodeView], most: int = _MAX_NAMED) -> str:
 
 def tensor_holders(view: PlanView) -> Iterator[NodeView]:
     """Operators that may hold TP shards: attention and FFN, and what the relaxations in force add to them."""
-    types = {"AttentionNode", "FFNNode"}
-    if "tp_in_expert" in view.relaxations:
-        types.add("ExpertNode")
-    if "vocab_parallel" in view.relaxations:
-        types |= {"EmbeddingNode", "LMHeadNode"}
-    yield from view.of_type(*sorted(types))
+    yield from view.of_type(*HOLDERS, *relaxed_holders(view))
 
 
 def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
@@ -114,11 +109,6 @@ def leading_to(ends: Iterable[NodeView], *through: str) -> set[int]:
             if source.is_collective or source.type in through:
                 stack.append(source)
     return positions
-
-
-def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
-    """Devices that any of `nodes` names."""
-    return frozenset(device for node in nodes for device in node.devices)
 
 
 def _at_home(parts: Iterable[NodeView]) -> Iterator[NodeView]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 
 from ..plan.view import OPERATOR_TYPES, EdgeView, NodeView, PlanView
-from .reading import is_cache_edge
+from .reading import is_cache_edge, relaxed_holders
 
 PARENTS: Mapping[str, frozenset[str]] = {
     "RequestNode": frozenset(),
@@ -33,21 +33,12 @@ PARENTS: Mapping[str, frozenset[str]] = {
     "AllToAllNode": frozenset({"MoENode", "AttentionNode"}),
 }
 _SPLIT = frozenset({"ShardNode", "AllReduceNode", "AllGatherNode", "ReduceScatterNode"})
-# What else may hold shards and their collectives under a relaxation.
-_RELAXED: Mapping[str, frozenset[str]] = {
-    "tp_in_expert": frozenset({"ExpertNode"}),
-    "vocab_parallel": frozenset({"EmbeddingNode", "LMHeadNode"}),
-}
 
 
 def allowed_parents(view: PlanView, node: NodeView) -> frozenset[str]:
     """Types that may hold `node`, whose type is one of the format's."""
     allowed = PARENTS[node.type]
-    if node.type in _SPLIT:
-        for relaxation, types in _RELAXED.items():
-            if relaxation in view.relaxations:
-                allowed |= types
-    return allowed
+    return allowed | relaxed_holders(view) if node.type in _SPLIT else allowed
 
 
 def is_placed(view: PlanView, node: NodeView) -> bool:

@@ -21,7 +21,7 @@ from ...plan.constraints import (
 )
 from ...plan.document import PHASES, HardwareBlock, Strategy
 from ...plan.placement import phase_width
-from ...plan.view import PlanView, as_int, as_list, parse_device
+from ...plan.view import PlanView, as_int, as_list, places_of
 from ..base import Example, Finding, Rule, set_top
 from ..constraints import Broken, Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
 
@@ -74,7 +74,7 @@ def _broken_by_strategy(constraints: list[Constraint], strategy: Strategy, gpus_
 def _broken_by_devices(
     constraints: list[Constraint], view: PlanView, nodes: int, gpus_per_node: int
 ) -> Iterator[Broken]:
-    places = [place for place in map(parse_device, view.devices) if place is not None]
+    places = places_of(view.devices)
     free = {
         "reserved_gpus": (nodes * gpus_per_node - len(places), "GPUs"),
         "reserved_nodes": (nodes - len({node for node, _ in places}), "nodes"),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...plan.schema import shown
-from ...plan.view import NodeView, PlanView, as_int
+from ...plan.view import NodeView, PlanView, as_int, devices_of
 from ..base import Example, Finding, Rule, set_top
 from ..expert_groups import group_width
 from ..reading import label
@@ -90,7 +90,7 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
 
 def _home(part: NodeView) -> list[str]:
     """Where a shard or an expert group computes; of a split expert, what it and its shards agree on (else EP003)."""
-    inner = {device for shard in part.children_of_type("ShardNode") for device in shard.devices}
+    inner = devices_of(part.children_of_type("ShardNode"))
     return [device for device in part.devices if not inner or device in inner]
 
 

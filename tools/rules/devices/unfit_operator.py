@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView, StageView
+from ...plan.view import NodeView, PlanView, StageView, devices_of
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule, set_top
 from ..reading import label
 
@@ -38,7 +38,7 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
         if operator.type != "MoENode":
             continue
         experts = operator.children_of_type("ExpertNode")
-        used = {device for expert in experts for device in expert.devices}
+        used = devices_of(experts)
         parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
         agreed = bool(parts) and all(set(part.devices) == used for part in parts)
         if not used or not agreed or used >= devices:

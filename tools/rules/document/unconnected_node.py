@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from ...plan.view import NodeView, PhaseView, PlanView, StageView
+from ...plan.view import OPERATOR_TYPES, NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import has_all_operators, placed_blocks
-from ..reading import OPERATOR_ORDER, label, operators_in_order, tiles_layers
+from ..reading import label, operators_in_order, relaxed_holders, tiles_layers
 from ..stage_chain import stage_chain
 from ..tree import enters_astray, is_placed, leaves_astray
 
@@ -71,7 +71,7 @@ def _block_sequence(block: NodeView) -> Iterator[Finding]:
     def place(node: NodeView) -> tuple[int, bool]:
         return node.offset, node.type != "AttentionNode"
 
-    if any(node.offset >= block.period for node in block.children_of_type(*OPERATOR_ORDER)):
+    if any(node.offset >= block.period for node in block.children_of_type(*OPERATOR_TYPES)):
         # Where in the period it runs is open: PP005.
         return
     yield from _sequence([list(group) for _, group in groupby(operators_in_order(block), key=place)])
@@ -189,12 +189,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     for phase in view.phases:
         yield from _phase(view, phase)
     yield from _empty(view)
-    holders = [*OPERATOR_ORDER]
-    if "tp_in_expert" in view.relaxations:
-        holders.append("ExpertNode")
-    if "vocab_parallel" in view.relaxations:
-        holders.extend(("EmbeddingNode", "LMHeadNode"))
-    for operator in view.of_type(*holders):
+    for operator in view.of_type(*OPERATOR_TYPES, *relaxed_holders(view)):
         if operator.type == "MoENode":
             yield from _inside_moe(operator)
         else:

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from ...engines.engine import Engine
 from ...plan.degrees import phase_degrees
 from ...plan.devices import in_rank_order, node_shares
-from ...plan.elements import parse_device
 from ...plan.stage_reading import read_stage
-from ...plan.view import NodeView, PhaseView, PlanView
+from ...plan.view import NodeView, PhaseView, PlanView, places_of
 from ..base import Example, Finding, Rule, served_by
 from ..legality import Conditions, Fault, Pipeline
 from ..reading import named_engine
@@ -33,7 +32,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     for served in view.served.values():
         phases = list(chain(*served.values()))
         names = frozenset[str]().union(*(stage.settled_devices for phase in phases for stage in phase.stages))
-        counts = Counter(place[0] for place in map(parse_device, names) if place is not None)
+        counts = Counter(node for node, _ in places_of(names))
         if len(set(counts.values())) > 1:
             where = phases[0].replica or phases[0].node
             misplaced = [_uneven(where, [counts[node] for node in sorted(counts)], engine)]

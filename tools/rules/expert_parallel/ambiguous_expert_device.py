@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import NodeView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import group_width
 from ..reading import label
@@ -53,7 +53,7 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
             remedy="give every expert group the same number of devices",
         )
     shards = expert.children_of_type("ShardNode")
-    homes = {device for shard in shards for device in shard.devices}
+    homes = devices_of(shards)
     if width > 1 and homes != set(devices) and not _are_misused(view, expert, shards):
         return Finding(
             "shards-elsewhere",

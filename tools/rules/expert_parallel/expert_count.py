@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import NodeView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import empty_groups, group_excess, group_width
 from ..layer_specs import specs_of
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label, stage_of
-from ..sharding import devices_of, names
+from ..sharding import names
 
 
 def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:

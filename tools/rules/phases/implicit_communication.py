@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from ...plan.view import NodeView, PlanView, StageView
+from ...plan.view import NodeView, PlanView, StageView, devices_of
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import (
     COMPUTE_TYPES,
@@ -68,15 +68,13 @@ def _closing(operator: NodeView) -> list[NodeView]:
 
 def _misplaced(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
     """Devices that one shard, expert or router of the operator is on, and no other node of the stage."""
-    parts = [
-        part for part in operator.children_of_type(*COMPUTE_TYPES) if part.type == "RouterNode" or _is_on_one(part)
-    ]
-    return frozenset(device for part in parts for device in part.devices) - here
-
-
-def _is_on_one(part: NodeView) -> bool:
     # A part on several devices is TP002's or EP003's.
-    return len(part.devices) == 1
+    parts = [
+        part
+        for part in operator.children_of_type(*COMPUTE_TYPES)
+        if part.type == "RouterNode" or len(part.devices) == 1
+    ]
+    return devices_of(parts) - here
 
 
 def _has_groups(operator: NodeView) -> bool:
@@ -127,7 +125,7 @@ def _is_unsettled(operator: NodeView) -> bool:
     A shard is lacking or misplaced then, or the cache is, which other rules name.
     """
     updates = operator.children_of_type("KVCacheUpdateNode")
-    written = frozenset(device for update in updates for device in update.devices)
+    written = devices_of(updates)
     gathered = any(child.is_collective for child in operator.children)
     return bool(written) and not gathered and compute_devices(operator) != written
 
@@ -190,10 +188,6 @@ def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:
     )  # fmt: skip
 
 
-def _shard_devices(operator: NodeView) -> set[str]:
-    return {device for shard in operator.children_of_type("ShardNode") for device in shard.devices}
-
-
 def _inner(operator: NodeView) -> list[NodeView]:
     """The operator and what is nested in it with collectives of its own: a shared expert, a split expert.
 
@@ -201,7 +195,11 @@ def _inner(operator: NodeView) -> list[NodeView]:
     """
     experts = operator.children_of_type("ExpertNode")
     split = [part for part in (operator, *experts) if part.children]
-    agreed = [part for part in split if not part.devices or _shard_devices(part) <= set(part.devices)]
+    agreed = [
+        part
+        for part in split
+        if not part.devices or devices_of(part.children_of_type("ShardNode")).issubset(part.devices)
+    ]
     return [*operator.children_of_type("FFNNode"), *agreed]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ...plan.degrees import missing_rank
-from ...plan.view import NodeView, PhaseView, PlanView
+from ...plan.view import NodeView, PhaseView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..reading import (
     StrangeDevices,
@@ -58,15 +58,15 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
         )  # fmt: skip
         return
     computing = compute_devices(attention)
-    writing = {device for update in cached.updates for device in update.devices}
-    gathered = {device for child in attention.children if child.is_collective for device in child.devices}
+    writing = devices_of(cached.updates)
+    gathered = devices_of(child for child in attention.children if child.is_collective)
     # Where the collective does not know a shard's device either, or knows one that no shard is on, it is the shard
     # that is misplaced or missing.
     agreed = not gathered or computing <= gathered
     witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
-    surplus = writing - computing - gathered if witnessed else set[str]()
+    surplus = writing - computing - gathered if witnessed else frozenset[str]()
     # A device that writes and has no shard may wait for the one that is lacking (TP002, SP002).
-    wrong = (computing - writing) | (surplus if surplus and missing_rank(view, attention) is None else set[str]())
+    wrong = (computing - writing) | (surplus if surplus and missing_rank(view, attention) is None else frozenset[str]())
     # A device outside the inventory is GP004's, one of another replica DP002's.
     # A shard on a device of another stage is PP006's or TP004's; a cache there is nobody else's to name.
     abroad = writing & strange.absent or computing & strange.both

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...plan.degrees import ATTENTION_DEGREES, missing_rank
-from ...plan.view import NodeView, PlanView
+from ...plan.view import NodeView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF
 from ..reading import label
@@ -76,7 +76,7 @@ def _misplaced(operator: NodeView) -> Iterator[Finding]:
 def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
     """An embedding or LM head that is split, and not over the devices that it names."""
     shards = vocabulary.children_of_type("ShardNode")
-    homes = {device for shard in shards for device in shard.devices}
+    homes = devices_of(shards)
     if shards and homes != set(vocabulary.devices):
         yield Finding(
             "not-on-each-device",

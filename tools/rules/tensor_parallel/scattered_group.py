@@ -11,10 +11,10 @@ from ...catalog.hardware import hardware_facts
 from ...performance.collectives import domains_of
 from ...performance.layout import read_block
 from ...plan.document import HardwareBlock
-from ...plan.view import NodeView, PlanView, parse_device
+from ...plan.view import NodeView, PlanView, devices_of, parse_device, places_of
 from ..base import Edit, Example, Finding, Rule, set_top
 from ..reading import label
-from ..sharding import devices_of, tensor_groups, tensor_holders
+from ..sharding import tensor_groups, tensor_holders
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             if len(domains_of(filter(parse_device, devices), facts)) > 1:
                 by_devices.setdefault(devices, []).append(operator)
     for devices, operators in by_devices.items():
-        nodes = sorted({place[0] for place in map(parse_device, devices) if place is not None})
+        nodes = sorted({node for node, _ in places_of(devices)})
         yield Finding(
             "several-domains",
             f"a TP group of {label(operators[0])} spans {len(nodes)} nodes ({', '.join(f'n{n}' for n in nodes[:16])}) "

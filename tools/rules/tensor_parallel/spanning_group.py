@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import EdgeView, PhaseView, PlanView
+from ...plan.view import EdgeView, PhaseView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label, strange_devices
-from ..sharding import HOLDERS, REDUCTIONS, devices_of, names, tensor_degree
+from ..sharding import HOLDERS, REDUCTIONS, names, tensor_degree
 
 
 def _foreign_devices(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
