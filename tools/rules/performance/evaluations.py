@@ -8,6 +8,7 @@ none of these names are PE006's. A plan without an evaluation claims nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypedDict, Unpack
 
 from msgspec import Struct
 
@@ -56,41 +57,30 @@ class _Right(Struct, frozen=True):
             yield finding_of(self.message_id, fault, says, self.remedy)
 
 
-class _Claim(Struct, frozen=True):
-    """A rule on what an evaluation claims; the fields that rules of a graph have too are `Rule`'s."""
-
+class _Words(TypedDict):
     id: str
     name: str
     requirement: str
     rationale: str
     source: str
     remedy: str
-    good: str
-    bad: Edit
-    demands: tuple[_Wanted | _Right, ...]
 
-    def check(self, view: PlanView) -> Iterator[Finding]:
-        """What the evaluation lacks, then figures that are off."""
-        for demand in self.demands:
-            yield from demand.findings(view, self.id)
 
-    def rule(self) -> Rule:
-        """The rule."""
-        return Rule(
-            id=self.id,
-            name=self.name,
-            severity="error",
-            requirement=self.requirement,
-            rationale=self.rationale,
-            source=self.source,
-            fix="local",
-            remedy=self.remedy,
-            check=self.check,
-            good=Example(self.good, (Edit("evaluate"),)),
-            bad=Example(self.good, (Edit("evaluate"), self.bad)),
-            rests_on_estimate=any(isinstance(demand, _Right) for demand in self.demands),
-            mend=recomputed,
-        )
+def _claim(*demands: _Wanted | _Right, good: str, bad: Edit, **words: Unpack[_Words]) -> Rule:
+    """The rule that an evaluation keeps `demands`: first what it lacks is found, then figures that are off."""
+
+    def check(view: PlanView) -> Iterator[Finding]:
+        for demand in demands:
+            yield from demand.findings(view, words["id"])
+
+    return Rule(
+        **words,
+        check=check,
+        good=Example(good, (Edit("evaluate"),)),
+        bad=Example(good, (Edit("evaluate"), bad)),
+        rests_on_estimate=any(isinstance(demand, _Right) for demand in demands),
+        mend=recomputed,
+    )
 
 
 def _replicas_do_as_much(view: PlanView) -> str:
@@ -103,8 +93,15 @@ def _set(field: str, value: object) -> Edit:
     return set_top(f"/performance/{field}", value)
 
 
-_CLAIMS = (
-    _Claim(
+RULES = (
+    _claim(
+        _Wanted(
+            "not-taken-apart",
+            "latency",
+            lacking_latency,
+            "the claimed latency is not taken apart: it lacks {missing}",
+        ),
+        _Right("parts-off", "the parts do not add up to the phase", "compute the parts again: they are the phase"),
         id="PE001",
         name="latency not taken apart",
         requirement=(
@@ -119,17 +116,15 @@ _CLAIMS = (
         remedy="give prefill_ms and decode_ms, and the parts of prefill and decode_step, as `estimate` prints them",
         good="dense-tp2",
         bad=_set("latency", {"end_to_end_ms": 100.0}),
-        demands=(
-            _Wanted(
-                "not-taken-apart",
-                "latency",
-                lacking_latency,
-                "the claimed latency is not taken apart: it lacks {missing}",
-            ),
-            _Right("parts-off", "the parts do not add up to the phase", "compute the parts again: they are the phase"),
-        ),
     ),
-    _Claim(
+    _claim(
+        _Wanted(
+            "left-out",
+            "memory",
+            lacking_cache,
+            "the evaluation does not give the KV cache in full: it lacks {missing}",
+        ),
+        _Right("cache-off", "that is not the KV cache of this model and these shards, in bytes"),
         id="PE002",
         name="KV cache not estimated",
         requirement="The KV cache is estimated in bytes, per token and per device.",
@@ -142,17 +137,9 @@ _CLAIMS = (
         remedy="give kv_cache_bytes_per_token and the kv_cache_bytes of each device, as `estimate` prints them",
         good="dense-tp2",
         bad=_set("memory/kv_cache_bytes_per_token", None),
-        demands=(
-            _Wanted(
-                "left-out",
-                "memory",
-                lacking_cache,
-                "the evaluation does not give the KV cache in full: it lacks {missing}",
-            ),
-            _Right("cache-off", "that is not the KV cache of this model and these shards, in bytes"),
-        ),
     ),
-    _Claim(
+    _claim(
+        _Wanted("left-out", "throughput", lacking_throughput, "the evaluation leaves out {missing}"),
         id="PE003",
         name="throughput left out",
         requirement="Throughput is given in tokens/s for a single request, batched, and DP-scaled.",
@@ -165,9 +152,9 @@ _CLAIMS = (
         remedy="give the throughput of a single request, of a batch and over all replicas, as `estimate` prints it",
         good="dense-dp2-tp2",
         bad=_set("throughput/batched_tokens_per_s", None),
-        demands=(_Wanted("left-out", "throughput", lacking_throughput, "the evaluation leaves out {missing}"),),
     ),
-    _Claim(
+    _claim(
+        _Right("no-communication-time", "the collectives and transfers of the graph take time"),
         id="PE004",
         name="communication free of charge",
         requirement="Communication is accounted: there is no multi-device operator with zero communication time.",
@@ -180,9 +167,15 @@ _CLAIMS = (
         remedy="count the collectives of every operator on more than one device, as `estimate` does",
         good="dense-tp4",
         bad=_set("latency/decode_step/communication_ms", 0.0),
-        demands=(_Right("no-communication-time", "the collectives and transfers of the graph take time"),),
     ),
-    _Claim(
+    _claim(
+        _Wanted(
+            "no-memory-term",
+            "latency/decode_step",
+            lacking_memory_term,
+            "the claimed decode step has no memory term: reading the weights and the KV cache is left out",
+        ),
+        _Right("no-memory-time", "each decode step reads the weights and the KV cache"),
         id="PE005",
         name="decode of FLOPs alone",
         requirement="FLOPs-only estimates are rejected: decode carries its memory term.",
@@ -194,17 +187,9 @@ _CLAIMS = (
         remedy="give memory_ms of the decode step: the bytes of weights and cache over memory bandwidth",
         good="dense-tp2",
         bad=_set("latency/decode_step/memory_ms", 0.0),
-        demands=(
-            _Wanted(
-                "no-memory-term",
-                "latency/decode_step",
-                lacking_memory_term,
-                "the claimed decode step has no memory term: reading the weights and the KV cache is left out",
-            ),
-            _Right("no-memory-time", "each decode step reads the weights and the KV cache"),
-        ),
     ),
-    _Claim(
+    _claim(
+        _Right("other-factor", _replicas_do_as_much),
         id="PE007",
         name="throughput out of step with the replicas",
         requirement=(
@@ -219,9 +204,9 @@ _CLAIMS = (
         remedy="multiply the batched throughput of one replica by the replicas that serve it",
         good="dense-dp2-tp2",
         bad=Edit("scale", field="/performance/throughput/dp_scaled_tokens_per_s", value=2.0),
-        demands=(_Right("other-factor", _replicas_do_as_much),),
     ),
-    _Claim(
+    _claim(
+        _Right("expert-time-off", "a MoE layer takes its router and its slowest expert group"),
         id="PE008",
         name="experts taken as balanced",
         requirement="MoE time counts the router and the slowest active expert group, with the load imbalance stated.",
@@ -234,9 +219,9 @@ _CLAIMS = (
         remedy="count router and routing, and the load of the slowest expert group, as `estimate` does",
         good="moe-ep4",
         bad=_set("explanation/decode/expert_imbalance", 1.0),
-        demands=(_Right("expert-time-off", "a MoE layer takes its router and its slowest expert group"),),
     ),
-    _Claim(
+    _claim(
+        _Right("no-bubbles", "the stages follow one another, and wait for one another"),
         id="PE009",
         name="pipeline without its bubbles",
         requirement=(
@@ -250,8 +235,5 @@ _CLAIMS = (
         remedy="count the time in which a stage waits for the others, as `estimate` does",
         good="dense-pp4",
         bad=_set("latency/prefill/bubble_ms", 0.0),
-        demands=(_Right("no-bubbles", "the stages follow one another, and wait for one another"),),
     ),
 )
-
-RULES = tuple(claim.rule() for claim in _CLAIMS)
