@@ -49,6 +49,16 @@ class JsonError(InputError):
         self.reason, self.line, self.column, self.is_json = reason, line, column, is_json
 
 
+def pointer(parts: Iterable[str | int]) -> str:
+    """JSON Pointer (RFC 6901) of `parts`."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def parts_of(text: str) -> list[str]:
+    """The parts of a JSON Pointer."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
 class Fault(Struct, frozen=True):
     """One thing that is wrong with a value, at the place `path`; `value` is what stands there, shortened.
 
@@ -64,7 +74,7 @@ class Fault(Struct, frozen=True):
     @property
     def pointer(self) -> str:
         """The place as a JSON Pointer (RFC 6901)."""
-        return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in self.path)
+        return pointer(self.path)
 
 
 class RefusedError(Exception):

@@ -14,6 +14,7 @@ import jsonpatch  # pyright: ignore[reportMissingTypeStubs] - it has none
 from ..checkpoint import checked
 from ..plan.schema import pointer
 from ..rules.findings import Change, Step, same, value_at
+from ..strict_values import parts_of
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]
@@ -93,8 +94,7 @@ def _test(at: str, old: Any) -> list[Operation]:
 def apply_patch(document: Mapping[str, Any], patch: Sequence[Operation]) -> dict[str, Any]:
     """`document` after `patch`; the input is not changed, and what the patch leaves alone is shared with it.
 
-    Raises:
-        jsonpatch.JsonPatchException: the patch was not made for this document.
+    Raises jsonpatch.JsonPatchException: the patch was not made for this document.
     """
     patched = Patched(document)
     patched.apply(patch)
@@ -116,8 +116,7 @@ class Patched:
     def apply(self, patch: Sequence[Operation]) -> None:
         """Make the changes of `patch`; the document may be half changed where it does not fit.
 
-        Raises:
-            jsonpatch.JsonPatchException: the patch was not made for this document.
+        Raises jsonpatch.JsonPatchException: the patch was not made for this document.
         """
         for operation in checked(patch):
             try:
@@ -127,7 +126,7 @@ class Patched:
 
     def _do(self, operation: Operation) -> None:
         action = operation["op"]
-        steps = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        steps = parts_of(operation["path"])
         inside: Any = self.document
         for step in steps[:-1]:
             inside = inside[_key(inside, step)] if action == "test" else self._owned(inside, _key(inside, step))

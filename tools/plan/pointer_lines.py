@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ..strict_json import after_space
+from ..strict_values import parts_of
 
 _DECODER = json.JSONDecoder()
 
@@ -16,8 +17,7 @@ def line_of(text: str, pointer: str) -> int:
     `text` is valid JSON.
     """
     at = after_space(text, 0)
-    for part in pointer.split("/")[1:]:
-        wanted = part.replace("~1", "/").replace("~0", "~")
+    for wanted in parts_of(pointer):
         found = next((begin for name, begin in members(text, at) if name == wanted), None)
         if found is None:
             break

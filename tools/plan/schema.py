@@ -7,12 +7,13 @@ element alone, with its JSON Pointer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import ValidationError
 
+from ..strict_values import pointer
 from .document import Plan
 from .element_reader import SchemaFault
 from .view import as_list, as_mapping
@@ -54,11 +55,6 @@ def compact_schema() -> dict[str, Any]:
             properties["like"] = {"type": "string", "description": "id of the replica that this one copies"}
             properties["device_offset"] = {"type": "integer", "description": "added to node * gpus_per_node + gpu"}
     return schema
-
-
-def pointer(parts: Iterable[str | int]) -> str:
-    """JSON Pointer (RFC 6901) of `parts`."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def explain_refusal(document: Mapping[str, Any], refusal: ValidationError) -> tuple[SchemaFault, ...]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ..frozen import Frozen
 from ..plan.view import EdgeView, NodeView, as_list, as_mapping
+from ..strict_values import parts_of
 
 Step = str | int
 
@@ -34,9 +35,8 @@ class Change(Struct, frozen=True):
 def steps_of(pointer: str, document: Any) -> tuple[Step, ...] | None:
     """The steps of a JSON Pointer, places in lists as numbers; `None` where the document has nothing on the way."""
     steps: list[Step] = []
-    parts = pointer.split("/")[1:]
-    for place, part in enumerate(parts):
-        key = part.replace("~1", "/").replace("~0", "~")
+    parts = parts_of(pointer)
+    for place, key in enumerate(parts):
         if isinstance(document, list):
             if not (key.isascii() and key.isdecimal() and len(key) < 10 and int(key) < len(document)):  # pyright: ignore[reportUnknownArgumentType] - raw JSON
                 return None
