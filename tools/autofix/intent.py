@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from ..catalog.architecture import Architecture
@@ -21,7 +22,6 @@ from ..catalog.config import read_architecture
 from ..catalog.dtypes import DType
 from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
-from ..engines.names import rank_order
 from ..errors import InputError, ShardwrightError
 from ..performance.layout import read_block
 from ..plan.builder import BuildRequest
@@ -35,7 +35,7 @@ from ..plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from ..plan.placement import StageMaker, gpu_count
+from ..plan.placement import gpu_count
 from ..plan.schema import shown
 from ..plan.view import PlanView, as_int, as_mapping, as_str, places_of
 from .intent_strategy import Notes, read_strategy
@@ -90,12 +90,9 @@ class PlanIntent(Struct, frozen=True, dict=True):
             cut = phase.stage_layers
             if phase.pp > layers or (cut is not None and (len(cut) != phase.pp or sum(cut) != layers or 0 in cut)):
                 return None
-        order = rank_order(None if self.serving is None else self.serving.engine)
-        maker = StageMaker(self.architecture, frozenset(self.policy.relaxations), redundant_experts, order)
-        layout = place_like(strategy, maker, self.hardware, self.devices)
-        if layout is None or self.workload is None or self.precision is None:
+        if self.workload is None or self.precision is None:
             return None
-        return BuildRequest(
+        request = BuildRequest(
             model=self.model,
             hardware=self.hardware,
             workload=self.workload,
@@ -103,8 +100,10 @@ class PlanIntent(Struct, frozen=True, dict=True):
             strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
             policy=self.policy,
             serving=self.serving,
-            layout=layout,
+            redundant_experts=redundant_experts,
         )
+        layout = place_like(strategy, request.maker(self.architecture), self.hardware, self.devices)
+        return None if layout is None else replace(request, layout=layout)
 
 
 def read_intent(view: PlanView, defaults: PlanDefaults | None = None, *, keep_strategy: bool = False) -> PlanIntent:

@@ -24,6 +24,7 @@ from ..plan.placement import (
     is_disaggregated,
     phase_width,
     place,
+    replica_kinds,
     stage_ranges,
     stage_width,
 )
@@ -119,7 +120,7 @@ def place_like(
 def kinds_of(strategy: Strategy, wanted: Sequence[ReplicaDevices]) -> list[_Kind]:
     """Which phases each replica serves: as the author's of the same number where the counts allow, prefill first."""
     if not is_disaggregated(strategy):
-        return [PHASES] * strategy.dp
+        return replica_kinds(strategy)
     left: dict[Phase, int] = {"prefill": strategy.prefill.replicas or 0, "decode": strategy.decode.replicas or 0}
     chosen: list[Phase | None] = []
     for replica in wanted[: sum(left.values())]:

@@ -67,6 +67,11 @@ class OperatorSite(Struct, frozen=True):
     next_devices: frozenset[str]
     offset: int
 
+    def node(self, graph: GraphWriter, node_type: str, **fields: Any) -> str:
+        """Write the operator's own node; returns its id."""
+        offset = {"offset": self.offset} if self.offset else {}
+        return graph.node(self.node_id, node_type, self.parent, **offset, **fields)
+
     def union(self, devices: Sequence[str]) -> tuple[str, ...]:
         """`devices`, and after them those of the next operator that are not among them, in the stage's order."""
         wanted = self.next_devices.union(devices)
@@ -99,9 +104,7 @@ def _collective(
 def write_attention(graph: GraphWriter, site: OperatorSite, kind: str) -> str:
     """One attention operator: shards, the cache write, and the collectives of TP, SP and the way on."""
     degrees, devices = site.degrees, site.stage.attention_devices
-    operator = graph.node(
-        site.node_id, "AttentionNode", site.parent, **({"offset": site.offset} if site.offset else {}), kind=kind
-    )
+    operator = site.node(graph, "AttentionNode", kind=kind)
     kv_sp = degrees.kv_sp or 1
     ranks = ranks_over(dp=degrees.attention_dp or 1, kv_sp=kv_sp, sp=degrees.sp, tp=degrees.tp)
     shards = _shards(graph, operator, ranks, devices)
@@ -149,9 +152,7 @@ def _close_attention(graph: GraphWriter, site: OperatorSite, operator: str, shar
 def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
     """One dense FFN operator, or (with a MoE node for parent) a shared expert."""
     degrees, devices = site.degrees, site.stage.ffn_devices
-    operator = graph.node(
-        site.node_id, "FFNNode", site.parent, **({"offset": site.offset} if site.offset else {})
-    )  # fmt: skip
+    operator = site.node(graph, "FFNNode")
     groups = ffn_groups(degrees)
     shards = _shards(graph, operator, ranks_over(dp=groups, tp=degrees.tp_ffn), devices)
     wider = site.union(devices)
@@ -189,9 +190,7 @@ def expert_runs(experts: Iterable[int]) -> list[list[int] | int]:
 def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
     """One MoE operator: router, dispatch, one expert group a device, combine, and the shared expert beside."""
     degrees, devices = site.degrees, list(site.stage.devices)
-    operator = graph.node(
-        site.node_id, "MoENode", site.parent, **({"offset": site.offset} if site.offset else {})
-    )  # fmt: skip
+    operator = site.node(graph, "MoENode")
     router = graph.node(f"{operator}.router", "RouterNode", operator, devices=devices)
     width = degrees.tp_expert or 1
     experts: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..catalog.architecture import Architecture
 from ..engines.engine import RankOrder
 from .devices import Inventory, in_stages
-from .document import Phase, PhaseStrategy, Strategy
+from .document import PHASES, Phase, PhaseStrategy, Strategy
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
 
 # What is kept from straddling two nodes without need.
@@ -248,29 +248,22 @@ class StageMaker(Struct, frozen=True):
         return vocabulary_shards(degrees) if "vocab_parallel" in self.relaxations else 1
 
 
+def replica_kinds(strategy: Strategy) -> list[tuple[Phase, ...]]:
+    """Which phases each replica serves: all replicas both, or those of prefill before those of decode."""
+    if not is_disaggregated(strategy):
+        return [PHASES] * strategy.dp
+    return [(phase,) for phase in PHASES for _ in range(strategy.of(phase).replicas or 0)]
+
+
 def _place(strategy: Strategy, maker: StageMaker, inventory: Inventory, keep: _Keep) -> Layout | None:
     replicas: list[ReplicaLayout] = []
-
-    def laid(phase: Phase, degrees: PhaseStrategy, devices: Sequence[str]) -> PhaseLayout:
-        return maker.phase(phase, degrees, maker.stages(degrees, devices))
-
-    prefill, decode = strategy.prefill, strategy.decode
-    if is_disaggregated(strategy):
-        sides: list[Phase] = [*repeat("prefill", prefill.replicas or 0), *repeat("decode", decode.replicas or 0)]
-        for index, side in enumerate(sides):
-            degrees = prefill if side == "prefill" else decode
-            devices = _take_stages(inventory, degrees, keep)
-            if devices is None:
-                return None
-            found = laid(side, degrees, devices)
-            replicas.append(ReplicaLayout(index, *((found, None) if side == "prefill" else (None, found))))
-        return Layout(tuple(replicas))
-    wider = max(prefill, decode, key=phase_width)
-    for index in range(strategy.dp):
-        devices = _take_stages(inventory, wider, keep)
+    for index, kind in enumerate(replica_kinds(strategy)):
+        degrees = {phase: strategy.of(phase) for phase in kind}
+        devices = _take_stages(inventory, max(degrees.values(), key=phase_width), keep)
         if devices is None:
             return None
-        replicas.append(ReplicaLayout(index, laid("prefill", prefill, devices), laid("decode", decode, devices)))
+        laid = {phase: maker.phase(phase, own, maker.stages(own, devices)) for phase, own in degrees.items()}
+        replicas.append(ReplicaLayout(index, laid.get("prefill"), laid.get("decode")))
     return Layout(tuple(replicas))
 
 
