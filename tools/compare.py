@@ -29,8 +29,7 @@ def compare(
 
     `usd_per_gpu_hour`: what an hour of a GPU of each costs, the catalogue's price where it is `None`.
 
-    Raises:
-        InputError: one of them cannot be read as a plan document. That it breaks rules is reported, not raised.
+    Raises InputError: one of them cannot be read as a plan document. That it breaks rules is reported, not raised.
     """
     expect(titles, tuple, "titles", "two texts are expected")
     for title in titles:

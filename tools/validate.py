@@ -58,8 +58,7 @@ class ValidationReport(Displayed, Frozen):
     def to_pandas(self) -> Any:
         """The findings as a `pandas.DataFrame`.
 
-        Raises:
-            InputError: pandas is not installed.
+        Raises InputError: pandas is not installed.
         """
         return frame([one.model_dump() for one in self.violations])
 

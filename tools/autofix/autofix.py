@@ -47,8 +47,7 @@ def autofix(
     with `keep_strategy` the graph is rebuilt where the strategy block says otherwise; of `rules`, where they are named,
     only the findings are mended.
 
-    Raises:
-        InputError: the file cannot be opened or is too large. Whatever a document holds is answered, never raised.
+    Raises InputError: the file cannot be opened or is too large. Whatever a document holds is answered, never raised.
     """
     chosen = Chosen.of(rules, safe_only=safe_only, keep_strategy=keep_strategy)
     return autofix_read(read_anything(document), request=request, chosen=chosen)

@@ -132,8 +132,7 @@ class Attempt:
 
     `work` is what was done before. `is_whole`: every legal strategy was looked at, or the whole space of the search.
 
-    Raises:
-        InputError: something that no plan can do without is missing or not known.
+    Raises InputError: something that no plan can do without is missing or not known.
     """
 
     def __init__(self, intent: PlanIntent, view: PlanView, work: Work) -> None:

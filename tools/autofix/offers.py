@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..catalog.dtypes import WIDE, DType, weight_bytes_per_element
+from ..performance.limits import stated_limits
 from ..performance.weights import model_bytes
 from ..plan.describe import describe, number
 from ..plan.document import Strategy, WorkloadBlock
@@ -142,7 +143,7 @@ class Offers(Struct, frozen=True):
 
     def no_limits(self) -> Iterator[Offer]:
         """The same request with no limits stated."""
-        if any(getattr(self.workload, name) is not None for name in _NO_LIMITS):
+        if stated_limits(self.workload):
             yield self._changed("no limits stated", **_NO_LIMITS)
 
     def _changed(self, words: str, **update: object) -> Offer:
@@ -165,7 +166,7 @@ class Offers(Struct, frozen=True):
     def _fewer_by_memory(self, most: int) -> Iterator[Offer]:
         """The `most` requests that fit; where limits are stated that these miss, so many as hold them."""
         yield self._fewer(most)
-        if any(getattr(self.workload, name) is not None for name in _NO_LIMITS):
+        if stated_limits(self.workload):
             yield from self._fewer_by_limits(most)
 
     def _fewer_by_limits(self, below: int) -> Iterator[Offer]:

@@ -21,20 +21,6 @@ from ..files import shipped
 from .accelerators import MAX_NAME_CHARS, Accelerator, AcceleratorNames, machine_key
 from .cluster import HardwareFacts, facts_of
 
-__all__ = [
-    "AcceleratorMention",
-    "HardwareFacts",
-    "NamedAccelerator",
-    "all_accelerators",
-    "find_accelerator",
-    "hardware_facts",
-    "mentions",
-    "read_accelerator_name",
-    "singular",
-    "system_sizes",
-    "variant_taken",
-]
-
 _MAX_TEXT = 1_000_000
 
 _FORMS = ("sxm", "pcie", "nvl")

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from ..checkpoint import checked
 from .compact import expand
-from .document import UNWRITTEN_DEFAULTS, PhaseStrategy, Plan, PolicyBlock, WorkloadBlock
-from .view import PHASES, PlanView, as_list, as_mapping
+from .document import PHASES, UNWRITTEN_DEFAULTS, PhaseStrategy, Plan, PolicyBlock, WorkloadBlock
+from .view import PlanView, as_list, as_mapping
 
 _HEADER = ("model", "hardware", "workload", "precision", "policy", "serving", "strategy")
 _MAX_ROUNDS = 64

@@ -436,7 +436,6 @@ class Plan(Displayed, Sparse):
     def show(self) -> Page:
         """The interactive page: a notebook shows it, and it can be saved as a file.
 
-        Raises:
-            InputError: nothing of `shardwright` itself was used before, which makes the page.
+        Raises InputError: nothing of `shardwright` itself was used before, which makes the page.
         """
         return page_of(self)

@@ -32,7 +32,8 @@ def _scaled(tokens: int, factor: Fraction) -> int:
     return min(int(bounds.TOKENS.most), max(1, int(tokens * factor)))
 
 
-def _refused(reason: str) -> PydanticCustomError:
+def refused(reason: str) -> PydanticCustomError:
+    """The error of a load whose fields do not go together."""
     return PydanticCustomError("lengths", "{reason}", {"reason": reason})
 
 
@@ -45,9 +46,9 @@ class Percentiles(Frozen):
     def _rise(self) -> Self:
         percents = [min(MOST_PERCENT, max(LEAST_PERCENT, percent)) for percent, _ in self.percentiles]
         if any(left >= right for left, right in pairwise(percents)):
-            raise _refused(f"percentiles must rise, and be {LEAST_PERCENT} to {MOST_PERCENT} but for 0 and 100")
+            raise refused(f"percentiles must rise, and be {LEAST_PERCENT} to {MOST_PERCENT} but for 0 and 100")
         if any(less > more for (_, less), (_, more) in pairwise(self.percentiles)):
-            raise _refused("a higher percentile cannot be shorter")
+            raise refused("a higher percentile cannot be shorter")
         return self
 
     def quantiles(self) -> Quantiles:
@@ -69,9 +70,9 @@ class Histogram(Frozen):
     @model_validator(mode="after")
     def _rise(self) -> Self:
         if any(less >= more for (less, _), (more, _) in pairwise(self.histogram)):
-            raise _refused("the ends of bins must rise")
+            raise refused("the ends of bins must rise")
         if sum(weight for _, weight in self.histogram) <= 0.0:
-            raise _refused("no bin holds a request")
+            raise refused("no bin holds a request")
         return self
 
     def quantiles(self) -> Quantiles:
@@ -149,9 +150,9 @@ class RequestLengths(Sparse):
     def _says_one_thing(self) -> Self:
         is_split = self.input is not None or self.output is not None
         if is_split == (self.pairs is not None):
-            raise _refused("lengths are those of input or output, or pairs of both")
+            raise refused("lengths are those of input or output, or pairs of both")
         if self.longest is not None and (self.pairs is None or sum(self.longest) < max(map(sum, self.pairs))):
-            raise _refused("longest is the longest request of which pairs are a sample")
+            raise refused("longest is the longest request of which pairs are a sample")
         return self
 
     def covers(self, side: Side) -> bool:
@@ -227,9 +228,9 @@ def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
     for side, mean in zip(_SIDES, spread.means, strict=True):
         name, tokens = f"{side}_tokens", stated[f"{side}_tokens"]
         if abs(tokens - mean) > max(1.0, _ROUNDED_SHARE * mean):
-            raise _refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
+            raise refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
         if stated.get(f"{name}_range") is not None and lengths.covers(side):
-            raise _refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
+            raise refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
 
 
 def check_arrivals(arrivals: Arrivals, request_rate: float | None, *, has_turns: bool = False) -> None:
@@ -238,6 +239,6 @@ def check_arrivals(arrivals: Arrivals, request_rate: float | None, *, has_turns:
     Raises PydanticCustomError: it has none.
     """
     if arrivals.burstiness is not None and request_rate is None:
-        raise _refused("burstiness is of requests that come at a rate; state request_rate")
+        raise refused("burstiness is of requests that come at a rate; state request_rate")
     if arrivals.think_time_s is not None and request_rate is not None and not has_turns:
-        raise _refused("think_time_s is of users who wait for their answers; leave request_rate out")
+        raise refused("think_time_s is of users who wait for their answers; leave request_rate out")

@@ -4,6 +4,7 @@ Only the format lives here; the figures come from `tools/performance/`. A block 
 object with every field optional (`PerformanceClaim`).
 """
 
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_args, get_origin
 
@@ -358,13 +359,9 @@ class PerformanceEstimate(Displayed, Frozen):
     def to_pandas(self) -> Any:
         """The memory of each device as a `pandas.DataFrame`.
 
-        Raises:
-            InputError: pandas is not installed.
+        Raises InputError: pandas is not installed.
         """
         return frame([one.model_dump() for one in self.memory.per_device])
-
-
-_optional_cache: dict[type[BaseModel], type[BaseModel]] = {}
 
 
 def _optional_annotation(annotation: Any) -> Any:
@@ -379,16 +376,15 @@ def _optional_annotation(annotation: Any) -> Any:
     return whole
 
 
+@cache
 def all_optional(model: type[BaseModel]) -> type[BaseModel]:
     """The same model with every field, at every depth, optional: the form in which an evaluation is *claimed*."""
-    if model not in _optional_cache:
-        fields: dict[str, Any] = {}
-        for name, info in model.model_fields.items():
-            annotation = _optional_annotation(info.annotation)
-            constrained = Annotated[annotation, *info.metadata] if info.metadata else annotation
-            fields[name] = (Optional[constrained], None)  # noqa: UP045  # an annotation made at run time
-        _optional_cache[model] = create_model(f"Claimed{model.__name__}", __base__=Sparse, **fields)
-    return _optional_cache[model]
+    fields: dict[str, Any] = {}
+    for name, info in model.model_fields.items():
+        annotation = _optional_annotation(info.annotation)
+        constrained = Annotated[annotation, *info.metadata] if info.metadata else annotation
+        fields[name] = (Optional[constrained], None)  # noqa: UP045  # an annotation made at run time
+    return create_model(f"Claimed{model.__name__}", __base__=Sparse, **fields)
 
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from itertools import accumulate
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from .. import bounds
 from ..frozen import Sparse
-from .lengths import MOST_PAIRS, Tokens
+from .lengths import MOST_PAIRS, Tokens, refused
 from .quantiles import Joint
 
 Routing = Literal["round_robin", "least_loaded", "sticky", "prefix_aware"]
@@ -25,10 +24,6 @@ DEFAULT_ROUTING: Routing = "least_loaded"
 Shared = tuple[
     Annotated[int, Field(strict=True, ge=0, le=MOST_PAIRS - 1)], Annotated[int, bounds.SHARED_TOKENS.whole()]
 ]
-
-
-def _refused(reason: str) -> PydanticCustomError:
-    return PydanticCustomError("prefixes", "{reason}", {"reason": reason})
 
 
 class SharedPrefixes(Sparse):
@@ -55,14 +50,14 @@ class SharedPrefixes(Sparse):
     def _says_what_is_shared(self) -> Self:
         is_made = self.system_tokens is not None or self.turns is not None
         if is_made == (self.replay is not None):
-            raise _refused("prefixes are system_tokens, turns or both, or a replay of requests")
+            raise refused("prefixes are system_tokens, turns or both, or a replay of requests")
         if self.system_tokens is None and (self.system_prompts is not None or self.system_skew is not None):
-            raise _refused("system_prompts and system_skew are of system_tokens; state how many")
+            raise refused("system_prompts and system_skew are of system_tokens; state how many")
         for place, (earlier, tokens) in enumerate(self.replay or ()):
             if earlier >= place and tokens > 0:
-                raise _refused(f"replay {place} shares tokens with request {earlier}, which is not before it")
+                raise refused(f"replay {place} shares tokens with request {earlier}, which is not before it")
             if earlier > place:
-                raise _refused(f"replay {place} names request {earlier}, which is not before it")
+                raise refused(f"replay {place} names request {earlier}, which is not before it")
         return self
 
     @property
@@ -132,29 +127,29 @@ def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
     Raises PydanticCustomError: they do not, or one is.
     """
     if stated.get("prefix_cache_hit_rate") is not None:
-        raise _refused("prefix_cache_hit_rate is given, and prefixes are that it is computed from; leave one out")
+        raise refused("prefix_cache_hit_rate is given, and prefixes are that it is computed from; leave one out")
     lengths = stated.get("lengths")
     mean: int = stated["input_tokens"]
     if prefixes.replay is not None:
         pairs = None if lengths is None else lengths.pairs
         if pairs is None or len(pairs) != len(prefixes.replay):
-            raise _refused("replay says of each of lengths.pairs what it shares: state as many")
+            raise refused("replay says of each of lengths.pairs what it shares: state as many")
         for place, (earlier, tokens) in enumerate(prefixes.replay):
             if tokens > min(pairs[place][0], pairs[earlier][0]):
-                raise _refused(f"replay {place} shares {tokens:,} tokens, more than the prompts have")
+                raise refused(f"replay {place} shares {tokens:,} tokens, more than the prompts have")
         return
     system = prefixes.system_tokens or 0
     if prefixes.turns is None:
         if system > mean:
-            raise _refused(
+            raise refused(
                 f"system_tokens {system:,} are more than the {mean:,} tokens of a mean prompt, which has them in it"
             )
         return
     if lengths is not None or any(stated.get(f"{side}_tokens_range") is not None for side in ("input", "output")):
-        raise _refused("prompts of turns have the lengths that follow from input_tokens; leave lengths and ranges out")
+        raise refused("prompts of turns have the lengths that follow from input_tokens; leave lengths and ranges out")
     least = _least_mean(prefixes.turns, system, stated["output_tokens"])
     if mean < least:
-        raise _refused(
+        raise refused(
             f"input_tokens {mean:,} is the mean prompt of {prefixes.turns} turns, each of which repeats all before it: "
             f"with these answers it is {least:,} at least"
         )

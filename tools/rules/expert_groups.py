@@ -46,14 +46,9 @@ def gaps(runs: Sequence[Run], total: int) -> list[Run]:
     """The ids from 0 to `total` - 1 that are in none of `runs`."""
     missing: list[Run] = []
     free = 0
-    for run in runs:
-        if run.first > free:
-            missing.append(Run(free, min(run.first, total) - 1))
+    for run in (*runs, Run(total, total)):
+        missing.append(Run(free, min(run.first, total) - 1))
         free = max(free, run.last + 1)
-        if free >= total:
-            break
-    if free < total:
-        missing.append(Run(free, total - 1))
     return [run for run in missing if run.first <= run.last]
 
 

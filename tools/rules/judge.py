@@ -104,15 +104,15 @@ def _limits() -> tuple[tuple[Rule, DegreeLimit], ...]:
 
 def refusing_pipeline(conditions: Conditions, pipeline: Pipeline) -> str | None:
     """The rule that refuses so many stages, if one does."""
-    judges = ((rule.id, rule.pipeline_faults) for rule in all_rules() if rule.pipeline_faults is not None)
-    return next((name for name, faults in judges for _ in faults(conditions, pipeline)), None)
+    return next((name for name, faults in _judges("pipeline_faults") for _ in faults(conditions, pipeline)), None)
 
 
 def refusing_pair(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> str | None:
     """The rule that refuses one replica which serves both phases in these degrees, if one does."""
-    return next((name for name, faults in _pair_faults() for _ in faults(conditions, prefill, decode)), None)
+    return next((name for name, faults in _judges("pair_faults") for _ in faults(conditions, prefill, decode)), None)
 
 
 @cache
-def _pair_faults() -> tuple[tuple[str, Any], ...]:
-    return tuple((rule.id, rule.pair_faults) for rule in all_rules() if rule.pair_faults is not None)
+def _judges(field: str) -> tuple[tuple[str, Any], ...]:
+    """The rules that have `field`, each with what it judges by."""
+    return tuple((rule.id, faults) for rule in all_rules() if (faults := getattr(rule, field)) is not None)
