@@ -161,7 +161,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     def violation(self, finding: Finding) -> Violation:
         """`finding` with what this rule knows."""
         where = finding.where
-        nodes = [node if isinstance(node, str) else node.id for node in finding.nodes]
+        nodes = finding.node_ids
         edges = [(edge.source_id, edge.target_id) for edge in finding.edges]
         if not isinstance(where, NodeView | EdgeView | str):
             nodes = [*(node.id for node in where[:MAX_NODES]), *nodes]

@@ -117,3 +117,8 @@ class Finding(Struct, frozen=True):
     fix: FixKind | None = None
     lacks: Sequence[str] = ()
     unlinked: Sequence[tuple[NodeView, NodeView]] = ()
+
+    @property
+    def node_ids(self) -> list[str]:
+        """The ids of the `nodes`."""
+        return [node if isinstance(node, str) else node.id for node in self.nodes]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from ..plan.view import NodeView, PlanView, devices_of
+from .findings import MAX_NAMES, Finding
 from .reading import label, relaxed_holders, strange_devices
 
 # Names of a rank; where two could be at fault, the first that is present answers for it.
@@ -17,10 +18,9 @@ DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
 REDUCTIONS = ("AllReduceNode", "ReduceScatterNode", "AllGatherNode")
 HOLDERS = frozenset({"AttentionNode", "FFNNode"})
 SEQUENCE_ROLES = ("sequence_in", "sequence_out")
-_MAX_NAMED = 16
 
 
-def names(nodes: Sequence[NodeView], most: int = _MAX_NAMED) -> str:
+def names(nodes: Sequence[NodeView], most: int = MAX_NAMES) -> str:
     """The ids of `nodes` for a message, at most `most` of them."""
     return ", ".join(label(node) for node in nodes[:most]) + (", …" if len(nodes) > most else "")
 
@@ -138,6 +138,18 @@ def left_out(view: PlanView, collective: NodeView, parts: Sequence[NodeView]) ->
     if not missing or len(reached) < len(collective.devices) or _is_abroad(view, collective, around):
         return []
     return sorted(missing)
+
+
+def leaving_out(message_id: str, collective: NodeView, lacking: Sequence[str], where: str, remedy: str) -> Finding:
+    """The finding that `collective` leaves out the devices `lacking`; `where` says what is on them."""
+    return Finding(
+        message_id,
+        f"{label(collective)} leaves out {', '.join(lacking[:MAX_NAMES])}, where {where}",
+        where=collective,
+        value=list(collective.devices),
+        expected=sorted({*collective.devices, *lacking}),
+        remedy=remedy,
+    )
 
 
 def _is_abroad(view: PlanView, collective: NodeView, stage: NodeView | None) -> bool:

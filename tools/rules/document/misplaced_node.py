@@ -91,7 +91,7 @@ def check(view: PlanView) -> Iterator[Finding | None]:
     yield from _roots(view)
     circled: set[str] = set()
     for finding in _circles(view):
-        circled.update(node if isinstance(node, str) else node.id for node in finding.nodes)
+        circled.update(finding.node_ids)
         yield finding
     named = circled | {node.id for node in view.of_type("RequestNode")[1:]}
     for node in view.nodes:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import leading_to, left_out, names, reached
+from ..sharding import leading_to, leaving_out, left_out, names, reached
 
 _WAY = ("ExpertNode",)
 
@@ -78,14 +78,8 @@ def _coverage_faults(view: PlanView, exchanges: list[NodeView], experts: list[No
     for exchange in exchanges:
         lacking = left_out(view, exchange, experts)
         if lacking:
-            yield Finding(
-                "device-left-out",
-                f"{label(exchange)} leaves out {', '.join(lacking[:MAX_NAMES])}, where experts are",
-                where=exchange,
-                value=list(exchange.devices),
-                expected=sorted({*exchange.devices, *lacking}),
-                remedy="run the exchange over all devices that hold experts",
-            )
+            remedy = "run the exchange over all devices that hold experts"
+            yield leaving_out("device-left-out", exchange, lacking, "experts are", remedy)
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:

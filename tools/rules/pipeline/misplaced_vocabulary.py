@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PhaseView, PlanView, StageView
+from ...plan.view import PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..stage_chain import StageChain, stage_chain
@@ -44,17 +44,13 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
             value=len(here),
             expected=1,
         )
-    if not here and not elsewhere and not _strays(chain, node_type):
+    # One that hangs somewhere else below the phase is in a wrong place (ST003).
+    if not here and not elsewhere and all(node.type != node_type for node in chain.phase.node.descendants()):
         yield Finding(
             "missing",
             f"the {end} stage, {label(home.node)}, has no {name}", where=home.node, value=0, expected=node_type,
             lacks=(node_type, "PipelineStageNode"),
         )  # fmt: skip
-
-
-def _strays(chain: StageChain, node_type: str) -> list[NodeView]:
-    """Nodes of the type somewhere else below the phase."""
-    return [node for node in chain.phase.node.descendants() if node.type == node_type]
 
 
 def _is_at_the_end(view: PlanView, home: StageView, end: str) -> bool:

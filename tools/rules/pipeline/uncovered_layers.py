@@ -91,7 +91,7 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding | None]:
     total = view.num_layers
     named: set[str] = set()
     for finding in _stage_faults(stage_chain(phase), total):
-        named.update(node if isinstance(node, str) else node.id for node in finding.nodes)
+        named.update(finding.node_ids)
         yield finding
     for stage in phase.stages:
         if stage.node.id not in named:

@@ -14,14 +14,7 @@ from ...plan.degrees import missing_rank
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import (
-    leading_to,
-    left_out,
-    misranked_dimension,
-    names,
-    sequence_degree,
-    tensor_degree,
-)
+from ..sharding import leading_to, leaving_out, left_out, misranked_dimension, names, sequence_degree, tensor_degree
 
 _WORDS = {"AllGatherNode": "AllGather", "AllToAllNode": "AllToAll"}
 
@@ -159,15 +152,9 @@ def _narrow(view: PlanView, exchange: _Exchange) -> Iterator[Finding]:
     for node in (*exchange.into, *exchange.out):
         lacking = left_out(view, node, exchange.shards)
         if lacking:
-            yield Finding(
-                "device-left-out",
-                f"{label(node)} leaves out {', '.join(lacking[:MAX_NAMES])}, where shards of "
-                f"{label(exchange.operator)} compute",
-                where=node,
-                value=list(node.devices),
-                expected=sorted({*node.devices, *lacking}),
-                remedy="run the exchange over the devices of all shards",
-            )
+            where = f"shards of {label(exchange.operator)} compute"
+            remedy = "run the exchange over the devices of all shards"
+            yield leaving_out("device-left-out", node, lacking, where, remedy)
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:

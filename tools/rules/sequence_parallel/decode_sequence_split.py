@@ -55,8 +55,7 @@ def _forbidden(view: PlanView) -> Iterator[_Split]:
     )
 
 
-def _finding(view: PlanView, split: _Split, places: list[tuple[NodeView, list[NodeView]]]) -> Finding:
-    declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
+def _finding(split: _Split, declared: int, places: list[tuple[NodeView, list[NodeView]]]) -> Finding:
     if not places:
         return Finding(
             split.message_id,
@@ -84,13 +83,11 @@ def check(view: PlanView) -> Iterator[Finding]:
         attention = (node for stage in phase.stages for node in stage.operators if node.type == "AttentionNode")
         operators.setdefault(phase.phase, []).extend(attention)
     for split in _forbidden(view):
-        split_operators = [
-            (operator, _split_nodes(operator, split.name)) for operator in operators.get(split.phase, ())
-        ]
-        split_operators = [(operator, parts) for operator, parts in split_operators if parts]
+        parts_of = ((operator, _split_nodes(operator, split.name)) for operator in operators.get(split.phase, ()))
+        places = [(operator, parts) for operator, parts in parts_of if parts]
         declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
-        if split_operators or declared > 1:
-            yield _finding(view, split, split_operators)
+        if places or declared > 1:
+            yield _finding(split, declared, places)
 
 
 def _queries(case: Case) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import EdgeView, PhaseView, PlanView, devices_of
+from ...plan.view import PhaseView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label, strange_devices
 from ..sharding import HOLDERS, REDUCTIONS, names, tensor_degree
@@ -41,35 +41,27 @@ def _foreign_devices(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             )
 
 
-def _joins_groups(edge: EdgeView) -> bool:
-    """Whether a shard of one attention or FFN operator leads into a collective of another one of its stage."""
-    source, target = edge.source, edge.target
-    operator, other = (None if end is None else end.parent for end in (source, target))
-    if source is None or target is None or operator is None or other is None or operator is other:
-        return False
-    if source.type != "ShardNode" or target.type not in REDUCTIONS or not {operator.type, other.type} <= HOLDERS:
-        return False
-    stage = source.ancestor("PipelineStageNode")
-    return stage is not None and stage is target.ancestor("PipelineStageNode")
-
-
 def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
-    for shard in view.of_type("ShardNode"):
-        for edge in shard.edges_out:
-            target, home = edge.target, shard.parent
-            other = None if target is None else target.parent
-            if target is None or home is None or other is None or not _joins_groups(edge):
-                continue
-            yield Finding(
-                "spans-operators",
-                f"{label(shard)}, a shard of {label(home)}, leads into {label(target)} of {label(other)}: a TP group "
-                "lies inside one operator",
-                where=edge,
-                nodes=(shard, target),
-                value=other.id,
-                expected=home.id,
-                remedy="lead the shard into a collective of its own operator",
-            )
+    """A shard of one attention or FFN operator that leads into a collective of another one of its stage."""
+    for edge, shard, target in view.links:
+        home, other = shard.parent, target.parent
+        if shard.type != "ShardNode" or target.type not in REDUCTIONS or home is other:
+            continue
+        if home is None or other is None or not {home.type, other.type} <= HOLDERS:
+            continue
+        stage = shard.ancestor("PipelineStageNode")
+        if stage is None or stage is not target.ancestor("PipelineStageNode"):
+            continue
+        yield Finding(
+            "spans-operators",
+            f"{label(shard)}, a shard of {label(home)}, leads into {label(target)} of {label(other)}: a TP group "
+            "lies inside one operator",
+            where=edge,
+            nodes=(shard, target),
+            value=other.id,
+            expected=home.id,
+            remedy="lead the shard into a collective of its own operator",
+        )
 
 
 def check(view: PlanView) -> Iterator[Finding]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import REDUCTIONS, leading_to, left_out, names, tensor_degree
+from ..sharding import REDUCTIONS, leading_to, leaving_out, left_out, names, tensor_degree
 
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
@@ -76,12 +78,9 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
         best = next((node for node in gathers if left_out(view, node, shards)), best)
         missing = left_out(view, best, shards)
     if missing:
-        return Finding(
-            "device-left-out",
-            f"{label(best)} leaves out {', '.join(missing[:MAX_NAMES])}, where shards of {label(operator)} compute",
-            where=best, nodes=(operator,), value=list(best.devices), expected=sorted({*best.devices, *missing}),
-            remedy="run the collective over the devices of all shards",
-        )  # fmt: skip
+        where = f"shards of {label(operator)} compute"
+        remedy = "run the collective over the devices of all shards"
+        return replace(leaving_out("device-left-out", best, missing, where, remedy), nodes=(operator,))
     return None
 
 
