@@ -97,8 +97,7 @@ class Possible:
     def _group(self, opening: str) -> tuple[str | None, str]:
         """What is kept of the group that begins here, and what is captured in it."""
         if opening.startswith(_EITHER):  # which of its branches is looked for does not follow from the words
-            written, captured = self._passed(opening)
-            return written, captured
+            return self._passed(opening)
         kept, captured, end = self._branches()
         captured = _captured(opening) + captured
         if kept is not None:

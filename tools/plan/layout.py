@@ -21,12 +21,16 @@ NO_EXPERTS: frozenset[int] = frozenset()
 _LISTS = ("devices", "attention_devices", "ffn_devices", "embedding_devices", "head_devices")
 
 
-def _places(devices: tuple[str, ...]) -> Mapping[str, int]:
-    """Where each of `devices` first stands, in their order."""
-    places: dict[str, int] = {}
-    for place, device in enumerate(devices):
-        places.setdefault(device, place)
-    return places
+def _places_of(part: str) -> cached_property[Mapping[str, int]]:
+    """Where each device first stands in one of the lists of a stage, in their order."""
+
+    def places(stage: StageLayout) -> Mapping[str, int]:
+        first: dict[str, int] = {}
+        for place, device in enumerate(getattr(stage, part)):
+            first.setdefault(device, place)
+        return first
+
+    return cached_property(places)
 
 
 class StageLayout(Struct, frozen=True, dict=True):
@@ -53,30 +57,11 @@ class StageLayout(Struct, frozen=True, dict=True):
         """|D|, the devices of the stage."""
         return len(self.devices)
 
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Where each device stands in `devices`."""
-        return _places(self.devices)
-
-    @cached_property
-    def attention_places(self) -> Mapping[str, int]:
-        """Where each device stands in `attention_devices`."""
-        return _places(self.attention_devices)
-
-    @cached_property
-    def ffn_places(self) -> Mapping[str, int]:
-        """Where each device stands in `ffn_devices`."""
-        return _places(self.ffn_devices)
-
-    @cached_property
-    def embedding_places(self) -> Mapping[str, int]:
-        """Where each device stands in `embedding_devices`."""
-        return _places(self.embedding_devices)
-
-    @cached_property
-    def head_places(self) -> Mapping[str, int]:
-        """Where each device stands in `head_devices`."""
-        return _places(self.head_devices)
+    places = _places_of("devices")
+    attention_places = _places_of("attention_devices")
+    ffn_places = _places_of("ffn_devices")
+    embedding_places = _places_of("embedding_devices")
+    head_places = _places_of("head_devices")
 
     @cached_property
     def most_hosted(self) -> int:
