@@ -118,7 +118,7 @@ class ConfigFields:
                 continue
             if found is None:
                 found, found_as = value, spelling
-            elif field not in _FIRST_COUNTS and not _same(found, value):
+            elif field not in _FIRST_COUNTS and (type(found) is not type(value) or found != value):
                 raise self.refuse(f"{found_as!r} is {_show(found)} but {spelling!r} is {_show(value)}; state it once")
         return found
 
@@ -213,10 +213,6 @@ def _collapse(value: Any) -> Any:
     if 0 < len(items) <= MAX_LAYERS and all(isinstance(item, int) and item == items[0] for item in items):
         return items[0]
     return cast("Any", value)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
 
 
 def _show(value: Any) -> str:

@@ -28,7 +28,7 @@ def weight_dtypes(architecture: Architecture, weights: DType) -> WeightDTypes:
     native = architecture.native_dtypes
     if weights in WIDE:
         return _all_matmuls(weights, weights)
-    base = _sixteen_bit(native.norm)
+    base: DType = "fp16" if native.norm == "fp16" else "bf16"
     if is_native(architecture.native_precision, weights):
         return native
     if weights in _EIGHT_BIT:
@@ -41,10 +41,6 @@ def weight_dtypes(architecture: Architecture, weights: DType) -> WeightDTypes:
 
 def _all_matmuls(weights: DType, rest: DType) -> WeightDTypes:
     return WeightDTypes(attention=weights, linear=weights, expert=weights, vocabulary=rest, router=rest, norm=rest)
-
-
-def _sixteen_bit(base: DType) -> DType:
-    return "fp16" if base == "fp16" else "bf16"
 
 
 def is_native(native: DType, weights: DType) -> bool:

@@ -93,7 +93,7 @@ class StageView(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def ordered_devices(self) -> tuple[str, ...]:
         """D in one order, that of short names first: copies of a stage order theirs alike."""
-        return tuple(sorted(self.devices, key=_name_order))
+        return tuple(sorted(self.devices, key=lambda device: (len(device), device)))
 
     def usual_order(self, devices: frozenset[str]) -> tuple[str, ...]:
         """The order in which most nodes list `devices`, of those that name all of them."""
@@ -154,7 +154,3 @@ def _distinct_stage(stage: StageView, left_out: AbstractSet[int]) -> StageView:
     blocks = tuple([block for block in stage.blocks if block.position not in left_out])
     vars(found).update(read, distinct_blocks=blocks)
     return found
-
-
-def _name_order(device: str) -> tuple[int, str]:
-    return len(device), device

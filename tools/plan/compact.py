@@ -39,15 +39,11 @@ def _term(text: str, i: int) -> int:
     return value
 
 
-def _fill_text(text: str, i: int) -> str:
-    return _PLACE.sub(lambda match: str(_term(match[1], i)), text)
-
-
 def _fill(value: object, i: int, *, numeric: bool) -> Any:
     """`value` with its templates filled in; a template that stands alone in a numeric field becomes a number."""
     if isinstance(value, str):
         alone = _PLACE.fullmatch(value) if numeric else None
-        return _term(alone[1], i) if alone else _fill_text(value, i)
+        return _term(alone[1], i) if alone else _PLACE.sub(lambda match: str(_term(match[1], i)), value)
     if isinstance(value, list | tuple):
         return [_fill(item, i, numeric=numeric) for item in as_list(cast("object", value))]
     if isinstance(value, dict):

@@ -204,6 +204,7 @@ class StageMaker(Struct, frozen=True):
             used = {*attention, *ffn}
             devices = [device for device in devices if device in used]
         held = tuple(devices)
+        is_cut = "vocab_parallel" in self.relaxations
         width, groups = degrees.tp_expert or 1, self._experts(degrees.ep) if parts.experts else ()
         return StageLayout(
             index=index,
@@ -217,7 +218,7 @@ class StageMaker(Struct, frozen=True):
             expert_ranks=tuple(place % width for place in range(len(held))) if groups else (),
             embedding_devices=held if first else (),
             head_devices=held if last else (),
-            vocab_shards=self._vocabulary_shards(degrees) if first or last else 1,
+            vocab_shards=vocabulary_shards(degrees) if is_cut and (first or last) else 1,
         )  # fmt: skip
 
     def stages(self, degrees: PhaseStrategy, devices: Sequence[str]) -> tuple[StageLayout, ...]:
@@ -243,9 +244,6 @@ class StageMaker(Struct, frozen=True):
         return _dealt_experts(
             experts, groups, self.redundant_experts or (evening_copies(experts, groups) if allowed else 0)
         )
-
-    def _vocabulary_shards(self, degrees: PhaseStrategy) -> int:
-        return vocabulary_shards(degrees) if "vocab_parallel" in self.relaxations else 1
 
 
 def replica_kinds(strategy: Strategy) -> list[tuple[Phase, ...]]:

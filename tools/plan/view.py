@@ -105,7 +105,7 @@ class PlanView:
         if len(types) == 1:
             return [*self._by_type.get(types[0], ())]
         found = [node for node_type in types for node in self._by_type.get(node_type, ())]
-        return sorted(found, key=_position)
+        return sorted(found, key=lambda node: node.position)
 
     @cached_property
     def _by_type(self) -> dict[str, list[NodeView]]:
@@ -287,10 +287,6 @@ def _stage(node: NodeView, siblings: Siblings) -> StageView:
         node.children_of_type("LayerBlockNode"), key=lambda block: (block.layers or (1 << 60, 0), block.position)
     )
     return StageView(siblings, node, node.index, node.layers, tuple(node.descendants()), tuple(blocks), tuple(blocks))
-
-
-def _position(node: NodeView) -> int:
-    return node.position
 
 
 def _order(node: NodeView) -> tuple[int, int, int]:

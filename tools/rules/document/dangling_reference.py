@@ -107,7 +107,7 @@ def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:
         by_content: dict[str, NodeView] = {}
         of_name: list[Change] = []
         for node in (view.by_id[name], *nodes):
-            if by_content.setdefault(_content(node), node) is not node:
+            if by_content.setdefault(json.dumps(node.raw, sort_keys=True, default=str), node) is not node:
                 of_name.append(Change("remove", ("nodes", node.position), nodes=(name,)))
         for place, content in enumerate(sorted(by_content)[1:], start=2):
             of_name.append(
@@ -116,10 +116,6 @@ def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:
         # All of them at once: those that are named after the first find nothing left to do.
         changes[("nodes", nodes[0].position)] = of_name
     return changes
-
-
-def _content(node: NodeView) -> str:
-    return json.dumps(node.raw, sort_keys=True, default=str)
 
 
 def _free_name(view: PlanView, wanted: str) -> str:

@@ -188,11 +188,9 @@ class _Attribution(Struct):
             self.floors[phase] = min([1.0 - min(omitted / whole, 1.0) if whole else 1.0, *factors])
         factors = [f.factor for f in self.named if is_total(f) and phase_of(f) == "end_to_end"]
         self.floors["end_to_end"] = min([self.floors["prefill"], self.floors["decode"], *factors])
-        if any(figure.place[0] == "throughput" for figure in self.named):
-            self.floors["end_to_end"] = min(self.floors["end_to_end"], 1.0 / self._most_rate())
-
-    def _most_rate(self) -> float:
-        return max(figure.factor for figure in self.named if figure.place[0] == "throughput")
+        rates = [figure.factor for figure in self.named if figure.place[0] == "throughput"]
+        if rates:
+            self.floors["end_to_end"] = min(self.floors["end_to_end"], 1.0 / max(rates))
 
     def _follows(self, figure: Figure) -> bool:
         """Whether it is off only because of what other rules name."""
