@@ -102,7 +102,7 @@ def _has_all_shards(operator: NodeView) -> bool:
     devices = _part_devices(operator)
     if not devices:
         return False
-    if any(set(child.devices) == devices for child in operator.children if child.type in _WITNESSES):
+    if any(frozenset(child.devices) == devices for child in operator.children if child.type in _WITNESSES):
         return True
     if len(devices) > 1 or operator.type != "FFNNode" or operator.parent is None:
         return False

@@ -76,7 +76,7 @@ def _base(fields: ConfigFields, words: str | None) -> DType:
         return found if found in WIDE else "bf16"
     if words is not None:
         first = words.lower().split()[0].strip(",()") if words.split() else ""
-        return next((dtype for dtype in WIDE if dtype == first), "bf16")
+        return _DTYPE_NAMES[first] if first in ("fp16", "fp32") else "bf16"
     fields.assume("torch_dtype = bfloat16: not stated")
     return "bf16"
 

@@ -256,7 +256,7 @@ def replica_kinds(strategy: Strategy) -> list[tuple[Phase, ...]]:
 def _place(strategy: Strategy, maker: StageMaker, inventory: Inventory, keep: _Keep) -> Layout | None:
     replicas: list[ReplicaLayout] = []
     for index, kind in enumerate(replica_kinds(strategy)):
-        degrees = {phase: strategy.of(phase) for phase in kind}
+        degrees: dict[Phase, PhaseStrategy] = {phase: strategy.of(phase) for phase in kind}
         devices = _take_stages(inventory, max(degrees.values(), key=phase_width), keep)
         if devices is None:
             return None

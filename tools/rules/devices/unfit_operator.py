@@ -40,7 +40,7 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
         experts = operator.children_of_type("ExpertNode")
         used = devices_of(experts)
         parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
-        agreed = bool(parts) and all(set(part.devices) == used for part in parts)
+        agreed = bool(parts) and all(frozenset(part.devices) == used for part in parts)
         if not used or not agreed or used >= devices:
             continue
         idle = sorted(devices - used)

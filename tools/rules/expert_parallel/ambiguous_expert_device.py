@@ -54,7 +54,7 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
         )
     shards = expert.children_of_type("ShardNode")
     homes = devices_of(shards)
-    if width > 1 and homes != set(devices) and not _are_misused(view, expert, shards):
+    if width > 1 and homes != frozenset(devices) and not _are_misused(view, expert, shards):
         return Finding(
             "shards-elsewhere",
             f"the shards of {label(expert)} are not one on each of its {width} devices",

@@ -77,7 +77,7 @@ def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
     """An embedding or LM head that is split, and not over the devices that it names."""
     shards = vocabulary.children_of_type("ShardNode")
     homes = devices_of(shards)
-    if shards and homes != set(vocabulary.devices):
+    if shards and homes != frozenset(vocabulary.devices):
         yield Finding(
             "not-on-each-device",
             f"the shards {names(shards)} of {label(vocabulary)} are not one on each of its devices",
