@@ -97,17 +97,16 @@ def _resolve(text: str, span: NameSpan) -> Mention | None:
     return Mention(start, end, words, entry, None, weights)
 
 
-@lru_cache(maxsize=1024)
-def _outcome(words: str) -> tuple[ModelEntry | None, str | None]:
-    """What the words, which name no organisation, stand for, or why for nothing."""
-    return _outcome_now(words)
-
-
 def _outcome_now(words: str) -> tuple[ModelEntry | None, str | None]:
+    """What the words stand for, or why for nothing."""
     try:
         return find_model(words), None
     except InputError as error:
         return None, str(error)
+
+
+# Of words that name no organisation, and so no repository that may come to be there.
+_outcome = lru_cache(maxsize=1024)(_outcome_now)
 
 
 # Families that are words of English too: a mention only where they resolve to an entry, or surely are a name.

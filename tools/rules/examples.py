@@ -107,10 +107,6 @@ def _find_node(document: dict[str, Any], edit: Edit) -> dict[str, Any]:
     raise InputError(f"edit {edit.action!r}: the plan has no node {edit.id!r}")
 
 
-def _add_node(document: dict[str, Any], edit: Edit) -> None:
-    document["nodes"].append(copy.deepcopy(edit.value))
-
-
 def _remove_node(document: dict[str, Any], edit: Edit) -> None:
     gone = {_find_node(document, edit)["id"]}
     while True:
@@ -128,8 +124,8 @@ def _set(document: dict[str, Any], edit: Edit) -> None:
     _find_node(document, edit)[edit.field] = copy.deepcopy(edit.value)
 
 
-def _add_edge(document: dict[str, Any], edit: Edit) -> None:
-    document["edges"].append(copy.deepcopy(edit.value))
+def _add(document: dict[str, Any], edit: Edit) -> None:
+    document["nodes" if edit.action == "add_node" else "edges"].append(copy.deepcopy(edit.value))
 
 
 def _remove_edge(document: dict[str, Any], edit: Edit) -> None:
@@ -178,10 +174,10 @@ def _key(place: object, text: str) -> str | int:
 
 
 _EDITORS = {
-    "add_node": _add_node,
+    "add_node": _add,
     "remove_node": _remove_node,
     "set": _set,
-    "add_edge": _add_edge,
+    "add_edge": _add,
     "remove_edge": _remove_edge,
     "set_top": _set_top,
     "evaluate": _evaluate,

@@ -5,7 +5,7 @@ What follows from a node in the wrong place is not what is really absent; nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 
 from ..plan.view import OPERATOR_TYPES, EdgeView, NodeView, PlanView
@@ -95,15 +95,7 @@ class Consequences:
 
     def __init__(self, view: PlanView) -> None:
         self._view = view
-
-    # Made where they are asked for: of most rules' nothing is.
-    @cached_property
-    def _leave(self) -> Callable[[NodeView], bool]:
-        return cache(leaves_astray)
-
-    @cached_property
-    def _enter(self) -> Callable[[NodeView], bool]:
-        return cache(enters_astray)
+        self._leave, self._enter = cache(leaves_astray), cache(enters_astray)
 
     @cached_property
     def displaced_types(self) -> frozenset[str]:
