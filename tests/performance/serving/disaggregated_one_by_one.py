@@ -52,7 +52,7 @@ def serve(deployment: Disaggregated, load: Requests) -> list[Request]:
         elif kind == RECEIVE:
             request = everyone[number]
             request.made = 1
-            shows(request, deployment, now)
+            request.first = now
             if request.output == 1:
                 finish(request, now)
                 continue
@@ -65,7 +65,6 @@ def serve(deployment: Disaggregated, load: Requests) -> list[Request]:
                 stepping[number] = False
                 for request in sorted(running[number], key=lambda request: request.number):
                     request.made += 1
-                    shows(request, deployment, now)
                     if request.made == request.output:
                         finish(request, now)
                 running[number] = [request for request in running[number] if request.done is None]
@@ -82,11 +81,6 @@ def serve(deployment: Disaggregated, load: Requests) -> list[Request]:
             batches.append(batch)
             push(now + prefill_seconds(deployment, batch), PREFILLED, len(batches) - 1)
     return everyone
-
-
-def shows(request: Request, deployment: Disaggregated, now: float) -> None:
-    if request.made == min(deployment.decode_policy.response_interval_steps, request.output):
-        request.first = now
 
 
 def admit(deployment: Disaggregated, running: list[Request], waiting: list[Request]) -> None:

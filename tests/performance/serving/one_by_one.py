@@ -168,7 +168,7 @@ class Group(Struct):
         finished: list[Request] = []
         for request in (*self.decoding, *self.just_ready):
             request.made += 1
-            if request.made == min(self.policy.response_interval_steps, request.output):
+            if request.made == 1:
                 request.first = now
             if request.made == request.output:
                 request.done = now

@@ -71,7 +71,7 @@ def test_compiled_by_numba_the_core_gives_the_same_numbers(
     mode: Any, arrivals: Arrivals, lengths: Lengths, shape: tuple[int, int, int]
 ) -> None:
     groups, wait, batches = shape
-    policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
+    policy = replace(ROOMY, mode=mode, kv_tokens=2500, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
     inputs = inputs_of(MEETING, policy, arrivals, lengths)
     given = inputs.step, inputs.rules, inputs.requests

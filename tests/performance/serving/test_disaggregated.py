@@ -45,7 +45,6 @@ DECODE = st.builds(
     token_budget=st.just(1000),
     max_sequences=st.integers(1, 8),
     kv_tokens=st.sampled_from([170, 400, 100_000]),
-    response_interval_steps=st.sampled_from([1, 1, 5]),
 )
 TABLES = st.sampled_from([ENGINE, WINDOWED])
 DEPLOYMENTS = st.builds(

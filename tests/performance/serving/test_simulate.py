@@ -37,7 +37,6 @@ POLICIES = st.builds(
     kv_tokens=st.sampled_from([170, 400, 100_000]),
     mode=st.sampled_from(MODES),
     reserve=st.sampled_from(["prompt", "full"]),
-    response_interval_steps=st.sampled_from([1, 1, 3, 20]),
     prefix_hit_rate=st.sampled_from([0.0, 0.0, 0.4, 1.0]),
     client_s=st.sampled_from([0.0, 0.003]),
     jitter_s=st.sampled_from([0.0, 0.02]),
@@ -238,20 +237,6 @@ def test_a_cached_prefix_is_attended_to_but_not_computed() -> None:
     assert times.ttft.mean == pytest.approx(cost(ENGINE, [], [(500, 500)], 1))
     whole = simulate(ENGINE, replace(ROOMY, prefix_hit_rate=1.0), ClosedLoop(1, 1), Lengths(1000, 1))
     assert whole.ttft.mean == pytest.approx(cost(ENGINE, [], [(999, 1)], 1))
-
-
-def test_a_response_interval_delays_what_is_seen_first_by_its_steps() -> None:
-    plain = simulate(ENGINE, ROOMY, ClosedLoop(1, 1), Lengths(100, 60))
-    slow = simulate(ENGINE, replace(ROOMY, response_interval_steps=20), ClosedLoop(1, 1), Lengths(100, 60))
-    waited = sum(decode_seconds(ENGINE, [size]) for size in range(101, 120))
-    assert slow.ttft.mean == pytest.approx(plain.ttft.mean + waited)
-    assert slow.end_to_end.mean == pytest.approx(plain.end_to_end.mean)
-
-
-def test_an_answer_shorter_than_the_interval_is_seen_at_its_end() -> None:
-    times = simulate(ENGINE, replace(ROOMY, response_interval_steps=20), ClosedLoop(1, 1), Lengths(100, 5))
-    assert times.ttft.mean == times.end_to_end.mean
-    assert times.tpot.mean == 0.0
 
 
 def test_the_client_adds_to_the_first_token_alone() -> None:

@@ -64,7 +64,7 @@ def test_where_nothing_is_found_one_replica_has_the_numbers_of_one_by_itself(
     mode: Mode, batches: int, reserve: Any, arrivals: Arrivals
 ) -> None:
     policy = replace(ROOMY, mode=mode, batches=batches, reserve=reserve, kv_tokens=2500, jitter_s=0.01)
-    policy = replace(policy, response_interval_steps=4, prefix_block_tokens=OFF)
+    policy = replace(policy, prefix_block_tokens=OFF)
     lengths = Lengths(300, 200, 0.4)
     alone = simulate(MEETING, policy, arrivals, lengths)
     together = simulate_replicas(MEETING, policy, arrivals, replace(lengths, prefixes=SYSTEM), 1)

@@ -10,7 +10,7 @@ from .costs import StepColumns, pass_time, position, rate_at
 from .pace import steps_to_reach
 from .policy import Policy
 from .records import Requests
-from .state import DONE, OUTGROWN, SHOWN
+from .state import DONE, OUTGROWN
 
 # Of a decode step of so many sequences: seconds of the pass, and of each token of context in full and windowed layers.
 Rates = dict[int, tuple[float, float, float]]
@@ -43,8 +43,7 @@ class DecodeServer:
         self.decoding_s = 0.0
         self.gap_s: list[float] = []
         self.gap_tokens: list[int] = []
-        # Of requests: time at which each showed its first answer, was done. Whoever keeps the clock reads them.
-        self.shown: dict[int, float] = {}
+        # Requests that are done, and when. Whoever keeps the clock reads them.
         self.done: list[tuple[int, float]] = []
 
     @property
@@ -112,8 +111,6 @@ class DecodeServer:
             _, kind, request = heappop(self._events)
             if kind == OUTGROWN:
                 self._growing -= 1
-            elif kind == SHOWN:
-                self.shown[request] = self._now
             else:
                 self._leave(request)
 
@@ -130,9 +127,6 @@ class DecodeServer:
             self._growing += 1
             if self._tick + window - size <= done:
                 heappush(self._events, (self._tick + window - size, OUTGROWN, request))
-        shown = min(self._policy.response_interval_steps, outputs)
-        if shown > 1:
-            heappush(self._events, (self._tick + shown - 1, SHOWN, request))
         heappush(self._events, (done, DONE, request))
 
     def _leave(self, request: int) -> None:

@@ -41,10 +41,10 @@ class Disaggregated(Struct, frozen=True):
     """`prefill_servers` and `decode_servers` replicas, each kind with its own steps and scheduler.
 
     Of the prefill policy count the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client
-    and jitter; of the decode policy slots, cache (prompt and whole output are reserved) and response interval. Every
-    `prefill_passes` of the prefill servers are the passes of one pipeline, with one cache. A cache is moved whole in
-    `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such
-    deployments share the load.
+    and jitter; of the decode policy slots and cache (prompt and whole output are reserved). Every `prefill_passes` of
+    the prefill servers are the passes of one pipeline, with one cache. A cache is moved whole in `transfer_s` +
+    `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such deployments share the
+    load.
 
     Raises InputError, which names the field, for a figure out of range.
     """
@@ -224,9 +224,6 @@ class ApartRun:
 
     def outcome(self) -> Outcome:
         """What users saw, request by request, and what was found in caches of the requests that count."""
-        for server in self.servers:
-            for request, shown in server.shown.items():
-                self.seen.first[request] = shown
         inputs, outputs = self.requests.inputs, self.requests.outputs
         client_s = client_seconds(self.deployment.prefill_policy, inputs)
         kept = range(self.warmup, len(inputs))

@@ -34,7 +34,6 @@ class Policy(Struct, frozen=True):
     at most `kv_tokens` in its cache.
     `reserve`: "prompt", a request is let in when its prompt fits, and the youngest is put back and recomputed later
     when the cache runs out; "full", when its prompt and whole output fit (guaranteed no eviction).
-    `response_interval_steps`: users first see something when this many tokens are there (a streaming interval).
     `prefix_hit_rate`: share of each prompt whose keys and values are already cached; it is not computed, but attended
     to and, on the safe side, counted as cache of this request.
     `prefix_block_tokens`: tokens of a block of the cache, of which only whole ones are shared; `host_memory` keeps more
@@ -56,7 +55,6 @@ class Policy(Struct, frozen=True):
     kv_tokens: int
     mode: Mode = "mixed"
     reserve: Reserve = "prompt"
-    response_interval_steps: int = 1
     prefix_hit_rate: float = 0.0
     client_s: float = 0.0
     client_s_per_token: float = 0.0
@@ -76,7 +74,6 @@ class Policy(Struct, frozen=True):
             "token_budget",
             "max_sequences",
             "kv_tokens",
-            "response_interval_steps",
             "groups",
             "batches",
             "prefix_block_tokens",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from .admission import take_out
-from .state import DONE, OUTGROWN, SHOWN, Batch, Group, Replica
+from .state import DONE, OUTGROWN, Batch, Group, Replica
 
 
 def advance(replica: Replica, steps: int) -> None:
@@ -99,28 +99,22 @@ def join(replica: Replica, group: Group, batch: Batch, request: int, time: float
         batch.growing += 1
         if tick + window - size <= due:
             heappush(batch.events, (tick + window - size, OUTGROWN, request))
-    shown = min(replica.rules.response_interval, outputs)
-    if token == shown:
+    if token == 1:
         replica.seen.first[request] = time
-    elif token < shown:
-        heappush(batch.events, (tick + shown - token, SHOWN, request))
     heappush(batch.events, (due, DONE, request))
 
 
 def meet_events(replica: Replica) -> None:
-    """Let happen what is due: contexts outgrow the window, first answers are shown, requests end."""
+    """Let happen what is due: contexts outgrow the window, requests end."""
     for group in replica.groups:
         for batch in group.batches:
             while batch.events[0][0] <= batch.tick:
                 _, kind, request = heappop(batch.events)
-                if kind == SHOWN:
-                    replica.seen.first[request] = replica.now
-                elif kind == OUTGROWN:
+                batch.settled = False
+                if kind == OUTGROWN:
                     batch.growing -= 1
-                    batch.settled = False
                 else:
                     end(replica, group, batch, request)
-                    batch.settled = False
 
 
 def end(replica: Replica, group: Group, batch: Batch, request: int) -> None:

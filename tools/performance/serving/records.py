@@ -16,7 +16,6 @@ class Rules(NamedTuple):
     max_sequences: int
     kv_tokens: int
     reserves_output: bool
-    response_interval: int
     most_events: int
     groups: int = 1
     group_wait: int = 0

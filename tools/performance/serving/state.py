@@ -15,9 +15,8 @@ from .records import PREFILL_FIRST, Requests, Rules, Seen
 
 # Later than any event; a heap that holds it is never empty.
 NO_EVENT = 1 << 62
-# The kinds of events in the order in which they take effect: a context outgrows the window, a first answer is shown,
-# the output is whole.
-OUTGROWN, SHOWN, DONE = 0, 1, 2
+# The kinds of events in the order in which they take effect: a context outgrows the window, the output is whole.
+OUTGROWN, DONE = 0, 1
 
 
 class Batch:
