@@ -100,7 +100,6 @@ def test_decode_apart_is_not_held_up_by_prompts() -> None:
     apart = simulate_disaggregated(deployed(), load, lengths)
     together = simulate(ENGINE, ROOMY, load, lengths)
     assert apart.tpot.mean < together.tpot.mean
-    assert apart.inter_token_p99_s < together.inter_token_p99_s / 2
 
 
 @pytest.mark.parametrize("kind", ["prefill_servers", "decode_servers"])

@@ -150,9 +150,6 @@ def test_requests_tokens_and_cache_are_conserved(
     assert replica.finished == replica.arrived == count
     for arrived, first, done in zip(seen.arrived, seen.first, seen.done, strict=True):
         assert 0.0 <= arrived < first <= done <= replica.now + replica.left_s + 1e-9
-    # Each token but the first of an answer, or of what was begun again, came after a gap.
-    assert sum(replica.gap_tokens) <= sum(more - 1 for more in requests.outputs)
-    assert sum(replica.gap_tokens) >= sum(more - 1 for more in requests.outputs) - replica.preemptions
     for group in replica.groups:
         assert group.cached == group.running == group.present == 0
         assert all(batch.running == batch.context == batch.windowed == 0 for batch in group.batches)

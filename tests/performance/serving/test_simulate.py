@@ -115,9 +115,9 @@ def test_a_prompt_of_one_group_holds_up_the_decode_of_all(mode: Mode) -> None:
     chunk, step = cost(MEETING, [], [(0, 4000)], 1) + 4e-6 * 4001, decode_seconds(MEETING, [4001]) + 4e-3
     late = replace(inputs, requests=inputs.requests._replace(arrivals=[0.0, chunk + 0.5 * step]))
     seen = Seen.blank(2)
-    totals = run(late.step, late.rules, late.requests, seen)
+    run(late.step, late.rules, late.requests, seen)
     assert seen.first[0] == pytest.approx(cost(MEETING, [], [(0, 4000)], 1) + 0.016, rel=1e-2)
-    assert max(totals.gap_s) > 0.9 * chunk
+    assert seen.done[0] - seen.first[0] > 0.9 * chunk + decode_seconds(MEETING, [4001]) * 49
     assert seen.first[1] - late.requests.arrivals[1] < chunk + step
 
 
@@ -216,20 +216,12 @@ def test_reserving_the_output_puts_nobody_back() -> None:
     assert eager.running > safe.running
 
 
-def test_prompts_first_give_a_sooner_first_token_and_longer_gaps() -> None:
+def test_prompts_first_give_a_sooner_first_token_and_slower_later_ones() -> None:
     lengths, load = Lengths(6000, 200, 0.2), ClosedLoop(32, 320)
     mixed = simulate(ENGINE, replace(ROOMY, token_budget=2048), load, lengths)
     first = simulate(ENGINE, replace(ROOMY, token_budget=2048, mode="prefill_first"), load, lengths)
     assert first.ttft.mean < mixed.ttft.mean
-    assert first.inter_token_p99_s > 1.5 * mixed.inter_token_p99_s
-
-
-def test_smaller_chunks_make_shorter_gaps() -> None:
-    gaps = [
-        simulate(ENGINE, replace(ROOMY, token_budget=budget), ClosedLoop(32, 320), Lengths(6000, 100, 0.2))
-        for budget in (512, 2048, 8192)
-    ]
-    assert gaps[0].inter_token_p99_s < gaps[1].inter_token_p99_s < gaps[2].inter_token_p99_s
+    assert first.tpot.p99 > mixed.tpot.p99
 
 
 def test_a_cached_prefix_is_attended_to_but_not_computed() -> None:

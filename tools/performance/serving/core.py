@@ -20,15 +20,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     """Serve `load` and fill in `seen`; stops early only where `most_events` is reached."""
     replica = Replica(step, rules, load, seen)
     serve(replica)
-    return Totals(
-        replica.finished,
-        replica.now,
-        replica.prefill_s,
-        replica.decoding_s,
-        replica.preemptions,
-        replica.gap_s,
-        replica.gap_tokens,
-    )
+    return Totals(replica.finished, replica.now, replica.prefill_s, replica.decoding_s, replica.preemptions)
 
 
 def serve(replica: Replica) -> None:

@@ -41,8 +41,6 @@ class DecodeServer:
         self.load = 0
         self.due_s = math.inf
         self.decoding_s = 0.0
-        self.gap_s: list[float] = []
-        self.gap_tokens: list[int] = []
         # Requests that are done, and when. Whoever keeps the clock reads them.
         self.done: list[tuple[int, float]] = []
 
@@ -105,8 +103,6 @@ class DecodeServer:
         self._context += steps * self._running
         self._windowed += steps * self._growing
         self.decoding_s += took * self._running
-        self.gap_s.append(took / steps)
-        self.gap_tokens.append(steps * self._running)
         while self._events and self._events[0][0] <= self._tick:
             _, kind, request = heappop(self._events)
             if kind == OUTGROWN:

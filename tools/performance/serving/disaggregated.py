@@ -229,8 +229,6 @@ class ApartRun:
         kept = range(self.warmup, len(inputs))
         return Outcome(
             **latencies_of(self.seen, outputs, client_s, kept),
-            gap_s=[gap_s for server in self.servers for gap_s in server.gap_s],
-            gap_tokens=[tokens for server in self.servers for tokens in server.gap_tokens],
             output_tokens=sum(outputs),
             end_s=max(self.seen.done),
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,

@@ -138,9 +138,9 @@ class ServingTimes(Struct, frozen=True):
     """What the users of a deployment see under a load.
 
     `output_tokens_per_s` is that of the whole run over all replicas; `running` the mean number of requests in decode on
-    all of them. `prefill_share` is the part of the time in which steps carry prompts, and `inter_token_p99_s` the 99th
-    percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
-    of cache. `without_line` is the share of an open loop's last third of requests before which nobody waited.
+    all of them. `prefill_share` is the part of the time in which steps carry prompts. `preemptions` counts requests put
+    back for want of cache. `without_line` is the share of an open loop's last third of requests before which nobody
+    waited.
     Where prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), of all tokens the
     share that came from memory of the host (`host_hit_share`), and how much of its cache a scheduler has filled, in use
     or not, when a request comes (`cache_filled_share`).
@@ -154,7 +154,6 @@ class ServingTimes(Struct, frozen=True):
     makespan_s: float
     running: float
     prefill_share: float = 0.0
-    inter_token_p99_s: float = 0.0
     preemptions: int = 0
     without_line: float = 1.0
     prefix_hit_share: float | None = None

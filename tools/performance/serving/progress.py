@@ -9,38 +9,21 @@ from .state import DONE, OUTGROWN, Batch, Group, Replica
 
 
 def advance(replica: Replica, steps: int) -> None:
-    """Let time go by, and each that decodes make a token in each of `steps`.
-
-    A gap between tokens is the first step with what a batch was stalled before it, then the mean of the other steps.
-    """
-    rules, first_s = replica.rules, replica.first_s
-    took = steps * (first_s + 0.5 * replica.growth_s * (steps - 1))
+    """Let time go by, and each that decodes make a token in each of `steps`."""
+    rules = replica.rules
+    took = steps * (replica.first_s + 0.5 * replica.growth_s * (steps - 1))
     replica.now += took
     if replica.chunks > 0:
         replica.prefill_s += took
     if rules.group_wait > 0:
         replica.waited = 0 if replica.asking == rules.groups else (replica.waited + steps) % rules.group_wait
-    running = moving = in_time = 0
+    running = 0
     for group in replica.groups:
         running += group.running
         for batch in group.batches:
-            count = batch.decoding
-            if count == 0:
-                if batch.running > 0:
-                    batch.stalled_s += took
-                continue
-            decode(replica, group, batch, steps)
-            moving += count
-            if batch.stalled_s > 0.0:
-                note_gap(replica, batch.stalled_s + first_s, count)
-                batch.stalled_s = 0.0
-            else:
-                in_time += count
+            if batch.decoding > 0:
+                decode(replica, group, batch, steps)
     replica.decoding_s += running * took
-    if in_time > 0:
-        note_gap(replica, first_s, in_time)
-    if moving > 0 and steps > 1:
-        note_gap(replica, (took - first_s) / (steps - 1), (steps - 1) * moving)
 
 
 def decode(replica: Replica, group: Group, batch: Batch, steps: int) -> None:
@@ -53,12 +36,6 @@ def decode(replica: Replica, group: Group, batch: Batch, steps: int) -> None:
         group.cached += moved
     if batch.settled:
         batch.first_s += steps * batch.growth_s
-
-
-def note_gap(replica: Replica, seconds: float, tokens: int) -> None:
-    """Count a gap before each of so many tokens."""
-    replica.gap_s.append(seconds)
-    replica.gap_tokens.append(tokens)
 
 
 def give_first_tokens(replica: Replica) -> None:

@@ -53,12 +53,10 @@ class Seen(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Requests done; seconds: end, with prompts in the step, sum over decoding requests; gaps between tokens."""
+    """Requests done, and put back; seconds: end, with prompts in the step, sum over decoding requests."""
 
     finished: int
     end_s: float
     prefill_s: float
     decoding_s: float
     preemptions: int
-    gap_s: list[float]
-    gap_tokens: list[int]

@@ -57,8 +57,6 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outco
     outputs, client_s = inputs.requests.outputs, inputs.client_s
     return Outcome(
         **latencies_of(seen, outputs, client_s, range(warmup, count)),
-        gap_s=totals.gap_s,
-        gap_tokens=totals.gap_tokens,
         output_tokens=sum(outputs),
         end_s=totals.end_s,
         prefill_s=totals.prefill_s,

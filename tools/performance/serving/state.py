@@ -25,7 +25,7 @@ class Batch:
     `tick` counts its decode steps: all its requests advance together, so that what happens to one is due at a tick.
     `events`: a heap of (tick, kind, request); `entered`: requests in order of admission, some of them gone.
     `running` requests have `context` tokens in the cache, of which `windowed` are inside the window; `growing` of them
-    have not outgrown it. `stalled_s`: how long they have waited for a token while prompts ran.
+    have not outgrown it.
     Of its next step: `decoding` requests and `chunks` of prompts, `tokens` in all; `first_s` is what it takes this
     batch by itself, `growth_s` what each further one adds; `out_s` after its start it is out of the last stage.
     `ready`: prompts that get whole in it, each with the number of batches before that hold a part of it.
@@ -39,7 +39,6 @@ class Batch:
     context: int
     windowed: int
     growing: int
-    stalled_s: float
     decoding: int
     chunks: int
     tokens: int
@@ -55,7 +54,7 @@ class Batch:
         self.events = [(NO_EVENT, 0, -1)]
         self.entered = [0] * 0
         self.decoding = self.chunks = self.tokens = 0
-        self.first_s = self.growth_s = self.out_s = self.stalled_s = 0.0
+        self.first_s = self.growth_s = self.out_s = 0.0
         self.ready = [(0, 0)] * 0
         self.settled = False
 
@@ -231,8 +230,6 @@ class Replica:
     arrived: int
     finished: int
     preemptions: int
-    gap_s: list[float]
-    gap_tokens: list[int]
 
     def __init__(self, step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> None:
         """Before the first arrival."""
@@ -260,5 +257,3 @@ class Replica:
         self.pace_s = self.growth_s = self.first_s = self.left_s = 0.0
         self.now = self.prefill_s = self.decoding_s = 0.0
         self.arrived = self.finished = self.preemptions = 0
-        self.gap_s = [0.0] * 0
-        self.gap_tokens = [0] * 0

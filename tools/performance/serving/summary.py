@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from itertools import accumulate, chain, pairwise
 from operator import mul
 
-import numpy as np
 from msgspec import Struct
 
 from .load import ServingTimes, Statistics
@@ -35,15 +34,12 @@ class Outcome(Struct, frozen=True):
     """A run of one replica. Seconds by request; `tpot_s` only of answers longer than one token.
 
     `prefill_s` is the time with prompts in the step, `decoding_s` the sum over decoding requests of the time that each
-    spent, `gap_s` with `gap_tokens` the gaps between tokens and how many tokens came after each; `without_line` is that
-    of `ServingTimes`; `cache_use` is `None` where nothing is known of what prompts share.
+    spent; `without_line` is that of `ServingTimes`; `cache_use` is `None` where nothing is known of what prompts share.
     """
 
     ttft_s: Sequence[float]
     tpot_s: Sequence[float]
     end_to_end_s: Sequence[float]
-    gap_s: Sequence[float]
-    gap_tokens: Sequence[int]
     output_tokens: int
     end_s: float
     prefill_s: float
@@ -69,17 +65,14 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
     """What the users of all replicas saw together: of each outcome, as many replicas as it is given with."""
     end_s = max(outcome.end_s for outcome, _ in replicas)
     total_s = end_s * sum(count for _, count in replicas)
-    gap_s = [gap_s for outcome, _ in replicas for gap_s in outcome.gap_s]
-    gap_tokens = [tokens * count for outcome, count in replicas for tokens in outcome.gap_tokens]
     return ServingTimes(
-        ttft=_pooled([(outcome.ttft_s, count) for outcome, count in replicas]),
-        tpot=_pooled([(outcome.tpot_s, count) for outcome, count in replicas]),
-        end_to_end=_pooled([(outcome.end_to_end_s, count) for outcome, count in replicas]),
+        ttft=statistics_of([(outcome.ttft_s, count) for outcome, count in replicas]),
+        tpot=statistics_of([(outcome.tpot_s, count) for outcome, count in replicas]),
+        end_to_end=statistics_of([(outcome.end_to_end_s, count) for outcome, count in replicas]),
         output_tokens_per_s=sum(outcome.output_tokens * count for outcome, count in replicas) / end_s,
         makespan_s=end_s,
         running=sum(outcome.decoding_s * count for outcome, count in replicas) / end_s,
         prefill_share=sum(outcome.prefill_s * count for outcome, count in replicas) / total_s,
-        inter_token_p99_s=percentile(gap_s, gap_tokens, 0.99),
         preemptions=sum(outcome.preemptions * count for outcome, count in replicas),
         without_line=min(outcome.without_line for outcome, _ in replicas),
         **_found([(outcome.cache_use, count) for outcome, count in replicas if outcome.cache_use is not None]),
@@ -103,34 +96,22 @@ def _found(uses: Sequence[tuple[CacheUse, int]]) -> dict[str, float]:
     }
 
 
-def _pooled(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:
+def statistics_of(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:
+    """Mean and percentiles of values that count as often as their sample says, of a single one once.
+
+    All 0 where there is none: answers of one token have no TPOT.
+    """
     if len(samples) == 1:
-        return statistics_of(samples[0][0])
-    weighted = sorted((value, weight) for values, weight in samples for value in values)
-    return _statistics([value for value, _ in weighted], list(accumulate(weight for _, weight in weighted)))
-
-
-def statistics_of(values: Sequence[float]) -> Statistics:
-    """Mean and percentiles; all 0 where there is nothing (no gap exists in answers of one token)."""
-    return _statistics(sorted(values), range(1, len(values) + 1))
-
-
-def _statistics(ordered: Sequence[float], ends: Sequence[int]) -> Statistics:
+        ordered = sorted(samples[0][0])
+        ends: Sequence[int] = range(1, len(ordered) + 1)
+    else:
+        weighted = sorted((value, weight) for values, weight in samples for value in values)
+        ordered, ends = [value for value, _ in weighted], list(accumulate(weight for _, weight in weighted))
     if not ordered:
         return Statistics.constant(0.0)
     weights = (end - start for start, end in pairwise(chain((0,), ends)))
     mean = math.fsum(map(mul, ordered, weights)) / ends[-1]
     return Statistics(mean, *(_percentile(ordered, ends, share) for share in _SHARES))
-
-
-def percentile(values: Sequence[float], weights: Sequence[int], share: float) -> float:
-    """Of `values` that each count as often as `weights` say; 0 without values."""
-    if not values:
-        return 0.0
-    column = np.array(values, np.float64)
-    order = np.argsort(column)
-    ends: list[int] = np.cumsum(np.array(weights, np.int64)[order]).tolist()
-    return _percentile(column[order].tolist(), ends, share)
 
 
 def _percentile(ordered: Sequence[float], ends: Sequence[int], share: float) -> float:

@@ -221,8 +221,6 @@ class TogetherRun:
         replicas = [server.replica for server in self.servers]
         outcome = Outcome(
             **latencies_of(self.seen, outputs, client_s, kept),
-            gap_s=[gap_s for replica in replicas for gap_s in replica.gap_s],
-            gap_tokens=[tokens for replica in replicas for tokens in replica.gap_tokens],
             output_tokens=sum(outputs),
             end_s=max(replica.now for replica in replicas),
             prefill_s=sum(replica.prefill_s for replica in replicas) / len(replicas),
