@@ -114,9 +114,8 @@ OFFLOAD = {"bytes_per_gpu": 100_000_000_000}
 
 def offloading(layout: LoadedLayout, **offload: Any) -> LoadedLayout:
     own = layout.setting.serving
-    assert own is not None
     serving = ServingBlock.model_validate({**own.model_dump(exclude_none=True), "kv_offload": offload})
-    return layout.with_setting(layout.setting.with_load(layout.setting.workload, serving))
+    return layout.with_setting(layout.setting.with_workload(layout.setting.workload, serving))
 
 
 def long_chats(layout_of: LayoutOf, **fields: Any) -> LoadedLayout:

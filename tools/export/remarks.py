@@ -67,7 +67,7 @@ def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> 
             f"({target.engine.vocabulary.flag('max_tokens')}); the load's longest has {longest:,}, the model takes "
             f"{most:,}"
         )
-    stated = None if setting.serving is None else setting.serving.max_batch
+    stated = setting.serving.max_batch
     whose = f"{target.engine.title}'s own" if stated is None else "the plan's"
     held = held_requests(layout)
     cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"

@@ -138,12 +138,12 @@ def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> Servin
     setting = layout.setting
     precision, native = setting.precision, named_format(checkpoint) or setting.architecture.native_precision
     differs = precision.weights != native and not (precision.weights in _SIXTEEN_BIT and native in _SIXTEEN_BIT)
-    longest = _longest(setting)
+    longest, offload = _longest(setting), setting.serving.kv_offload
     made = engine.quantises(precision.weights, native)
     return ServingSettings(
         # No scheduler runs more requests in a step than the step has tokens.
         max_sequences=min(setting.max_sequences, setting.token_budget(1)),
-        token_budget=None if setting.serving is None else setting.serving.prefill_chunk_tokens,
+        token_budget=setting.serving.prefill_chunk_tokens,
         own_tokens=setting.token_budget(1),
         memory_share=setting.memory_utilization,
         longest_tokens=longest,
@@ -155,7 +155,7 @@ def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> Servin
         is_moe=setting.architecture.is_moe,
         has_split_ffn=setting.architecture.has_split_ffn,
         overlaps=is_two_batch(setting),
-        kv_offload_bytes=None if setting.kv_offload is None else setting.kv_offload.bytes_per_gpu,
+        kv_offload_bytes=None if offload is None else offload.bytes_per_gpu,
     )
 
 

@@ -140,7 +140,7 @@ def peak_memory_gb(situation: Situation) -> float:
     """
     layout = layout_of(situation)
     setting = layout.setting
-    if isinstance(situation.arrivals, StaticBatch) and setting.serving is not None:
+    if isinstance(situation.arrivals, StaticBatch):
         tokens = situation.arrivals.sequences * setting.workload.input_tokens
         serving = setting.serving.model_copy(update={"prefill_chunk_tokens": tokens})
         layout = layout.with_setting(replace(setting, serving=serving))

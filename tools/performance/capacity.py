@@ -52,7 +52,7 @@ def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = Non
 
 def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> Number:
     """By how much the experts of a device are larger in memory than in the checkpoint."""
-    if setting.weight_dtype("expert") != "mxfp4":
+    if setting.dtypes.of("expert") != "mxfp4":
         return 0.0
     most = max(terms.stages, key=lambda term: term.stage.most_hosted)
     stage, parts, total = most.stage, most.phase.degrees.tp_expert or 1, 0.0
@@ -119,7 +119,7 @@ def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
     fast blocks come back is not known.
     """
     setting = layout.setting
-    offload, gb_s = setting.kv_offload, host_gb_s(setting)
+    offload, gb_s = setting.serving.kv_offload, host_gb_s(setting)
     if offload is None or gb_s is None:
         return None
     token_bytes = 0.0
@@ -143,7 +143,7 @@ def host_gb_s(setting: Setting) -> float | None:
 
     Raises MissingFieldError: it is not known.
     """
-    offload, part = setting.kv_offload, setting.hardware.accelerator
+    offload, part = setting.serving.kv_offload, setting.hardware.accelerator
     if offload is None or not setting.keeps_in_host:
         return None
     gb_s = offload.host_bw_gb_s or part.host_gb_s

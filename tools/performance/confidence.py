@@ -119,8 +119,7 @@ def engine_origin(setting: Setting) -> Origin:
 
 
 def _engine(setting: Setting) -> tuple[str | None, str | None]:
-    serving = setting.serving
-    return (None, None) if serving is None else (serving.engine, serving.engine_version)
+    return setting.serving.engine, setting.serving.engine_version
 
 
 def _shipped(setting: Setting, known: Known) -> Calibration:

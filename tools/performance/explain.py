@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from ..calibration.profile import Origin
 from ..catalog.hardware import HardwareFacts
-from ..plan.document import ServingBlock
 from ..plan.performance import ConstantsShare, CostShare, Explanation, PhaseExplanation, Remedy, ResourceShare
 from .confidence import engine_origin
 from .operation import Operation, Resource
@@ -211,9 +210,9 @@ def _remedies(
 
 
 def _overlapping(setting: Setting, *, chosen: bool) -> Setting:
-    serving = setting.serving or ServingBlock()
     # Operations are the same in both: what was timed still holds.
-    return replace(setting, serving=serving.model_copy(update={"overlap": "two_batch" if chosen else "none"}))
+    overlap = {"overlap": "two_batch" if chosen else "none"}
+    return replace(setting, serving=setting.serving.model_copy(update=overlap))
 
 
 def faster(setting: Setting, resource: Resource) -> Setting:

@@ -80,7 +80,7 @@ class LoadedLayout(Layout, frozen=True, kw_only=True, dict=True):
 
 def stage_maker(setting: Setting) -> StageMaker:
     """What makes stages in `setting`."""
-    order = rank_order(None if setting.serving is None else setting.serving.engine)
+    order = rank_order(setting.serving.engine)
     return StageMaker(setting.architecture, setting.laid_out_relaxations, rank_order=order)
 
 
@@ -146,7 +146,7 @@ def make_setting(
         dtypes=weight_dtypes(architecture, precision.weights),
         relaxations=frozenset(chosen.relaxations),
         memory_utilization=usable_share(chosen, hardware),
-        serving=serving,
+        serving=serving or ServingBlock(),
     )
     found = _RECENT.like(setting, _are_timed_alike)
     return found if found.workload == workload else found.with_workload(workload)

@@ -63,8 +63,7 @@ def _capacity(layout: LoadedLayout) -> Iterator[str]:
 
 def _brought(layout: LoadedLayout) -> Iterator[str]:
     """R15: what the named engine does by itself is in force, whether the plan's policy names it or not."""
-    serving = layout.setting.serving
-    engine = None if serving is None else serving.engine
+    engine = layout.setting.serving.engine
     for name, reason in engine_relaxations(engine, layout.setting.architecture).items():
         yield f"{name} is in force with {engine}: {reason}"
 
@@ -145,9 +144,9 @@ def _load(layout: LoadedLayout) -> Iterator[str]:
 def _host_memory(layout: LoadedLayout) -> Iterator[str]:
     """How memory of the host for the KV cache is counted, or why it is not."""
     setting, engine = layout.setting, layout.setting.engine.facts
-    if setting.kv_offload is None:
+    if setting.serving.kv_offload is None:
         return
-    if (why := without_effect(setting.kv_offload, engine, setting.workload.prefixes)) is not None:
+    if (why := without_effect(setting.serving.kv_offload, engine, setting.workload.prefixes)) is not None:
         yield f"not acted on: {why}"
     else:
         given = "a copy of what is computed" if engine.keeps_in_host == "copies" else "what the GPU lets go of"
@@ -170,8 +169,7 @@ def _spread(layout: LoadedLayout, index: int) -> tuple[object, ...]:
 
 def _general(layout: LoadedLayout) -> Iterator[str]:
     yield from chip_assumptions(layout.setting.hardware.accelerator)
-    serving = layout.setting.serving
-    if serving is None or serving.prefill_chunk_tokens is None:
+    if layout.setting.serving.prefill_chunk_tokens is None:
         groups, engine = layout.phase("prefill").attention_groups, layout.setting.engine.facts.title
         budget = layout.setting.token_budget(groups)
         chunks = prefill_loads(layout.setting, groups)

@@ -28,8 +28,7 @@ BEFORE = -1
 
 def is_two_batch(setting: Setting) -> bool:
     """Whether the plan chooses two-batch overlap."""
-    serving = setting.serving
-    return serving is not None and serving.overlap in TWO_BATCH
+    return setting.serving.overlap in TWO_BATCH
 
 
 def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:

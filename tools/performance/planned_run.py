@@ -125,12 +125,13 @@ def prefix_cache_of(layout: LoadedLayout, times: ServingTimes) -> PrefixCacheEst
 def _host_memory_of(layout: LoadedLayout, times: ServingTimes) -> HostMemoryEstimate | None:
     """What memory of the host is worth, by the run without it."""
     setting, gb_s = layout.setting, host_gb_s(layout.setting)
-    if setting.serving is None or setting.kv_offload is None or gb_s is None:
+    offload = setting.serving.kv_offload
+    if offload is None or gb_s is None:
         return None
     serving = setting.serving.model_copy(update={"kv_offload": None})
-    without = planned_run(layout.with_setting(setting.with_load(setting.workload, serving))).times
+    without = planned_run(layout.with_setting(setting.with_workload(setting.workload, serving))).times
     return HostMemoryEstimate(
-        bytes_per_gpu=setting.kv_offload.bytes_per_gpu,
+        bytes_per_gpu=offload.bytes_per_gpu,
         gb_s=gb_s,
         hit_share=times.host_hit_share,
         hit_share_without=without.prefix_hit_share or 0.0,

@@ -105,8 +105,7 @@ def passes_of_host(setting: Setting, stages: int) -> int:
 
 def microbatches(setting: Setting, stages: int) -> int:
     """Batches that go round the stages at once: those of the plan, else as many as there are stages."""
-    stated = None if setting.serving is None else setting.serving.microbatches
-    return stated or stages
+    return setting.serving.microbatches or stages
 
 
 class PhaseTimer:

@@ -17,14 +17,13 @@ from msgspec.structs import replace
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, accelerator_class, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
-from ..catalog.dtypes import DType, TensorClass, WeightTensor, element_bytes, weight_bytes_per_element
+from ..catalog.dtypes import TensorClass, WeightTensor, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..engines.defaults import engine_relaxations
 from ..engines.engine import Batch, MemoryUse, Release
 from ..engines.names import ENGINES, engine_name
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
-from ..plan.kv_offload import KVOffload
 from ..plan.load import spread_of
 from ..plan.quantiles import Spread
 from .clock import Clock
@@ -70,7 +69,7 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     dtypes: WeightDTypes
     relaxations: frozenset[str] = frozenset()
     memory_utilization: float = 0.90
-    serving: ServingBlock | None = None
+    serving: ServingBlock = field(default_factory=ServingBlock)
     usd_per_gpu_hour: float | None = None
     # A profile of one's own in place of the one that ships for the engine.
     profile: EngineProfile | None = None
@@ -84,24 +83,21 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         """The profile of the engine that the plan names, or of the one that is assumed."""
         if self.profile is not None:
             return self.profile
-        serving, accelerator = self.serving, self.hardware.accelerator
-        engine = None if serving is None else serving.engine
-        version = None if serving is None else serving.engine_version
+        accelerator = self.hardware.accelerator
+        engine, version = self.serving.engine, self.serving.engine_version
         own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
         return own or engine_profile(engine, version, accelerator)
 
     @cached_property
     def laid_out_relaxations(self) -> frozenset[str]:
         """The relaxations that a layout makes use of: those of the policy, and what the engine does (rules.md R15)."""
-        engine = None if self.serving is None else self.serving.engine
-        return self.relaxations.union(engine_relaxations(engine, self.architecture))
+        return self.relaxations.union(engine_relaxations(self.serving.engine, self.architecture))
 
     @cached_property
     def chooses_always(self) -> bool:
         """Whether sparse attention runs sparse on short prompts too, in the engine that the plan names."""
-        serving = self.serving
-        name = None if serving is None else engine_name(serving.engine)
-        return name is not None and serving is not None and ENGINES[name].chooses_always(serving.engine_version)
+        name = engine_name(self.serving.engine)
+        return name is not None and ENGINES[name].chooses_always(self.serving.engine_version)
 
     @cached_property
     def clock(self) -> Clock:
@@ -124,13 +120,12 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         """The same setting with a calibration of one's own; nothing that was timed is shared."""
         return self if calibration is None else replace(self, calibration=calibration, caches={})
 
-    def with_workload(self, workload: WorkloadBlock) -> Setting:
-        """The same setting under another load; what was already computed is shared (none of it depends on the load)."""
-        return replace(self, workload=workload)
+    def with_workload(self, workload: WorkloadBlock, serving: ServingBlock | None = None) -> Setting:
+        """The same setting under another load; what was already computed is shared (none of it depends on the load).
 
-    def with_load(self, workload: WorkloadBlock, serving: ServingBlock | None) -> Setting:
-        """The same under another load, with the batch that `serving` has for it; nothing else of that may differ."""
-        return replace(self, workload=workload, serving=serving)
+        `serving`: with the batch that this has for the load; nothing else of it may differ.
+        """
+        return replace(self, workload=workload, serving=serving or self.serving)
 
     @cached_property
     def kv_element_bytes(self) -> float:
@@ -145,25 +140,18 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     @property
     def prefill_chunk_tokens(self) -> int:
         """Tokens of one prefill pass: the plan's, else the stated default."""
-        chosen = None if self.serving is None else self.serving.prefill_chunk_tokens
-        return chosen or DEFAULT_PREFILL_CHUNK_TOKENS
-
-    @property
-    def kv_offload(self) -> KVOffload | None:
-        """Memory of the host for the KV cache, where the plan states some."""
-        return None if self.serving is None else self.serving.kv_offload
+        return self.serving.prefill_chunk_tokens or DEFAULT_PREFILL_CHUNK_TOKENS
 
     @property
     def keeps_in_host(self) -> bool:
-        """Whether some is stated and changes what users see."""
-        offload = self.kv_offload
+        """Whether memory of the host is stated for the KV cache, and changes what users see."""
+        offload = self.serving.kv_offload
         return offload is not None and without_effect(offload, self.engine.facts, self.workload.prefixes) is None
 
     @cached_property
     def release(self) -> Release | None:
         """The release that the plan's engine, or the one assumed, is of."""
-        serving = self.serving
-        version = None if serving is None or serving.engine is None else serving.engine_version
+        version = None if self.serving.engine is None else self.serving.engine_version
         return self.engine.facts.release(version)
 
     @cached_property
@@ -174,15 +162,13 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
 
     def batch_of(self, use: MemoryUse) -> Batch:
         """The largest batch: the plan's of one scheduler, else the engine's own of a server."""
-        serving = self.serving
-        tokens = None if serving is None else serving.prefill_chunk_tokens
-        sequences = None if serving is None else serving.max_batch
         least = self.request_tokens if use.takes_whole_prompts else 0
-        return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
+        tokens = self.serving.prefill_chunk_tokens or max(least, use.batch.tokens)
+        return Batch(tokens, self.serving.max_batch or use.batch.sequences)
 
     def token_budget(self, groups: int) -> int:
         """Tokens that a step of one scheduler takes at most, of a server with `groups` attention groups."""
-        stated = None if self.serving is None else self.serving.prefill_chunk_tokens
+        stated = self.serving.prefill_chunk_tokens
         return stated or self.engine.facts.of_group(self.batch_of(self.memory_use).tokens, groups)
 
     @property
@@ -225,16 +211,9 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
 
     def weight_bytes(self, tensor_class: TensorClass) -> float:
         """Bytes of one weight of `tensor_class`, block scales included."""
-        return weight_bytes_per_element(self.weight_dtype(tensor_class), self._int4_group)
-
-    @property
-    def _int4_group(self) -> int | None:
         own = self.architecture.native_dtypes
-        return self.architecture.scale_block if "int4" in (own.linear, own.expert) else None
-
-    def weight_dtype(self, tensor_class: TensorClass) -> DType:
-        """Number format of weights of `tensor_class`."""
-        return self.dtypes.of(tensor_class)
+        int4_group = self.architecture.scale_block if "int4" in (own.linear, own.expert) else None
+        return weight_bytes_per_element(self.dtypes.of(tensor_class), int4_group)
 
     def runs(self, first: int, last: int) -> tuple[LayerRun, ...]:
         """How many layers of each kind lie in `first`…`last` (inclusive), in the order of first appearance."""

@@ -96,9 +96,7 @@ def _judge(setting: Setting) -> DegreeJudge:
     """What the rules say of degrees in a plan that names what is named, and no engine that is only assumed."""
 
     def judge() -> DegreeJudge:
-        serving = setting.serving
-        name = None if serving is None else engine_of(serving.engine)
-        release = release_of(None if serving is None else serving.engine_version)
+        name, release = engine_of(setting.serving.engine), release_of(setting.serving.engine_version)
         conditions = Conditions(
             setting.architecture, None if name is None else JUDGED[name], release, setting.relaxations,
             setting.workload.input_tokens, setting.precision.weights,

@@ -92,7 +92,7 @@ def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
 
 def _flip(changed: SearchRequest, setting: Setting, before: Candidate | None, words: str) -> Flip | None:
     """What the change in `words` flips; `None` where the best strategy stays."""
-    result = search(changed, setting.with_load(changed.workload, changed.serving))
+    result = search(changed, setting.with_workload(changed.workload, changed.serving))
     after = result.best
     former, latter = (None if one is None else one.strategy for one in (before, after))
     if former == latter:
@@ -173,7 +173,7 @@ def load_room(request: SearchRequest, candidate: Candidate) -> LoadRoom | None:
         middle = (low + high) // 2
         tried = _at(request, candidate, _STEPS[middle])
         found = candidate_at(
-            tried, setting.with_load(tried.workload, tried.serving), candidate.strategy, tried.workload.concurrency
+            tried, setting.with_workload(tried.workload, tried.serving), candidate.strategy, tried.workload.concurrency
         )
         if found.feasible:
             low = middle

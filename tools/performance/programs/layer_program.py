@@ -267,8 +267,8 @@ def write_head(writer: ProgramWriter) -> None:
     elements = architecture.hidden_size * architecture.vocab_size / shards
     weight_bytes = elements * setting.weight_bytes("vocabulary")
     vocabulary = architecture.vocab_size / shards
-    rate = rate_dtype(setting.weight_dtype("vocabulary"), setting.precision.activations)
-    matrix = Matrix(elements, weight_bytes, setting.weight_dtype("vocabulary"), rate)
+    stored = setting.dtypes.of("vocabulary")
+    matrix = Matrix(elements, weight_bytes, stored, rate_dtype(stored, setting.precision.activations))
     work = linear(positions, matrix, context.hidden, context.element_bytes)
     logits = shape_of(positions, 1, "vocab", vocabulary)
     writer.compute(Operation("head.logits", "Linear", "head", "head", here, logits, role="lm_head"), work)

@@ -248,7 +248,7 @@ def _by_role(setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_he
         share = share_on_device(tensor, tp, kv_heads)
         before = found.get(role)
         elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
-        stored = setting.weight_dtype(tensor.tensor_class)
+        stored = setting.dtypes.of(tensor.tensor_class)
         found[role] = Matrix(
             elements + tensor.elements * share,
             size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
