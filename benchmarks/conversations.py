@@ -22,11 +22,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..tools.fidelity.degrees import Refused
 from ..tools.fidelity.predict import Predictor
 from ..tools.fidelity.score import family_of, group_of
 from ..tools.fidelity.scores import error_pct
-from ..tools.fidelity.situation import Situation, situation_of
+from ..tools.fidelity.situation import Refused, Situation, situation_of
 from ..tools.fidelity.table import MeasuredRow, read_table_file
 from ..tools.performance.serving_estimate import serve
 

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor
 from shardwright.tools.fidelity.run import serve_at_datasheet_rates
 from shardwright.tools.fidelity.score import family_of, quantile
-from shardwright.tools.fidelity.situation import Situation, situation_of
+from shardwright.tools.fidelity.situation import Refused, Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
 from shardwright.tools.performance.serving_estimate import serve
 

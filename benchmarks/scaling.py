@@ -26,9 +26,8 @@ from statistics import median
 from msgspec import Struct
 
 from shardwright.tools.errors import InputError
-from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor
-from shardwright.tools.fidelity.situation import situation_of
+from shardwright.tools.fidelity.situation import Refused, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table
 from shardwright.tools.performance.serving_estimate import serve
 

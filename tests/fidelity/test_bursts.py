@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor
 from shardwright.tools.fidelity.scores import error_pct
-from shardwright.tools.fidelity.situation import Situation, situation_of
+from shardwright.tools.fidelity.situation import Refused, Situation, situation_of
 from shardwright.tools.performance.serving_estimate import serve
 
 from .rows import CASES, row_of

@@ -7,9 +7,8 @@ from itertools import product
 import pytest
 
 import shardwright
-from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor
-from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
+from shardwright.tools.fidelity.situation import Figure, Refused, Situation, situation_of
 from shardwright.tools.performance.serving_estimate import serve
 
 from ..examples import draws_all

@@ -7,10 +7,9 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor, figure_of
 from shardwright.tools.fidelity.run import serve_at_datasheet_rates
-from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
+from shardwright.tools.fidelity.situation import Figure, Refused, Situation, situation_of
 from shardwright.tools.performance.clock import LAUNCH_S
 from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.serving.load import Arrivals, Lengths, ServingTimes, Statistics

@@ -16,10 +16,11 @@ from statistics import fmean, pstdev
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..catalog.models import find_model
+from ..errors import InputError
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .bench_json import MOST, Client, Output, outputs
-from .degrees import Refused
-from .situation import Figure, Situation, architecture_of, known_model, situation_of
+from .situation import Figure, Refused, Situation, architecture_of, situation_of
 from .table import Degree, MeasuredRow
 
 # Fewer requests than were sent: beyond this share the run is not one of the load that it states.
@@ -228,9 +229,9 @@ def _engine(output: Output, client: Client) -> str:
 
 
 def _native_weights(output: Output, model: str, assumptions: list[str]) -> str:
-    entry = known_model(model)
-    if isinstance(entry, Refused):
-        raise output.refuse(f"{entry.reason} (--model names it)")
-    native = architecture_of(entry.name).native_precision
+    try:
+        native = architecture_of(find_model(model).name).native_precision
+    except InputError as error:
+        raise output.refuse(f"{error} (--model names it)") from None
     assumptions.append(f"weights are in the checkpoint's own format, {native} (--precision says otherwise)")
     return native

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
 from ..catalog.architecture import Architecture
-from ..plan.document import PhaseStrategy, Relaxation, Strategy
+from ..errors import InputError
+from ..plan.document import PHASES, Phase, PhaseStrategy, Relaxation, Strategy
 from ..plan.placement import gpu_count, phase_width, stage_width
 from .table import Degree, MeasuredRow
 
@@ -20,38 +19,18 @@ _WORKERS = re.compile(r"(prefill|decode) ([0-9]{1,6}) workers")
 _MOST_DEVICES = 100_000
 
 
-class Refused(Struct, frozen=True):
-    """Why a row cannot be modelled."""
-
-    reason: str
-
-
-class Workers(Struct, frozen=True):
-    """Groups of devices that serve one phase each, in a disaggregated deployment."""
-
-    prefill: int
-    decode: int
-
-
-def strategy_of(row: MeasuredRow, architecture: Architecture) -> Strategy | Refused:
-    """The row's strategy, `gpu_count` checked against its `gpus`."""
+def strategy_of(row: MeasuredRow, architecture: Architecture) -> Strategy:
+    """The row's strategy, `gpu_count` checked against its `gpus`. Raises InputError: why it cannot be modelled."""
     if row.tp is None:
-        return Refused("tp is not stated")
-    workers = _workers(row) if row.disaggregated else None
-    if isinstance(workers, Refused):
-        return workers
-    prefill = _phase(row, architecture, "prefill", None if workers is None else workers.prefill)
-    decode = _phase(row, architecture, "decode", None if workers is None else workers.decode)
-    if isinstance(prefill, Refused):
-        return prefill
-    if isinstance(decode, Refused):
-        return decode
-    replicas = _replicas(row, architecture) if workers is None else workers.prefill + workers.decode
-    made = Strategy(dp=replicas, gpu_count=1, prefill=prefill, decode=decode)
-    devices = gpu_count(made)
+        raise InputError("tp is not stated")
+    workers = _workers(row) if row.disaggregated else {}
+    prefill, decode = (_phase(row, architecture, phase, workers.get(phase)) for phase in PHASES)
+    replicas = sum(workers.values()) or (1 if architecture.is_moe else (row.dp or _ONE).decode)
+    strategy = Strategy(dp=replicas, gpu_count=1, prefill=prefill, decode=decode)
+    devices = gpu_count(strategy)
     if row.gpus is not None and devices != row.gpus:
-        return Refused(f"tp, pp, ep and dp make {devices} GPUs, gpus says {row.gpus}")
-    return made.model_copy(update={"gpu_count": devices})
+        raise InputError(f"tp, pp, ep and dp make {devices} GPUs, gpus says {row.gpus}")
+    return strategy.model_copy(update={"gpu_count": devices})
 
 
 def relaxations_of(strategy: Strategy) -> tuple[Relaxation, ...]:
@@ -82,38 +61,35 @@ def _nodes(phase: PhaseStrategy, replicas: int, gpus_per_node: int) -> int:
     return -(-stages // (gpus_per_node // width))
 
 
-def _workers(row: MeasuredRow) -> Workers | Refused:
+def _workers(row: MeasuredRow) -> dict[str, int]:
+    """Groups of devices that serve each phase of a disaggregated deployment."""
     counts = {phase: int(count) for phase, count in _WORKERS.findall(row.notes)}
     if not counts:
-        return Refused("disaggregated, and the notes do not count the workers of each phase")
+        raise InputError("disaggregated, and the notes do not count the workers of each phase")
     if not counts.get("prefill") or not counts.get("decode"):
-        return Refused("one phase of a disaggregated deployment alone: there is no request to follow to its end")
-    return Workers(counts["prefill"], counts["decode"])
+        raise InputError("one phase of a disaggregated deployment alone: there is no request to follow to its end")
+    return counts
 
 
-def _replicas(row: MeasuredRow, architecture: Architecture) -> int:
-    return 1 if architecture.is_moe else (row.dp or _ONE).decode
-
-
-def _phase(row: MeasuredRow, architecture: Architecture, phase: str, workers: int | None) -> PhaseStrategy | Refused:
+def _phase(row: MeasuredRow, architecture: Architecture, phase: Phase, workers: int | None) -> PhaseStrategy:
     degrees = [row.tp or _ONE, row.pp or _ONE, row.ep or _ONE, row.dp or _ONE]
     tp, pp, ep, dp = (degree.prefill if phase == "prefill" else degree.decode for degree in degrees)
     if tp * pp * dp * (workers or 1) > _MOST_DEVICES:
-        return Refused(f"the layout takes more than {_MOST_DEVICES:,} GPUs")
+        raise InputError(f"the layout takes more than {_MOST_DEVICES:,} GPUs")
     if pp > architecture.num_layers:
-        return Refused(f"pp {pp} is more than the model's {architecture.num_layers} layers")
+        raise InputError(f"pp {pp} is more than the model's {architecture.num_layers} layers")
     tp_ffn = tp if architecture.has_split_ffn else 1
     if not architecture.is_moe:
         if ep != 1:
-            return Refused(f"ep {ep} for a model without experts")
+            raise InputError(f"ep {ep} for a model without experts")
         if workers is not None and dp != 1:
-            return Refused(f"dp {dp} inside the {phase} workers of a dense model is not told apart from more workers")
+            raise InputError(f"dp {dp} inside the {phase} workers of a dense model is not told apart from more workers")
         return PhaseStrategy(pp=pp, tp=tp, tp_ffn=tp_ffn, replicas=workers)
     devices = tp * dp
     if devices % ep:
-        return Refused(f"ep {ep} does not divide the {devices} devices of tp x dp")
+        raise InputError(f"ep {ep} does not divide the {devices} devices of tp x dp")
     if ep > architecture.num_experts:
-        return Refused(f"ep {ep} is more than the model's {architecture.num_experts} experts")
+        raise InputError(f"ep {ep} is more than the model's {architecture.num_experts} experts")
     return PhaseStrategy(
         pp=pp,
         tp=tp,

@@ -10,9 +10,8 @@ from typing import Protocol
 from ..errors import InputError
 from ..performance.layout import LoadedLayout
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes
-from .degrees import Refused
 from .deployment import check_weights_fit, layout_of, workload_of
-from .situation import Deployment, Situation
+from .situation import Deployment, Refused, Situation
 
 
 class Serve(Protocol):

@@ -27,12 +27,11 @@ from ..performance.memory import device_memory
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch
 from ..performance.serving_estimate import serve
 from ..performance.setting import Setting
-from .degrees import Refused
 from .deployment import layout_of
 from .predict import Predictor, Serve
 from .score import quantile, score
 from .scores import FidelityReport, MemoryScore, NotModelled, error_pct
-from .situation import Situation, situation_of
+from .situation import Refused, Situation, situation_of
 from .table import MeasuredRow
 
 COLUMNS = ("id", "metric", "measured", "predicted", "error_pct", "reason")

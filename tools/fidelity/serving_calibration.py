@@ -23,12 +23,11 @@ from .bench_outputs import Run, run_name
 from .calibration_report import ConstantChange, EngineLearned, FigureErrors, RunFigure
 from .compiled import mean_times
 from .conformal import miss_of, ranges_of
-from .degrees import Refused
 from .deployment import check_weights_fit, layout_of
 from .engine_cases import About, Case, Settings, case_of
 from .engine_fit import NAMES, Fitted, fit
 from .scores import error_pct
-from .situation import Figure, Situation, situation_of
+from .situation import Figure, Refused, Situation, situation_of
 from .table import MeasuredRow
 
 # With fewer runs none is left out: what is left would say too little.

@@ -19,14 +19,13 @@ from msgspec import Struct
 from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DTYPES, DType
-from ..catalog.entry import ModelEntry
 from ..catalog.hardware import all_accelerators, find_accelerator
 from ..catalog.models import find_model
 from ..engines.names import ENGINES, engine_name
 from ..errors import InputError
 from ..performance.serving.load import Arrivals, Burst, Lengths, StaticBatch
 from ..plan.document import PrecisionBlock, Relaxation, Statistic, Strategy
-from .degrees import Refused, nodes_of, relaxations_of, strategy_of
+from .degrees import nodes_of, relaxations_of, strategy_of
 from .load import arrivals_of, lengths_of
 from .table import MeasuredRow
 
@@ -154,6 +153,12 @@ class Deployment(Struct, frozen=True):
     has_dummy_weights: bool = False
 
 
+class Refused(Struct, frozen=True):
+    """Why a row cannot be modelled."""
+
+    reason: str
+
+
 class Situation(Struct, frozen=True):
     """A deployment under a load, and which of its figures the row measured."""
 
@@ -166,24 +171,28 @@ class Situation(Struct, frozen=True):
 
 def situation_of(row: MeasuredRow) -> Situation | Refused:
     """What to predict for `row`, or the reason why it cannot be modelled."""
+    try:
+        return _situation(row)
+    except InputError as error:
+        return Refused(str(error))
+
+
+def _situation(row: MeasuredRow) -> Situation:
     figure = _FIGURES.get(row.metric)
     if figure is None:
-        return Refused(f"metric {row.metric[:40]!r} is none of {', '.join(_FIGURES)}")
+        raise InputError(f"metric {row.metric[:40]!r} is none of {', '.join(_FIGURES)}")
     if row.unread:
-        return Refused(row.unread)
+        raise InputError(row.unread)
     deployment = _deployment(row)
-    if isinstance(deployment, Refused):
-        return deployment
     lengths = lengths_of(row)
     if lengths is None:
-        return Refused("isl or osl is not stated, is longer than any model's, or no token is generated")
+        raise InputError("isl or osl is not stated, is longer than any model's, or no token is generated")
     if figure == "tpot_ms" and lengths.output_tokens == 1:
-        return Refused("a time per output token after the first needs two output tokens")
-    if (cut := _cut_short(deployment, lengths)) is not None:
-        return cut
+        raise InputError("a time per output token after the first needs two output tokens")
+    _check_not_cut_short(deployment, lengths)
     arrivals = arrivals_of(row)
     if arrivals is None:
-        return Refused(
+        raise InputError(
             f"load {row.load[:40]!r} says no concurrency, batch, rate or number of requests that could be run"
         )
     if figure == "e2e_ms" and isinstance(arrivals, Burst | StaticBatch):
@@ -191,34 +200,29 @@ def situation_of(row: MeasuredRow) -> Situation | Refused:
         figure = "makespan_ms"
     statistic = _STATISTICS.get(row.statistic.lower().strip().partition(" ")[0])
     if statistic is None:
-        return Refused(f"statistic {row.statistic[:40]!r} is none of {', '.join(filter(None, _STATISTICS))}")
+        raise InputError(f"statistic {row.statistic[:40]!r} is none of {', '.join(filter(None, _STATISTICS))}")
     return Situation(deployment, arrivals, lengths, figure, statistic)
 
 
-def _cut_short(deployment: Deployment, lengths: Lengths) -> Refused | None:
-    """Some engines end a request at the model's last position, whatever was asked for (vLLM's `max_model_len`)."""
+def _check_not_cut_short(deployment: Deployment, lengths: Lengths) -> None:
+    """Refuse what some engines end at the model's last position, whatever was asked for (vLLM's `max_model_len`)."""
     tokens = lengths.input_tokens + lengths.output_tokens
     positions = architecture_of(deployment.model).max_position_embeddings
     engine = ENGINES[deployment.engine.name]
-    if not engine.ends_at_last_position or tokens <= positions:
-        return None
-    return Refused(f"{engine.title} ends requests at the model's {positions:,} positions, isl + osl are {tokens:,}")
+    if engine.ends_at_last_position and tokens > positions:
+        raise InputError(
+            f"{engine.title} ends requests at the model's {positions:,} positions, isl + osl are {tokens:,}"
+        )
 
 
-def _deployment(row: MeasuredRow) -> Deployment | Refused:
-    entry, accelerator, engine = known_model(row.model), known_accelerator(row.gpu), engine_of(row)
-    if isinstance(entry, Refused):
-        return entry
-    if isinstance(accelerator, Refused):
-        return accelerator
+def _deployment(row: MeasuredRow) -> Deployment:
+    entry, accelerator, engine = _known_model(row.model), known_accelerator(row.gpu), engine_of(row)
     if engine is None:
-        return Refused(f"framework {row.framework[:40]!r} is no engine that is known")
+        raise InputError(f"framework {row.framework[:40]!r} is no engine that is known")
     precision = precision_of(row, engine, accelerator)
     if precision is None:
-        return Refused(f"weights_dtype {row.weights[:40]!r} is no number format that is known")
+        raise InputError(f"weights_dtype {row.weights[:40]!r} is no number format that is known")
     strategy = strategy_of(row, architecture_of(entry.name))
-    if isinstance(strategy, Refused):
-        return strategy
     gpus_per_node = min(accelerator.typical_node_accelerators or _DEFAULT_NODE, strategy.gpu_count)
     return Deployment(
         model=entry.name,
@@ -233,13 +237,8 @@ def _deployment(row: MeasuredRow) -> Deployment | Refused:
     )
 
 
-@lru_cache(maxsize=1024)
-def known_model(name: str) -> ModelEntry | Refused:
-    """The catalogue's model of this name."""
-    try:
-        return find_model(name)
-    except InputError as error:
-        return Refused(str(error))
+# A table names few models, on many rows.
+_known_model = lru_cache(maxsize=1024)(find_model)
 
 
 @lru_cache(maxsize=256)
@@ -249,13 +248,13 @@ def architecture_of(name: str) -> Architecture:
 
 
 @lru_cache(maxsize=1024)
-def known_accelerator(name: str) -> Accelerator | Refused:
-    """The catalogue's accelerator of this name; one of unstated memory is the smallest of its family and form."""
+def known_accelerator(name: str) -> Accelerator:
+    """The catalogue's accelerator of this name; one of unstated memory is the smallest of its family and form.
+
+    Raises InputError: there is none.
+    """
     plain = _UNSTATED_MEMORY.sub("", name)
-    try:
-        found = find_accelerator(plain)
-    except InputError as error:
-        return Refused(str(error))
+    found = find_accelerator(plain)
     if plain == name:
         return found
     likes = [part for part in all_accelerators() if _kind(part) == _kind(found)]
