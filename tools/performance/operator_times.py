@@ -33,7 +33,8 @@ class OperatorTimes:
         self.timer = timer
         setting, shape = timer.setting, timer.shape
         self._attention, self._ffn, self._moe = shape.of_attention(), shape.of_ffn(), shape.of_moe()
-        self._ends = _reshaped(timer, shape.of_vocabulary())
+        # The same stage, seen as its embedding and its head see it.
+        self._ends = StageTimer(setting, timer.phase, timer.stage, shape=shape.of_vocabulary())
         self._numbers = {id(one): shape_number(setting, one) for one in (self._attention, self._ffn, self._moe)}
 
     def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
@@ -93,8 +94,3 @@ class OperatorTimes:
 def _write_attention(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
     if spec.attention is not None:
         AttentionProgram(writer, spec.attention).write(after_attention(spec, following))
-
-
-def _reshaped(timer: StageTimer, shape: StageShape) -> StageTimer:
-    """A timer of the same stage in another shape."""
-    return StageTimer(timer.setting, timer.phase, timer.stage, shape=shape)

@@ -6,7 +6,7 @@ The pieces of the folded execution DAG: embedding, each kind of layer, head, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 
 from msgspec.structs import replace
@@ -152,35 +152,26 @@ class StageTimer:
 
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
-        bare = replace(load, context=0)
-        key = ("embedding", self.shape_number, bare.key)
-        return self._without(self._piece(key, "embedding", lambda: self._written(write_embedding, bare)))
+        return self._end("embedding", (self.shape_number,), write_embedding, load)
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
+        return self._end("head", (self.shape_number,), write_head, load)
+
+    def send(self, load: TokenLoad, following: StageTimer, *, between: bool | None = None) -> Piece:
+        """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive.
+
+        `between`: over the links between domains, whatever domains the devices of `following` are in.
+        """
+        slices, group, is_between = self.way_to(following)
+        is_between = is_between if between is None else between
+        write = partial(write_send, slices=slices, group=group, between=is_between)
+        return self._end("send", (is_between, slices, group), write, load)
+
+    def _end(self, name: str, of: tuple[object, ...], write: Callable[[ProgramWriter], None], load: TokenLoad) -> Piece:
+        """What is before or behind the layers, kept by what it depends on beside the load."""
         bare = replace(load, context=0)
-        key = ("head", self.shape_number, bare.key)
-        return self._without(self._piece(key, "head", lambda: self._written(write_head, bare)))
-
-    def send(self, load: TokenLoad, following: StageTimer) -> Piece:
-        """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
-        slices, group, between = self.way_to(following)
-        return self._sent(load, slices, group, between=between)
-
-    def send_over(self, load: TokenLoad, following: StageTimer, *, between: bool) -> Piece:
-        """The same to a stage that is laid out as `following`; `between`: over the links between domains."""
-        slices, group, _ = self.way_to(following)
-        return self._sent(load, slices, group, between=between)
-
-    def _sent(self, load: TokenLoad, slices: int, group: Group, *, between: bool) -> Piece:
-        bare = replace(load, context=0)
-        key = ("send", bare.key, between, slices, group)
-
-        def write(writer: ProgramWriter) -> None:
-            write_send(writer, slices, group, between=between)
-
-        piece = self._piece(key, "send", lambda: self._written(write, bare))
-        return self._without(piece)
+        return self._without(self._piece((name, bare.key, *of), name, lambda: self._written(write, bare)))
 
     def way_to(self, following: StageTimer) -> tuple[int, Group, bool]:
         """How hidden states go there: in slices, to be gathered by a group, and whether over the network."""

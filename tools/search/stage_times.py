@@ -192,7 +192,7 @@ class StageTimes:
         for value in set(key.tolist()):
             rows = sends[key == value]
             start, end = (self._timers[int(classes[row])] for row in (rows[0], rows[0] + 1))
-            seconds[rows] += start.send_over(load, end, between=value % 2 == 1).seconds
+            seconds[rows] += start.send(load, end, between=value % 2 == 1).seconds
 
     def _one_by_one(self, pipelines: Pipelines, load: TokenLoad, classes: IntArray) -> FloatArray:
         """Seconds of the layers of each stage [S, L] where halves of the batch overlap: one by one, load by load."""

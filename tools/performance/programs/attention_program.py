@@ -54,29 +54,18 @@ class AttentionProgram:
         return shape_of(self.sequences, self.own_seq, name, width)
 
     def _split(self) -> None:
-        load, hidden = self.context.load, self.context.hidden
-        whole = shape_of(self.sequences, load.new_tokens, "hidden", hidden)
-        self.writer.reshape(
-            Operation("attention.split", "Split", "attention", "attention", whole, self._shape("hidden", hidden))
-        )
+        context = self.context
+        own = self._shape("hidden", context.hidden)
+        self.writer.add(Operation("attention.split", "Split", "attention", "attention", context.hidden_shape, own))
 
     def _linear(
-        self,
-        name: str,
-        role: Role,
-        weights: Matrix,
-        known: int,
-        inputs: tuple[str, ...] = (),
-        *,
-        output: bool = False,
+        self, name: str, role: Role, weights: Matrix, known: int, inputs: tuple[str, ...] = (), *, output: bool = False
     ) -> float:
         """One matmul with `known` features on its input (or, `output`, its output) side; returns the other width."""
         context = self.context
         other = weights.elements / known
-        here = self.writer.operations[-1].output_shape if not inputs else self._output_of(inputs[0])
-        result = (
-            self._shape("hidden", known) if output else self._shape("qkv" if role not in _LOW_RANK else role, other)
-        )
+        here = self._output_of(inputs[0]) if inputs else self.writer.output_shape
+        result = self._shape("hidden", known) if output else self._shape(role if role in _LOW_RANK else "qkv", other)
         work = linear(self.tokens, weights, other if output else known, context.element_bytes)
         self.writer.compute(
             Operation(name, "Linear", "attention", "attention", here, result, role=role, inputs=inputs), work
@@ -88,16 +77,15 @@ class AttentionProgram:
 
     def _projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
         """The one fused projection where there is no latent, then the cache write; returns the width that goes on."""
-        qkv, hidden = self.weights.get("qkv", NO_MATRIX), self.context.hidden
-        if (low := self.weights.get("q_a")) is not None:
+        weights, hidden = self.weights, self.context.hidden
+        queries, inputs = 0.0, ("attention.cache",)
+        if (low := weights.get("q_a")) is not None:
             rank = self._linear("attention.q_a", "q_a", low, hidden, (norm_name,))
-            queries = self._linear("attention.q_b", "q_b", self.weights.get("q_b", NO_MATRIX), round(rank))
-            width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
-            self._cache("attention.qkv", width)
-            return width + queries, ("attention.q_b", "attention.cache")
-        width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
+            queries = self._linear("attention.q_b", "q_b", weights.get("q_b", NO_MATRIX), round(rank))
+            inputs = ("attention.q_b", *inputs)
+        width = self._linear("attention.qkv", "qkv", weights.get("qkv", NO_MATRIX), hidden, (norm_name,))
         self._cache("attention.qkv", width)
-        return width, ("attention.cache",)
+        return width + queries, inputs
 
     def _latent_projections(self, norm_name: str, widths: LatentWidths) -> tuple[float, tuple[str, ...]]:
         """MLA: queries through their low rank, the latent into the cache, its expansion, and the sparse indexer."""
@@ -126,25 +114,21 @@ class AttentionProgram:
         """The exchange of keys and values, `width` of what `source` gives, over sequence ranks; then their write."""
         context, spec, shape = self.context, self.spec, self.context.shape
         here, state_bytes = self._output_of(source), spec.state_element_bytes(context.setting.kv_element_bytes)
+        before = here
         if shape.sp > 1:
-            whole = (*here[:2], ("kv_seq", context.load.new_tokens), here[2])
-            fresh = context.load.tokens * spec.cache_elements_per_token * self.kv_share * context.element_bytes
-            if spec.is_recurrent:
-                fresh = self.sequences * spec.state_elements * state_bytes * shape.sp
+            before = (*here[:2], ("kv_seq", context.load.new_tokens), here[2])
+            operation = Operation(
+                "attention.exchange", "AllToAll" if shape.ulysses else "AllGather", "attention", "sp", here, before,
+                inputs=(source,), of_sequences=spec.is_recurrent and not shape.ulysses,
+            )  # fmt: skip
             if shape.ulysses:
                 exchange = context.links.all_to_all(self.tokens * width * context.element_bytes, shape.sp_group)
-                operation = Operation(
-                    "attention.exchange", "AllToAll", "attention", "sp", here, whole, inputs=(source,)
-                )
             else:
+                fresh = context.load.tokens * spec.cache_elements_per_token * self.kv_share * context.element_bytes
+                if spec.is_recurrent:
+                    fresh = self.sequences * spec.state_elements * state_bytes * shape.sp
                 exchange = context.links.all_gather(fresh, shape.sp_group)
-                operation = Operation(
-                    "attention.exchange", "AllGather", "attention", "sp", here, whole, inputs=(source,),
-                    of_sequences=spec.is_recurrent,
-                )  # fmt: skip
-            source, before = self.writer.transfer(operation, exchange), whole
-        else:
-            before = here
+            source = self.writer.transfer(operation, exchange)
         state = spec.state_elements * heads_share(shape.tp, spec.state_shards)
         if spec.is_recurrent:
             work = cache_update(self.sequences, state, state_bytes, 0.0)
@@ -154,17 +138,11 @@ class AttentionProgram:
             work = cache_update(tokens, elements, context.setting.kv_element_bytes, context.element_bytes)
         self.writer.compute(
             Operation(
-                "attention.cache",
-                "KVCacheUpdate",
-                "attention",
-                "attention",
-                before,
-                here,
-                inputs=(source,),
+                "attention.cache", "KVCacheUpdate", "attention", "attention", before, here, inputs=(source,),
                 of_sequences=spec.is_recurrent,
             ),
             work,
-        )
+        )  # fmt: skip
 
     def _core(self, width: float, inputs: tuple[str, ...]) -> None:
         context, shape, heads = self.context, self.context.shape, self.spec.output_heads
@@ -191,11 +169,9 @@ class AttentionProgram:
         context = self.context
         wider = context.shape.wider("attention", following)
         where: Where = "sp" if wider is None else union_where("attention", following)
-        whole = shape_of(self.sequences, context.load.new_tokens, "hidden", context.hidden)
+        own = self._shape("hidden", context.hidden)
         self.writer.transfer(
-            Operation(
-                "attention.gather", "AllGather", "attention", where, self._shape("hidden", context.hidden), whole
-            ),
+            Operation("attention.gather", "AllGather", "attention", where, own, context.hidden_shape),
             context.links.all_gather(context.token_bytes, wider or context.shape.sp_group),
         )
 

@@ -14,7 +14,7 @@ from ..clock import rate_dtype
 from ..collectives import Transfer
 from ..operation import Operation, Owner, Shape
 from ..stage_shape import OperatorSet
-from .expert_delivery import Delivery, bank_work, expert_bank, expert_delivery, expert_load
+from .expert_delivery import bank_work, expert_bank, expert_delivery, expert_load
 from .work import NO_MATRIX, Matrix, Work, aggregate, embedding, linear, norm, routing, weigh
 from .writer import ProgramWriter, close_operator, scatter_tokens, shape_of, weights_by_role
 
@@ -35,7 +35,7 @@ class MoEProgram:
         self.own_tokens: Number = 1.0 * load.all_tokens
         if self.exchanges:
             self.own_tokens = load.tokens * shape.attention_groups / shape.width
-        self.hidden = shape_of(load.sequences, load.new_tokens, "hidden", self.context.hidden)
+        self.hidden = self.context.hidden_shape
 
     def write(self) -> None:
         """All operations of the operator; its result is on every device of the stage."""
@@ -57,7 +57,10 @@ class MoEProgram:
         self._experts(bank_work(context, self.spec, self.bank) if delivery is None else delivery.experts)
         if delivery is not None:
             if shape.tp_expert > 1:
-                self._reduce_slices(delivery)
+                # Slices of each expert, where the collective after this does not sum them as well.
+                here = self.writer.output_shape
+                slices = Operation("moe.slices", "AllReduce", "moe", "expert_tp", here, here)
+                self.writer.transfer(slices, delivery.slices)
             self._exchange("combine", delivery.combine)
             self._replicate(delivery.replicate)
         else:
@@ -80,17 +83,14 @@ class MoEProgram:
     def _exchange(self, role: str, transfer: Transfer) -> None:
         context = self.context
         there = self._copies(expert_load(context, self.spec).copies)
-        back = shape_of(context.load.sequences, ceil(self._own_seq()), "hidden", context.hidden)
-        here = self.writer.operations[-1].output_shape
+        # New tokens of each sequence that one device owns after the combine.
+        own = ceil(self.own_tokens / context.load.sequences)
+        back = shape_of(context.load.sequences, own, "hidden", context.hidden)
         operation = Operation(
-            f"moe.{role}", "AllToAll", "moe", "stage_all", here, there if role == "dispatch" else back,
-            inputs=(self.writer.operations[-1].name,),
+            f"moe.{role}", "AllToAll", "moe", "stage_all", self.writer.output_shape,
+            there if role == "dispatch" else back, inputs=(self.writer.operations[-1].name,),
         )  # fmt: skip
         self.writer.transfer(operation, transfer)
-
-    def _own_seq(self) -> Number:
-        """New tokens of each sequence that one device owns after the combine."""
-        return self.own_tokens / self.context.load.sequences
 
     def _shared(self, before: str, *, joined: Truth) -> tuple[str, ...]:
         """The shared expert, read from the norm; returns the names written and leaves the routed stream as last.
@@ -111,30 +111,24 @@ class MoEProgram:
         source = self.writer.last or "moe.routing"
         self.writer.compute(Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,)), work)
 
-    def _reduce_slices(self, delivery: Delivery) -> None:
-        """Sums the slices of each expert, where the collective after it does not do so as well."""
-        here = self.writer.operations[-1].output_shape
-        self.writer.transfer(Operation("moe.slices", "AllReduce", "moe", "expert_tp", here, here), delivery.slices)
-
     def _weigh(self) -> None:
         """Without an exchange each device weighs and adds its experts' results first, then slices are summed."""
         context, load = self.context, self.context.load
-        copies = self.writer.operations[-1].output_shape
         work = weigh(load.tokens, self.spec.top_k, context.hidden, context.element_bytes)
-        self.writer.compute(Operation("moe.weigh", "Aggregate", "moe", "stage", copies, self.hidden), work)
+        operation = Operation("moe.weigh", "Aggregate", "moe", "stage", self.writer.output_shape, self.hidden)
+        self.writer.compute(operation, work)
         if context.shape.tp_expert > 1:
-            size = load.all_tokens * context.hidden * context.element_bytes
             self.writer.transfer(
                 Operation("moe.slices", "AllReduce", "moe", "expert_tp", self.hidden, self.hidden),
-                context.links.all_reduce(size, context.shape.expert_tp_group),
+                context.links.all_reduce(context.hidden_bytes(load.all_tokens), context.shape.expert_tp_group),
             )
 
     def _replicate(self, transfer: Transfer) -> None:
         """Brings each token's result back to every device that holds the token."""
         if self.context.shape.token_group.is_trivial:
             return
-        here = self.writer.operations[-1].output_shape
-        self.writer.transfer(Operation("moe.gather", "AllGather", "moe", "tokens", here, self.hidden), transfer)
+        operation = Operation("moe.gather", "AllGather", "moe", "tokens", self.writer.output_shape, self.hidden)
+        self.writer.transfer(operation, transfer)
 
     def _finish(self, shared: tuple[str, ...]) -> None:
         """The shared expert's result added to the routed ones'."""
@@ -152,7 +146,7 @@ def write_ffn(writer: ProgramWriter, spec: FFNSpec, following: OperatorSet | Non
     """A dense FFN: norm, gate and up, down, and the collectives that its degrees need."""
     context = writer.context
     vectors = weights_by_role(context.setting, spec.tensors, context.shape.tp_ffn).get(None, NO_MATRIX)
-    hidden = shape_of(context.load.sequences, context.load.new_tokens, "hidden", context.hidden)
+    hidden = context.hidden_shape
     work = norm(context.load.tokens, context.hidden, vectors.weight_bytes, context.element_bytes)
     writer.compute(Operation("ffn.norm", "Norm", "ffn", "ffn", hidden, hidden), work)
     write_matrices(writer, spec, "ffn", following)
@@ -174,11 +168,10 @@ def write_matrices(
         tokens, sequences = load.all_tokens, load.sequences * load.groups
         writer.transfer(
             Operation(
-                f"{owner}.gather", "AllGather", owner, "ffn_all",
-                shape_of(load.sequences, load.new_tokens, "hidden", context.hidden),
+                f"{owner}.gather", "AllGather", owner, "ffn_all", context.hidden_shape,
                 shape_of(sequences, load.new_tokens, "hidden", context.hidden),
             ),
-            context.links.all_gather(tokens * context.hidden * context.element_bytes, shape.ffn_all_group),
+            context.links.all_gather(context.hidden_bytes(tokens), shape.ffn_all_group),
         )  # fmt: skip
     hidden = shape_of(sequences, load.new_tokens, "hidden", context.hidden)
     for role in ("gate_up", "down"):
@@ -229,18 +222,16 @@ _LOGIT_BYTES = 4
 def write_embedding(writer: ProgramWriter) -> None:
     """Token ids to hidden states; split by vocabulary, each device looks up its rows and the sum restores the rest."""
     context, load = writer.context, writer.context.load
-    ids = (("batch", load.sequences), ("seq", load.new_tokens))
-    hidden = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
+    ids, hidden = (("batch", load.sequences), ("seq", load.new_tokens)), context.hidden_shape
     row_bytes = context.setting.weight_bytes("vocabulary")
     work = embedding(load.tokens, context.hidden, row_bytes, context.element_bytes)
     writer.compute(Operation("embedding.lookup", "Embedding", "embedding", "embedding", ids, hidden), work)
     if context.shape.vocab_shards > 1:
         # Cut over several attention groups, each works on the tokens of all.
         tokens = load.all_tokens if context.shape.vocabulary_spans_groups else load.tokens
-        size = tokens * context.hidden * context.element_bytes
         writer.transfer(
             Operation("embedding.close", "AllReduce", "embedding", "vocabulary", hidden, hidden),
-            context.links.all_reduce(size, context.shape.vocab_group),
+            context.links.all_reduce(context.hidden_bytes(tokens), context.shape.vocab_group),
         )
 
 
@@ -249,9 +240,8 @@ def write_head(writer: ProgramWriter) -> None:
     context, load, setting = writer.context, writer.context.load, writer.context.setting
     architecture, shards = setting.architecture, context.shape.vocab_shards
     if load.new_tokens > 1:
-        whole = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
         last = shape_of(load.sequences, 1, "hidden", context.hidden)
-        writer.reshape(Operation("head.last", "Split", "head", "head", whole, last))
+        writer.add(Operation("head.last", "Split", "head", "head", context.hidden_shape, last))
     positions = load.sequences
     here = shape_of(positions, 1, "hidden", context.hidden)
     vectors = setting.tensor_bytes(architecture.final_norm_tensors).total
@@ -260,8 +250,7 @@ def write_head(writer: ProgramWriter) -> None:
     if context.shape.vocabulary_spans_groups:
         positions = positions * load.groups
         before, here = here, shape_of(positions, 1, "hidden", context.hidden)
-        size = positions * context.hidden * context.element_bytes
-        gather = context.links.all_gather(size, context.shape.vocab_group)
+        gather = context.links.all_gather(context.hidden_bytes(positions), context.shape.vocab_group)
         writer.transfer(Operation("head.tokens", "AllGather", "head", "vocabulary", before, here), gather)
     # A tied table is read by the head as one H x V matrix too.
     elements = architecture.hidden_size * architecture.vocab_size / shards

@@ -38,9 +38,18 @@ class ProgramContext(Struct, frozen=True):
         return self.setting.activation_bytes
 
     @property
+    def hidden_shape(self) -> Shape:
+        """The hidden states of one attention group's tokens."""
+        return shape_of(self.load.sequences, self.load.new_tokens, "hidden", self.hidden)
+
+    @property
     def token_bytes(self) -> Number:
-        """Bytes of the hidden states of one attention group's tokens."""
-        return self.load.tokens * self.hidden * self.element_bytes
+        """Their bytes."""
+        return self.hidden_bytes(self.load.tokens)
+
+    def hidden_bytes(self, tokens: Number) -> Number:
+        """Bytes of the hidden states of so many tokens."""
+        return tokens * self.hidden * self.element_bytes
 
 
 class ProgramWriter:
@@ -65,39 +74,29 @@ class ProgramWriter:
     def compute(self, operation: Operation, work: Work) -> str:
         """Add `operation` with the time of `work`."""
         time = self.context.clock.time(work)
-        inputs, after = self._order(operation)
-        return self._add(
-            operation._replace(
-                inputs=inputs,
-                after=after,
-                dtype=work.dtype,
-                flops=work.flops,
-                moved_bytes=work.moved_bytes,
-                seconds=time.seconds,
-                kind=time.bound,
-                origin=time.origin,
-            )
-        )
+        return self.add(
+            operation, dtype=work.dtype, flops=work.flops, moved_bytes=work.moved_bytes,
+            seconds=time.seconds, kind=time.bound, origin=time.origin,
+        )  # fmt: skip
 
     def transfer(self, operation: Operation, transfer: Transfer) -> str:
         """Add a collective that costs `transfer`."""
-        inputs, after = self._order(operation)
-        return self._add(
-            operation._replace(
-                inputs=inputs,
-                after=after,
-                sent_bytes=transfer.sent_bytes,
-                seconds=transfer.seconds,
-                kind="communication",
-                spans_domains=transfer.spans_domains,
-                origin=transfer.origin,
-            )
-        )
+        return self.add(
+            operation, sent_bytes=transfer.sent_bytes, seconds=transfer.seconds, kind="communication",
+            spans_domains=transfer.spans_domains, origin=transfer.origin,
+        )  # fmt: skip
 
-    def reshape(self, operation: Operation) -> str:
-        """Add an operation that costs nothing of its own (a view of what is there)."""
+    def add(self, operation: Operation, **costs: object) -> str:
+        """Add `operation` at these costs; without any it is a view of what is there."""
         inputs, after = self._order(operation)
-        return self._add(operation._replace(inputs=inputs, after=after))
+        self.operations.append(operation._replace(inputs=inputs, after=after, **costs))
+        self.last = operation.name
+        return operation.name
+
+    @property
+    def output_shape(self) -> Shape:
+        """What the last operation gave."""
+        return self.operations[-1].output_shape
 
     def _order(self, operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What `operation` reads, and what it only waits for."""
@@ -119,11 +118,6 @@ class ProgramWriter:
         self._last_of[on_links] = operation.name
         return inputs, after
 
-    def _add(self, operation: Operation) -> str:
-        self.operations.append(operation)
-        self.last = operation.name
-        return operation.name
-
 
 def shape_of(sequences: Number, tokens: Number, name: str, width: float) -> Shape:
     """[["batch", …], ["seq", …], [name, …]], widths rounded up."""
@@ -143,8 +137,7 @@ def close_operator(
     context, shape = writer.context, writer.context.shape
     own: OperatorSet = "attention" if owner == "attention" else "ffn"
     wider = shape.wider(own, following)
-    size = tokens * context.hidden * context.element_bytes
-    here = writer.operations[-1].output_shape
+    size, here = context.hidden_bytes(tokens), writer.output_shape
     name = f"{owner}.close"
     if reduces:
         group = wider or (shape.tp_group if own == "attention" else shape.ffn_tp_group)
@@ -167,33 +160,25 @@ def union_where(own: OperatorSet, following: OperatorSet | None) -> Where:
 
 def scatter_tokens(writer: ProgramWriter, owner: Owner) -> None:
     """A ReduceScatter that sums the shards of a TP FFN over attention groups and gives each group its tokens back."""
-    context, load = writer.context, writer.context.load
-    before = writer.operations[-1].output_shape
-    after = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
-    size = load.all_tokens * context.hidden * context.element_bytes
+    context = writer.context
     writer.transfer(
-        Operation(f"{owner}.close", "ReduceScatter", owner, "ffn_all", before, after),
-        context.links.all_gather(size, context.shape.ffn_all_group),
+        Operation(f"{owner}.close", "ReduceScatter", owner, "ffn_all", writer.output_shape, context.hidden_shape),
+        context.links.all_gather(context.hidden_bytes(context.load.all_tokens), context.shape.ffn_all_group),
     )
 
 
 def write_send(writer: ProgramWriter, slices: int, group: Group, *, between: bool) -> None:
     """A SendRecv of one slice from each device, and the gather of the slices on the other side."""
-    context, load = writer.context, writer.context.load
-    hidden = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
+    context, load, hidden = writer.context, writer.context.load, writer.context.hidden_shape
     part = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden / slices)
     writer.transfer(
         Operation("pipeline.send", "SendRecv", "pipeline", "pipeline", hidden, part if slices > 1 else hidden),
         context.links.send(context.token_bytes / slices, between_domains=between),
     )
     if not group.is_trivial:
-        received = writer.operations[-1].output_shape
-        transfer = (
-            context.links.all_gather(context.token_bytes, group)
-            if slices > 1
-            else context.links.broadcast(context.token_bytes, group)
-        )
-        writer.transfer(Operation("pipeline.gather", "AllGather", "pipeline", "received", received, hidden), transfer)
+        gather = context.links.all_gather if slices > 1 else context.links.broadcast
+        operation = Operation("pipeline.gather", "AllGather", "pipeline", "received", writer.output_shape, hidden)
+        writer.transfer(operation, gather(context.token_bytes, group))
 
 
 _ROLES: dict[str, Role] = {
