@@ -96,8 +96,8 @@ def test_decode_beside_prompts_takes_longer_where_one_kernel_does_both(
     layout_of: Any, engine: str, version: str, accelerator: str, model: str, takes_longer: bool
 ) -> None:
     columns = columns_of(table_of(layout_of, engine, version, accelerator, model))
-    assert (columns.beside_per_token[-1] > 1.5 * columns.decode_per_token[-1]) is takes_longer
-    assert takes_longer or columns.beside_per_token == columns.decode_per_token
+    assert (columns.beside_per_token_s[-1] > 1.5 * columns.decode_per_token_s[-1]) is takes_longer
+    assert takes_longer or columns.beside_per_token_s == columns.decode_per_token_s
 
 
 def test_a_token_that_decodes_beside_prompts_fills_a_tile_of_each_query_head(layout_of: Any) -> None:

@@ -16,58 +16,37 @@ class StepColumns(NamedTuple):
     """`StepTable` with the columns filled in that may be left out: grids and seconds."""
 
     tokens: Sequence[float]
-    linear: Sequence[float]
+    linear_s: Sequence[float]
     sequences: Sequence[float]
-    decode_base: Sequence[float]
-    decode_per_token: Sequence[float]
-    decode_per_window_token: Sequence[float]
-    beside_base: Sequence[float]
-    beside_per_token: Sequence[float]
-    beside_per_window_token: Sequence[float]
-    head: Sequence[float]
-    chunks: Sequence[float]
-    prefill_fixed: Sequence[float]
-    prefill_per_pair: Sequence[float]
-    prefill_per_window_pair: Sequence[float]
-    window: int
-    host_fixed: float
-    host_per_sequence: float
-    host_per_prefill: float
+    decode_base_s: Sequence[float]
+    decode_per_token_s: Sequence[float]
+    decode_per_window_token_s: Sequence[float]
+    beside_base_s: Sequence[float]
+    beside_per_token_s: Sequence[float]
+    beside_per_window_token_s: Sequence[float]
+    head_s: Sequence[float]
+    chunk_tokens: Sequence[float]
+    prefill_fixed_s: Sequence[float]
+    prefill_per_pair_s: Sequence[float]
+    prefill_per_window_pair_s: Sequence[float]
+    window_tokens: int
+    host_fixed_s: float
+    host_per_sequence_s: float
+    host_per_prefill_s: float
     met_tokens: Sequence[float]
-    met: Sequence[float]
+    met_s: Sequence[float]
     slowest_share: float
 
 
 def columns_of(table: StepTable) -> StepColumns:
     """The table as lists of numbers."""
-    per_window_token = _or(table.decode_per_window_token_s, [0.0] * len(table.sequences))
-    return StepColumns(
-        tokens=table.tokens,
-        linear=table.linear_s,
-        sequences=table.sequences,
-        decode_base=table.decode_base_s,
-        decode_per_token=table.decode_per_token_s,
-        decode_per_window_token=per_window_token,
-        beside_base=_or(table.beside_base_s, table.decode_base_s),
-        beside_per_token=_or(table.beside_per_token_s, table.decode_per_token_s),
-        beside_per_window_token=_or(table.beside_per_window_token_s, per_window_token),
-        head=table.head_s,
-        chunks=table.chunk_tokens,
-        prefill_fixed=table.prefill_fixed_s,
-        prefill_per_pair=table.prefill_per_pair_s,
-        prefill_per_window_pair=_or(table.prefill_per_window_pair_s, [0.0] * len(table.chunk_tokens)),
-        window=table.window_tokens,
-        host_fixed=table.host_fixed_s,
-        host_per_sequence=table.host_per_sequence_s,
-        host_per_prefill=table.host_per_prefill_s,
-        met_tokens=table.met_tokens,
-        met=table.met_s,
-        slowest_share=table.slowest_share,
-    )
-
-
-def _or(column: Sequence[float], other: Sequence[float]) -> Sequence[float]:
-    return column if len(column) > 0 else other
+    columns = {name: getattr(table, name) for name in StepColumns._fields}
+    if not table.window_tokens:
+        columns["decode_per_window_token_s"] = [0.0] * len(table.sequences)
+        columns["prefill_per_window_pair_s"] = [0.0] * len(table.chunk_tokens)
+    for name in ("base_s", "per_token_s", "per_window_token_s"):
+        columns[f"beside_{name}"] = columns[f"beside_{name}"] or columns[f"decode_{name}"]
+    return StepColumns(**columns)
 
 
 def position(grid: Sequence[float], x: float) -> float:
@@ -103,35 +82,35 @@ def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequence
 
     `decoding` of its `sequences` decode, `rows` yield a token, and `tokens` go through the model.
     """
-    seconds = tokens_time(step, tokens) + step.host_per_sequence * sequences
+    seconds = tokens_time(step, tokens) + step.host_per_sequence_s * sequences
     return seconds + decode_time(step, decoding) + head_time(step, rows)
 
 
 def tokens_time(step: StepColumns, tokens: int) -> float:
     """Seconds of a pass that only count its tokens, or nothing at all."""
-    return time_at(step.linear, position(step.tokens, tokens)) + step.host_fixed
+    return time_at(step.linear_s, position(step.tokens, tokens)) + step.host_fixed_s
 
 
 def decode_time(step: StepColumns, sequences: int) -> float:
     """Seconds of the attention of `sequences` that decode, but for what each cached token adds."""
-    return time_at(step.decode_base, position(step.sequences, sequences)) if sequences > 0 else 0.0
+    return time_at(step.decode_base_s, position(step.sequences, sequences)) if sequences > 0 else 0.0
 
 
 def head_time(step: StepColumns, rows: int) -> float:
     """Seconds of the head for `rows` that yield a token."""
-    return time_at(step.head, position(step.sequences, rows)) if rows > 0 else 0.0
+    return time_at(step.head_s, position(step.sequences, rows)) if rows > 0 else 0.0
 
 
 def met_time(step: StepColumns, tokens: int) -> float:
     """Seconds of a step in which groups work together on the `tokens` of all of them."""
-    return time_at(step.met, position(step.met_tokens, tokens)) if len(step.met) > 0 else 0.0
+    return time_at(step.met_s, position(step.met_tokens, tokens)) if len(step.met_s) > 0 else 0.0
 
 
 def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
     """Seconds of the attention of one prompt chunk that follows `prefix` cached tokens."""
-    place = position(step.chunks, tokens)
+    place = position(step.chunk_tokens, tokens)
     pairs = float(tokens) * prefix + 0.5 * tokens * (tokens + 1.0)
-    fixed, rates = step.prefill_fixed, step.prefill_per_pair
+    fixed, rates = step.prefill_fixed_s, step.prefill_per_pair_s
     if place < len(fixed) - 1:
         # `time_at` and `rate_at` written out: half of what a simulation takes would be their calls.
         low = int(place)
@@ -140,6 +119,6 @@ def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
         seconds = fixed[low] + part * (fixed[low + 1] - fixed[low]) + rate * pairs
     else:
         seconds = time_at(fixed, place) + rates[len(rates) - 1] * pairs
-    if step.window > 0:
-        seconds += rate_at(step.prefill_per_window_pair, place) * window_pairs(prefix, tokens, step.window)
+    if step.window_tokens > 0:
+        seconds += rate_at(step.prefill_per_window_pair_s, place) * window_pairs(prefix, tokens, step.window_tokens)
     return seconds

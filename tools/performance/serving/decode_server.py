@@ -87,7 +87,7 @@ class DecodeServer:
         n = self._running
         if n not in self._rates:
             place, step = position(self._step.sequences, n), self._step
-            rates = rate_at(step.decode_per_token, place), rate_at(step.decode_per_window_token, place)
+            rates = rate_at(step.decode_per_token_s, place), rate_at(step.decode_per_window_token_s, place)
             self._rates[n] = pass_time(step, n, n, n, n), *rates
         pass_s, per_token, per_window_token = self._rates[n]
         self._first_s = pass_s + per_token * self._context + per_window_token * self._windowed
@@ -112,7 +112,7 @@ class DecodeServer:
 
     def _join(self, request: int) -> None:
         inputs, outputs = self._requests.inputs[request], self._requests.outputs[request]
-        window = self._step.window
+        window = self._step.window_tokens
         size = inputs + 1
         done = self._tick + outputs - 1
         self._running += 1
@@ -131,6 +131,6 @@ class DecodeServer:
         self.load -= 1
         self._held -= size
         self._context -= size
-        self._windowed -= min(size, self._step.window)
-        self._growing -= size < self._step.window
+        self._windowed -= min(size, self._step.window_tokens)
+        self._growing -= size < self._step.window_tokens
         self.done.append((request, self._now))

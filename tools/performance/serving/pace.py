@@ -25,10 +25,10 @@ def time_batch(replica: Replica, batch: Batch, chunks_s: float) -> None:
     if chunks > 0:
         seconds, per_token_s = prices.beside_s[count], prices.beside_per_token_s[count]
         per_window_token_s = prices.beside_per_window_token_s[count]
-        seconds += tokens_time(step, batch.tokens) + chunks_s + step.host_per_prefill
+        seconds += tokens_time(step, batch.tokens) + chunks_s + step.host_per_prefill_s
     else:
         seconds += prices.pass_s[count]
-    seconds += per_token_s * batch.context + prices.head_s[rows] + step.host_per_sequence * (count + chunks)
+    seconds += per_token_s * batch.context + prices.head_s[rows] + step.host_per_sequence_s * (count + chunks)
     growth_s = per_token_s * count
     if replica.window > 0:
         seconds += per_window_token_s * batch.windowed
@@ -42,11 +42,11 @@ def fill_prices(replica: Replica, count: int) -> None:
     step, prices = replica.step, replica.prices
     if count > 0:
         place = position(step.sequences, count)
-        prices.per_token_s[count] = rate_at(step.decode_per_token, place)
-        prices.per_window_token_s[count] = rate_at(step.decode_per_window_token, place)
-        prices.beside_per_token_s[count] = rate_at(step.beside_per_token, place)
-        prices.beside_per_window_token_s[count] = rate_at(step.beside_per_window_token, place)
-        prices.beside_s[count] = time_at(step.beside_base, place)
+        prices.per_token_s[count] = rate_at(step.decode_per_token_s, place)
+        prices.per_window_token_s[count] = rate_at(step.decode_per_window_token_s, place)
+        prices.beside_per_token_s[count] = rate_at(step.beside_per_token_s, place)
+        prices.beside_per_window_token_s[count] = rate_at(step.beside_per_window_token_s, place)
+        prices.beside_s[count] = time_at(step.beside_base_s, place)
     prices.decode_s[count] = decode_time(step, count)
     prices.pass_s[count] = tokens_time(step, count)
 
@@ -63,7 +63,7 @@ def time_step(replica: Replica) -> None:
         enter_pipeline(replica)
         queue_in_pipeline(replica)
     replica.first_s = replica.pace_s
-    if len(replica.step.met) > 0:
+    if len(replica.step.met_s) > 0:
         replica.first_s += met_time(replica.step, -(-replica.tokens // replica.rules.batches))
 
 

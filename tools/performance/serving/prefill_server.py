@@ -133,8 +133,8 @@ def _seconds(step: StepColumns, prompts: Sequence[tuple[int, int]], budget: int)
             room, chunks, tokens = room - take, chunks + 1, tokens + take
             rows += left == 0
             if not room:
-                seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill
+                seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill_s
                 room, chunks, rows, tokens = budget, 0, 0, 0
     if chunks:
-        seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill
+        seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill_s
     return seconds

@@ -235,7 +235,7 @@ class Replica:
         """Before the first arrival."""
         self.step = step
         self.rules = rules
-        self.window = step.window
+        self.window = step.window_tokens
         self.inputs = load.inputs
         self.outputs = load.outputs
         self.pauses = load.pauses
