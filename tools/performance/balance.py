@@ -7,13 +7,10 @@ no stage's. It judges nothing but the ratio.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import reduce
 
-from ..calibration.forms.elementary import Number, Truth, larger
+from ..calibration.forms.elementary import Number, Truth
 from ..plan.document import PHASES, Phase
 from .layout import LoadedLayout
-from .operation import TokenLoad
 from .schedule import PhaseTimer, decode_load, prefill_loads
 
 # The slowest stage over the mean one (004 §5).
@@ -25,20 +22,11 @@ def stage_seconds(layout: LoadedLayout, phase: Phase) -> tuple[float, ...]:
 
     Raises InputError: a fact that the arithmetic needs is not known.
     """
-    setting = layout.setting
-    timer = PhaseTimer(setting, layout.phase(phase))
+    timer = PhaseTimer(layout.setting, layout.phase(phase))
     if phase == "prefill":
-        return prompt_stage_seconds(timer)
-    share = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
-    return _stage_seconds(timer, (decode_load(layout, timer, share)[0],))
-
-
-def prompt_stage_seconds(timer: PhaseTimer) -> tuple[float, ...]:
-    """Seconds that one prompt takes in each stage."""
-    return _stage_seconds(timer, prefill_loads(timer.setting, 1))
-
-
-def _stage_seconds(timer: PhaseTimer, loads: Sequence[TokenLoad]) -> tuple[float, ...]:
+        loads = prefill_loads(timer.setting, 1)
+    else:
+        loads = (decode_load(layout, timer, layout.requests_of_replica(phase))[0],)
     passes = [
         [timer.stage_pass(stage, load, with_head=load is loads[-1]) for load in loads]
         for stage in range(len(timer.stages))
@@ -46,13 +34,10 @@ def _stage_seconds(timer: PhaseTimer, loads: Sequence[TokenLoad]) -> tuple[float
     return tuple(math.fsum(one.seconds - one.host_seconds for one in row) for row in passes)
 
 
-def is_unbalanced(stages: Sequence[Number]) -> Truth:
-    """Whether the slowest of `stages` is too far above the mean one (of arrays: where)."""
-    return is_far_above_mean(reduce(larger, stages), sum(stages), len(stages))
-
-
 def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Truth:
-    """Whether `slowest` of `count` stages, which take `total` seconds together, is too far above the mean one."""
+    """Whether `slowest` of `count` stages, which take `total` seconds together, is too far above the mean one.
+
+    Of arrays: where."""
     return slowest * count > MOST_IMBALANCE * total
 
 
@@ -65,6 +50,6 @@ def unbalanced_phases(layout: LoadedLayout) -> dict[Phase, tuple[float, ...]]:
     for phase in PHASES:
         if len(layout.phase(phase).stages) > 1:
             times = stage_seconds(layout, phase)
-            if is_unbalanced(times):
+            if is_far_above_mean(max(times), sum(times), len(times)):
                 found[phase] = times
     return found

@@ -31,36 +31,26 @@ def communication_buffer_bytes(ranks: int) -> int:
     return _NCCL_PAIR_BYTES if ranks < 4 else _NCCL_GROUP_BYTES
 
 
-class Load(Struct, frozen=True):
-    """Requests on one replica (or an array of such numbers), and those of each attention-DP group of a phase."""
-
-    requests: Number
-
-    def per_group(self, phase: PhaseLayout) -> Number:
-        """Requests of one attention-DP group."""
-        return ceil(self.requests / phase.attention_groups)
+def requests_of_group(phase: PhaseLayout, requests: Number) -> Number:
+    """Requests of one attention-DP group, of so many on the replica."""
+    return ceil(requests / phase.attention_groups)
 
 
-def replica_load(layout: LoadedLayout, replica: ReplicaLayout, concurrency: int) -> Load:
+def cached_requests(layout: LoadedLayout, replica: ReplicaLayout, concurrency: int) -> int:
     """Requests whose cache `replica` holds when the deployment has `concurrency` in flight.
 
     Replicas that decode share them evenly, rounded up (rule ME001). A prefill-only replica holds the prompts in its
     stages and one in transfer, for each attention-DP group.
     """
     if replica.decode is not None:
-        return Load(math.ceil(concurrency / max(1, len(layout.decode_replicas))))
-    share = math.ceil(concurrency / max(1, len(layout.prefill_replicas)))
-    return Load(share if replica.prefill is None else min(share, most_prompts(replica.prefill)))
+        return layout.requests_of_replica("decode", concurrency)
+    share = layout.requests_of_replica("prefill", concurrency)
+    return share if replica.prefill is None else int(min(share, most_prompts(replica.prefill)))
 
 
-def most_prompts(prefill: PhaseLayout) -> int:
-    """Prompts whose cache a prefill-only replica holds at most."""
-    return int(most_prompts_of(prefill, len(prefill.stages)))
-
-
-def most_prompts_of(prefill: PhaseLayout, stages: Number) -> Number:
-    """The same, were it cut into so many stages."""
-    return prefill.attention_groups * (stages + 1)
+def most_prompts(prefill: PhaseLayout, stages: Number | None = None) -> Number:
+    """Prompts whose cache a prefill-only replica holds at most, were it cut into so many stages."""
+    return prefill.attention_groups * ((len(prefill.stages) if stages is None else stages) + 1)
 
 
 class StageTerms(Struct, frozen=True):
@@ -93,36 +83,35 @@ class DeviceTerms(Struct, frozen=True):
         where = tuple((term.phase.phase, term.bytes_per_token, term.has_head) for term in self.stages)
         return self.weights, self.communication, self.decode_request, self.prefill_request, self.longest, where
 
-    def cache_bytes(self, load: Load) -> Number:
-        """KV cache on the device: of all requests, or of the longest one where that alone takes more.
+    def cache_bytes(self, requests: Number) -> Number:
+        """KV cache on the device: of all `requests` of the replica, or of the longest where that alone takes more.
 
         While one request is in prefill its cache lies where prefill put it, that of the others where decode keeps it.
         """
-        return ceil(larger(self._shared_bytes(load), self.longest))
+        return ceil(larger(self._shared_bytes(requests), self.longest))
 
-    def _shared_bytes(self, load: Load) -> Number:
+    def _shared_bytes(self, requests: Number) -> Number:
         decode = next((term.phase for term in self.stages if term.phase.phase == "decode"), None)
         prefill = next((term.phase for term in self.stages if term.phase.phase == "prefill"), None)
         if decode is None:
-            return 0.0 if prefill is None else load.per_group(prefill) * self.prefill_request
-        requests = load.per_group(decode)
-        full = requests * self.decode_request
-        return larger(full, (requests - 1) * self.decode_request + self.prefill_request)
+            return 0.0 if prefill is None else requests_of_group(prefill, requests) * self.prefill_request
+        own = requests_of_group(decode, requests)
+        return larger(own * self.decode_request, (own - 1) * self.decode_request + self.prefill_request)
 
-    def activation_bytes(self, setting: Setting, load: Load) -> Number:
+    def activation_bytes(self, setting: Setting, requests: Number) -> Number:
         """Activations and logits on the device: the larger of its phases."""
         peak: Number = 0.0
         for term in self.stages:
-            requests = load.per_group(term.phase)
-            size = term.bytes_per_token * pass_tokens(setting, term.phase, requests)
+            own = requests_of_group(term.phase, requests)
+            size = term.bytes_per_token * pass_tokens(setting, term.phase, own)
             if term.has_head:
-                size = size + logits_bytes(setting, term.phase, term.stage, requests)
+                size = size + logits_bytes(setting, term.phase, term.stage, own)
             peak = larger(peak, size)
         return ceil(peak)
 
-    def total_bytes(self, setting: Setting, load: Load) -> Number:
+    def total_bytes(self, setting: Setting, requests: Number) -> Number:
         """All four terms."""
-        return self.weights + self.communication + self.cache_bytes(load) + self.activation_bytes(setting, load)
+        return self.weights + self.communication + self.cache_bytes(requests) + self.activation_bytes(setting, requests)
 
 
 # The stages that a device is in, with their phases.

@@ -6,7 +6,6 @@ are taken apart are of one pass by itself. What its constants come from and how 
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,12 +62,11 @@ class _Pass(Struct, frozen=True):
 def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
     """The pass of a prompt, and a decode step with as many requests as the scheduler takes of the plan's load."""
     setting = layout.setting
-    concurrency = setting.workload.concurrency
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
-    groups = min(prefill.phase.attention_groups, math.ceil(concurrency / max(1, len(layout.prefill_replicas))))
+    groups = min(prefill.phase.attention_groups, layout.requests_of_replica("prefill"))
     most = setting.max_sequences * decode.phase.attention_groups
-    requests = min(math.ceil(concurrency / max(1, len(layout.decode_replicas))), most)
+    requests = min(layout.requests_of_replica("decode"), most)
     return (
         _Pass(prefill, prefill.prefill(prefill_loads(setting, groups))),
         _Pass(decode, decode_time(layout, decode, requests)),

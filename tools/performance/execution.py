@@ -7,7 +7,6 @@ the last stand as one at their middle. It refuses a DAG of more nodes than `MAX_
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
@@ -55,8 +54,8 @@ class _Made(Struct, frozen=True):
     instances: dict[str, str]
 
 
-class _Created(dict[str, _Made]):
-    """What was made of each operation of a layer."""
+# What was made of each operation of a layer.
+_Created = dict[str, _Made]
 
 
 def _nearest(name: str, device: str, created: _Created) -> str | None:
@@ -134,12 +133,10 @@ class _PhaseExpansion:
             self.passes = [self.passes[0], (middle, len(self.passes) - 2), self.passes[-1]]
 
     def _loads(self) -> Sequence[TokenLoad]:
-        layout, setting = self.layout, self.layout.setting
+        requests = self.layout.requests_of_replica(self.phase.phase)
         if self.phase.phase == "decode":
-            requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
-            return (decode_load(layout, self.timer, requests)[0],)
-        share = math.ceil(setting.workload.concurrency / max(1, len(layout.prefill_replicas)))
-        return prefill_loads(setting, min(self.phase.attention_groups, share))
+            return (decode_load(self.layout, self.timer, requests)[0],)
+        return prefill_loads(self.layout.setting, min(self.phase.attention_groups, requests))
 
     def size(self) -> int:
         """Nodes that `write` will write (at most: chunks before the last one have no head)."""

@@ -7,6 +7,7 @@ not what the strategy block declares. It judges nothing: an illegal strategy has
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TypeVar, get_args
@@ -26,6 +27,7 @@ from ..kept import Caches, Recent, entries
 from ..plan.constraints import free_bytes
 from ..plan.document import (
     HardwareBlock,
+    Phase,
     PolicyBlock,
     PrecisionBlock,
     Relaxation,
@@ -71,6 +73,12 @@ class LoadedLayout(Layout, frozen=True, kw_only=True, dict=True):
     def representative(self, replica: ReplicaLayout) -> ReplicaLayout:
         """The first replica that differs from `replica` in nothing but the names of its devices."""
         return self._alike[id(replica)]
+
+    def requests_of_replica(self, phase: Phase, concurrency: int | None = None) -> int:
+        """Requests of one of the replicas that serve `phase`, which share those in flight evenly, rounded up."""
+        replicas = self.prefill_replicas if phase == "prefill" else self.decode_replicas
+        in_flight = self.setting.workload.concurrency if concurrency is None else concurrency
+        return math.ceil(in_flight / max(1, len(replicas)))
 
     @cached_property
     def billed_gpus(self) -> int:

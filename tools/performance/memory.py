@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
-from .budget import DeviceTerms, Load, device_terms, layout_terms, replica_load
+from .budget import DeviceTerms, cached_requests, device_terms, layout_terms, requests_of_group
 from .capacity import held_requests, least_room_bytes, logged_tokens
 from .layout import LoadedLayout
 from .request_memory import all_layers, bytes_per_token, request_bytes
@@ -32,12 +32,12 @@ def device_memory(layout: LoadedLayout) -> MemoryEstimate:
     kinds = {id(replica): tuple(device_terms(setting, replica).values()) for replica in layout.representatives}
     per_device: list[DeviceMemory] = []
     for replica in layout.replicas:
-        load = replica_load(layout, replica, concurrency)
+        requests = cached_requests(layout, replica, concurrency)
         terms = kinds[id(layout.representative(replica))]
         sizes: dict[int, DeviceMemory] = {}
         for device, term in zip(replica.devices, terms, strict=True):
             if id(term) not in sizes:
-                sizes[id(term)] = _device(setting, device, term, load, usable)
+                sizes[id(term)] = _device(setting, device, term, requests, usable)
             per_device.append(sizes[id(term)].model_copy(update={"device": device}))
     whole = request_bytes(setting, all_layers(setting), setting.request_tokens)
     return MemoryEstimate(
@@ -56,8 +56,8 @@ def device_memory(layout: LoadedLayout) -> MemoryEstimate:
     )
 
 
-def _device(setting: Setting, device: str, term: DeviceTerms, load: Load, usable: int) -> DeviceMemory:
-    cache, activations = term.cache_bytes(load), term.activation_bytes(setting, load)
+def _device(setting: Setting, device: str, term: DeviceTerms, requests: int, usable: int) -> DeviceMemory:
+    cache, activations = term.cache_bytes(requests), term.activation_bytes(setting, requests)
     return DeviceMemory(
         device=device,
         weights_bytes=int(term.weights),
@@ -76,7 +76,7 @@ def _replicated_bytes(layout: LoadedLayout) -> int:
         phase = replica.decode or replica.prefill
         if phase is None:
             continue
-        requests = replica_load(layout, replica, setting.workload.concurrency).per_group(phase)
+        requests = requests_of_group(phase, cached_requests(layout, replica, setting.workload.concurrency))
         for stage in phase.stages:
             whole = request_bytes(setting, stage.layers, setting.request_tokens, 1, phase.token_parts)
             worst = max(worst, float(requests) * whole)
@@ -88,7 +88,7 @@ def shortfall_bytes(layout: LoadedLayout, concurrency: int | None = None) -> int
     wanted = layout.setting.workload.concurrency if concurrency is None else concurrency
     usable = usable_bytes(layout)
     return max(
-        int(term.total_bytes(layout.setting, replica_load(layout, replica, wanted))) - usable
+        int(term.total_bytes(layout.setting, cached_requests(layout, replica, wanted))) - usable
         for replica, terms in layout_terms(layout)
         for term in terms
     )

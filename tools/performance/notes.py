@@ -75,8 +75,8 @@ def _vocabulary(layout: LoadedLayout) -> Iterator[str]:
     shards = vocabulary_shards(phase.degrees)
     if last.vocab_shards > 1 or shards == 1 or not last.head_devices:
         return
-    requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
-    load = TokenLoad(max(1, math.ceil(requests / phase.attention_groups)), 1, 0, phase.attention_groups)
+    requests = math.ceil(layout.requests_of_replica("decode") / phase.attention_groups)
+    load = TokenLoad(max(1, requests), 1, 0, phase.attention_groups)
     whole = StageTimer(setting, phase, last).head(load).seconds
     split = StageTimer(setting, phase, replace(last, vocab_shards=shards)).head(load).seconds
     table = setting.tensor_bytes(setting.architecture.embedding_tensors).total

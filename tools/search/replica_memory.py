@@ -20,11 +20,10 @@ from ..kept import Cache
 from ..performance.budget import (
     DeviceTerms,
     Held,
-    Load,
     StageTerms,
     communication_buffer_bytes,
     holding_part,
-    most_prompts_of,
+    most_prompts,
 )
 from ..performance.capacity import tokens_of_device
 from ..performance.request_memory import layer_request_bytes, widest_bytes
@@ -69,10 +68,10 @@ class ReplicaMemory:
     def fullest_bytes(self, pipelines: Pipelines, pipeline: IntArray, requests: IntArray) -> IntArray:
         """Bytes of the fullest GPU of each `pipeline` with so many requests on the replica [E]."""
         if len(self._phases) == 1 and self._phases[0].phase == "prefill":
-            requests = np.minimum(requests, ints(most_prompts_of(self._phases[0], pipelines.stages))[pipeline])
+            requests = np.minimum(requests, ints(most_prompts(self._phases[0], pipelines.stages))[pipeline])
         fullest: FloatArray = np.zeros(len(requests))
         for terms in self._terms(pipelines, pipeline):
-            fullest = np.maximum(fullest, terms.total_bytes(self._setting, Load(requests)))
+            fullest = np.maximum(fullest, terms.total_bytes(self._setting, requests))
         # What no number holds is more than any device has.
         return np.fmin(fullest, _MOST_BYTES).astype(np.int64)
 
