@@ -1,7 +1,7 @@
 """Profiles of kernel times: which fitted constants serve an accelerator and an engine.
 
 Choosing never guesses silently: constants that were not measured on this very accelerator, stack and format come with
-notes that say so and with `exact` false. It knows no formula; `kernel_times.py` and `forms/` do.
+notes that say so. It knows no formula; `kernel_times.py` and `forms/` do.
 """
 
 from __future__ import annotations
@@ -56,11 +56,6 @@ class Choice(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     origin: Origin = MEASURED
 
-    @property
-    def exact(self) -> bool:
-        """Whether it was measured on this accelerator, in this format, with this stack."""
-        return not self.notes
-
 
 class KernelProfile(Struct, frozen=True):
     """The entries that serve one accelerator and stack: its own, then those of its relatives, then the pooled ones.
@@ -78,9 +73,9 @@ class KernelProfile(Struct, frozen=True):
     def _files_for(self, kernel: KernelKind) -> tuple[ProfileFile, ...]:
         return self.link_files if kernel in _OVER_LINKS else self.files
 
-    def choose(self, kernel: KernelKind, variant: str, *, at: str = "") -> Choice:
+    def choose(self, kernel: KernelKind, variant: str) -> Choice:
         """The best single entry for `kernel` in `variant`; see `series`."""
-        return self.series(kernel, variant, at=at)[0]
+        return self.series(kernel, variant)[0]
 
     def alternatives(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
         """The best entry for a matmul, and those of the other stacks where all stacks have each other's matmuls.
@@ -99,38 +94,25 @@ class KernelProfile(Struct, frozen=True):
         }
         return (best, *(Choice(one, best.accelerator, best.notes, best.origin) for _, one in sorted(others.items())))
 
-    def series(self, kernel: KernelKind, variant: str, *, at: str = "") -> tuple[Choice, ...]:
+    def series(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
         """All entries (one for each number of ranks, ascending) of the best stack for `kernel` in `variant`.
 
         Order: this accelerator before its relatives before the pooled profile; in each the format itself before its
-        stand-ins; in each the stack asked for before the others (`FRAMEWORKS`). `at` names one stack (`nccl`) and lets
-        no other stand in. Raises InputError: no profile has anything for it.
+        stand-ins; in each the stack asked for before the others (`FRAMEWORKS`). Raises InputError: no profile has
+        anything for it.
         """
         for file in self._files_for(kernel):
             for name in (variant, *STAND_INS.get(variant, ())):
                 found = [one for one in file.entries if one.kernel == kernel and one.variant == name]
-                best = self._best_stack(found, at)
-                if best:
+                if best := self._best_stack(found):
                     notes = self._notes(best[0], file.accelerator, variant)
                     origin = self._origin(best[0], file.accelerator, variant)
                     return tuple(Choice(one, file.accelerator, notes, origin) for one in best)
-        stack = f" of {at}" if at else ""
-        raise InputError(f"no profile has constants for {kernel} in {variant}{stack} (accelerator {self.accelerator})")
+        raise InputError(f"no profile has constants for {kernel} in {variant} (accelerator {self.accelerator})")
 
-    def has(self, kernel: KernelKind, variant: str, *, at: str = "") -> bool:
-        """Whether `choose` would find something."""
-        return any(
-            one.kernel == kernel and one.variant in (variant, *STAND_INS.get(variant, ())) and at in ("", one.framework)
-            for file in self._files_for(kernel)
-            for one in file.entries
-        )
-
-    def _best_stack(self, found: list[KernelEntry], at: str) -> list[KernelEntry]:
-        if at:
-            stack = at if any(one.framework == at for one in found) else None
-        else:
-            order = (*((self.framework,) if self.framework else ()), *FRAMEWORKS, *(one.framework for one in found))
-            stack = next((name for name in order if any(one.framework == name for one in found)), None)
+    def _best_stack(self, found: list[KernelEntry]) -> list[KernelEntry]:
+        stacks = [one.framework for one in found]
+        stack = next((name for name in (self.framework, *FRAMEWORKS, *stacks) if name in stacks), None)
         entries = [one for one in found if one.framework == stack]
         return sorted(entries, key=lambda one: (one.nodes or 1, one.ranks or 1))
 

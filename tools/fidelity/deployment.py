@@ -16,7 +16,8 @@ from ..errors import InputError
 from ..performance.budget import device_terms
 from ..performance.capacity import cache_tokens
 from ..performance.layout import LoadedLayout, make_layout, make_setting
-from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from ..performance.serving.inputs import requests_in
+from ..performance.serving.load import Arrivals, ClosedLoop, Lengths, OpenLoop
 from ..plan.document import PolicyBlock, ServingBlock, WorkloadBlock
 from .situation import Deployment, Situation, architecture_of
 
@@ -67,10 +68,7 @@ def _with_chosen_experts(architecture: Architecture) -> Architecture:
 
 def serving_of(deployment: Deployment) -> ServingBlock:
     """The engine as a plan states it."""
-    engine = deployment.engine
-    if engine.version is None:
-        return ServingBlock(engine=engine.name)
-    return ServingBlock(engine=engine.name, engine_version=engine.version)
+    return ServingBlock(engine=deployment.engine.name, engine_version=deployment.engine.version)
 
 
 def workload_of(arrivals: Arrivals, lengths: Lengths) -> WorkloadBlock:
@@ -79,12 +77,10 @@ def workload_of(arrivals: Arrivals, lengths: Lengths) -> WorkloadBlock:
     match arrivals:
         case ClosedLoop(users=users):
             concurrency = users
-        case Burst(requests=requests):
-            concurrency = requests
-        case StaticBatch(sequences=sequences):
-            concurrency = sequences
         case OpenLoop():
             concurrency = _OPEN_LOOP_CONCURRENCY
+        case _:
+            concurrency = requests_in(arrivals)
     return WorkloadBlock(
         input_tokens=max(1, round(lengths.input_tokens * mean)),
         output_tokens=max(1, round(lengths.output_tokens * mean)),

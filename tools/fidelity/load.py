@@ -15,6 +15,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
+from ..performance.serving.inputs import requests_in
 from ..performance.serving.load import REQUESTS_PER_USER, Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from ..plan.quantiles import Joint
 from .table import MeasuredRow
@@ -46,9 +47,7 @@ _VARIED = re.compile(r"dataset means|data set means")
 def arrivals_of(row: MeasuredRow) -> Arrivals | None:
     """How the row's requests arrived, or `None` where its cell and notes do not tell, or too many are meant."""
     found = _arrivals(row)
-    if found is None or isinstance(found, StaticBatch):
-        return found if found is None or found.sequences <= MAX_REQUESTS else None
-    return found if found.requests <= MAX_REQUESTS else None
+    return found if found is not None and requests_in(found) <= MAX_REQUESTS else None
 
 
 def _arrivals(row: MeasuredRow) -> Arrivals | None:

@@ -142,7 +142,7 @@ def _host_memory_of(layout: LoadedLayout, times: ServingTimes) -> HostMemoryEsti
 def _users(layout: LoadedLayout) -> PlannedRun:
     users, think_s = layout.setting.workload.concurrency, think_seconds(layout.setting.workload)
     replicas = max(1, len(layout.decode_replicas))
-    simulated = min(users, MOST_USERS * replicas, _MOST_TOGETHER // _turns(layout))
+    simulated = min(users, MOST_USERS * replicas, _MOST_TOGETHER // lengths_of(layout).turns)
     if simulated < users and think_s > 0.0:
         raise InputError(
             f"workload.concurrency: {users:,} users who think are more than are simulated on {replicas} replicas "
@@ -165,16 +165,10 @@ def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     each = whole.requests // users
     if layout.setting.spread is not None:
         each = max(each, math.ceil(_FEWEST_UNLIKE * replicas / users))
-    turns = _turns(layout)
+    turns = lengths_of(layout).turns
     # Whole conversations.
     each = turns * max(1, min(each, _most_requests(layout) // users) // turns)
     return replace(whole, requests=each * users, think_s=think_seconds(layout.setting.workload))
-
-
-def _turns(layout: LoadedLayout) -> int:
-    """Turns of a conversation of the run; 1 where requests are none."""
-    prefixes = layout.setting.workload.prefixes
-    return 1 if prefixes is None else prefixes.turns or 1
 
 
 def _most_requests(layout: LoadedLayout) -> int:

@@ -19,6 +19,7 @@ from .capacity import cache_tokens, host_memory, prefill_cache_tokens
 from .layout import LoadedLayout
 from .schedule import PhaseTimer, microbatches
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
+from .serving.inputs import requests_in
 from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch
 from .serving.policy import Policy
 from .serving.replicas import simulate_replicas
@@ -68,7 +69,8 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
     most = setting.max_sequences
     if isinstance(arrivals, StaticBatch):
         most = max(most, arrivals.sequences)
-    users = max(1, math.ceil(_requests(arrivals) / copies))
+    at_once = arrivals.users if isinstance(arrivals, ClosedLoop) else requests_in(arrivals)
+    users = max(1, math.ceil(at_once / copies))
     running = max(1, min(users, most))
     budget = _budget(layout, "decode", lengths, running)
     request = lengths.longest_request
@@ -112,13 +114,6 @@ def _batches(timer: PhaseTimer) -> int:
     """Batches that go round the stages, but not so many that it makes no difference."""
     stages = len(timer.stages)
     return min(microbatches(timer.setting, stages), max(_MOST_MICROBATCHES, stages))
-
-
-def _requests(arrivals: Arrivals) -> int:
-    """The most requests that can be in the system at once."""
-    if isinstance(arrivals, ClosedLoop):
-        return arrivals.users
-    return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
 
 
 def serve(
@@ -192,11 +187,15 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
         kv_tokens=max(lengths.longest_request, policy.kv_tokens // batches),
         max_sequences=max(1, policy.max_sequences // batches),
     )
+    decode_table = step_table(setting, decode, decode, reach)
+    if batches > len(decode.stages):
+        # Of more batches than stages each waits for its turn.
+        decode_table = decode_table.slowed(max(1.0, batches * decode_table.slowest_share))
     times = simulate_disaggregated(
         Disaggregated(
             prefill_table=step_table(setting, prefill, prefill, replace(reach, tokens=budget)),
             prefill_policy=first,
-            decode_table=_of_a_batch(step_table(setting, decode, decode, reach), batches, len(decode.stages)),
+            decode_table=decode_table,
             decode_policy=second,
             prefill_servers=max(1, senders // copies),
             decode_servers=max(1, receivers // copies),
@@ -218,18 +217,9 @@ def _moved(layout: LoadedLayout, lengths: Lengths) -> dict[str, float]:
     return {"transfer_s": handoff_s, "transfer_s_per_token": moved_s / lengths.input_tokens}
 
 
-def _of_a_batch(table: StepTable, batches: int, stages: int) -> StepTable:
-    """The passes of one of `batches` that go round `stages`: of more batches than stages each waits for its turn."""
-    return table if batches <= stages else table.slowed(max(1.0, batches * table.slowest_share))
-
-
 def shown_late(times: ServingTimes, first_token_steps: float, lengths: Lengths) -> ServingTimes:
     """The times with a first token that is shown some steps late."""
     late = first_token_steps * times.tpot.mean
     # A first token that is shown late leaves less time between it and the last one.
     hurry = min(late / max(1, lengths.output_tokens - 1), 0.9 * times.tpot.mean)
-    return replace(
-        times,
-        ttft=times.ttft.shifted(late),
-        tpot=times.tpot.shifted(-hurry),
-    )
+    return replace(times, ttft=times.ttft.shifted(late), tpot=times.tpot.shifted(-hurry))

@@ -22,14 +22,9 @@ Coming = tuple[float, int]
 
 def whole_conversations(arrivals: Arrivals, lengths: Lengths) -> Arrivals:
     """The load with as many requests as whole conversations have, where users wait for their answers."""
-    turns = _turns(lengths)
-    if turns == 1 or not isinstance(arrivals, ClosedLoop | Burst):
+    if lengths.turns == 1 or not isinstance(arrivals, ClosedLoop | Burst):
         return arrivals
-    return replace(arrivals, requests=-(-arrivals.requests // turns) * turns)
-
-
-def _turns(lengths: Lengths) -> int:
-    return 1 if lengths.prefixes is None else lengths.prefixes.turns or 1
+    return replace(arrivals, requests=-(-arrivals.requests // lengths.turns) * lengths.turns)
 
 
 class Callers:
@@ -40,7 +35,7 @@ class Callers:
 
     def __init__(self, arrivals: Arrivals, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
         """No request has come yet."""
-        self._arrivals, self._turns, self._drawn = arrivals, _turns(lengths), drawn
+        self._arrivals, self._turns, self._drawn = arrivals, lengths.turns, drawn
         self.count = len(drawn.inputs)
         self.talks = Talks(lengths, drawn, block_tokens)
         self.routing: Routing = DEFAULT_ROUTING if lengths.prefixes is None else lengths.prefixes.router

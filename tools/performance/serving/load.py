@@ -91,6 +91,11 @@ class Lengths(Struct, frozen=True):
     prefixes: SharedPrefixes | None = None
 
     @property
+    def turns(self) -> int:
+        """Turns of a conversation; 1 where requests are none."""
+        return 1 if self.prefixes is None else self.prefixes.turns or 1
+
+    @property
     def mean_share(self) -> float:
         """The mean length as a share of the nominal one."""
         return 1.0 if self.stated is not None else 1.0 - self.spread / 2.0
