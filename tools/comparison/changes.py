@@ -4,7 +4,7 @@ its ratio and the better.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -14,7 +14,7 @@ from ..performance.layout import layout_from_view
 from ..plan.canonical import content_hash
 from ..plan.document import PHASES, Phase, PhaseStrategy
 from ..plan.lengths import Arrivals, RequestLengths
-from ..plan.performance import DeviceMemory, PerformanceEstimate
+from ..plan.performance import PerformanceEstimate
 from ..plan.prefixes import SharedPrefixes
 from ..plan.reader import ReadDocument
 from .result import BranchShape, Change, ComparedFigure, Plain, Side, Unit
@@ -66,9 +66,11 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
             (f"{block} {name}", _plain(one.get(name)), _plain(other.get(name)))
             for name in dict.fromkeys((*one, *other))
         ]
-    for what, left, right in pairs:
-        if left != right:
-            yield Change(what=what, a=left, b=right)
+    yield from _differing(pairs)
+
+
+def _differing(pairs: Iterable[tuple[str, Plain, Plain]]) -> Iterator[Change]:
+    return (Change(what=what, a=left, b=right) for what, left, right in pairs if left != right)
 
 
 def _stated(block: BaseModel) -> dict[str, Any]:
@@ -87,10 +89,7 @@ def _plain(value: Any) -> Plain:
 
 def changes(a: Side, b: Side) -> Iterator[Change]:
     """What was decided differently: replicas and GPUs, the degrees of each phase, stages, devices, experts."""
-    pairs: list[tuple[str, Plain, Plain]] = [
-        ("DP", a.strategy.dp, b.strategy.dp),
-        ("GPUs", a.gpus, b.gpus),
-    ]
+    pairs: list[tuple[str, Plain, Plain]] = [("DP", a.strategy.dp, b.strategy.dp), ("GPUs", a.gpus, b.gpus)]
     for phase in PHASES:
         pairs += _phase_pairs(phase, getattr(a.strategy, phase), getattr(b.strategy, phase))
         shapes = [next((shape for shape in side.layout if shape.phase == phase), None) for side in (a, b)]
@@ -102,13 +101,10 @@ def changes(a: Side, b: Side) -> Iterator[Change]:
         ):
             left, right = (_shape_value(shape, name) for shape in shapes)
             pairs.append((f"{phase}: {what}", left, right))
-    settings = (side.settings.model_dump() for side in (a, b))
-    one, other = settings
+    one, other = (side.settings.model_dump() for side in (a, b))
     # Of two engines each has its own where nothing is stated: that is the engine's difference.
     pairs += [(title, one.get(name), other.get(name)) for name, title in _SETTINGS.items()]
-    for what, left, right in pairs:
-        if left != right:
-            yield Change(what=what, a=left, b=right)
+    yield from _differing(pairs)
 
 
 def differ_unlisted(first: ReadDocument, second: ReadDocument) -> bool:
@@ -205,13 +201,9 @@ def _named_figures(found: PerformanceEstimate | None) -> Iterator[tuple[str, flo
     yield "output_tokens_per_s_per_gpu", rates.output_tokens_per_s_per_gpu
     yield from (("max_concurrency", memory.max_concurrency), ("held_requests", memory.kv_cache_capacity_requests))
     if memory.per_device:
-        fullest = max(memory.per_device, key=_fullness)
+        fullest = max(memory.per_device, key=lambda device: device.total_bytes)
         yield from (("weights_bytes", fullest.weights_bytes), ("kv_cache_bytes", fullest.kv_cache_bytes))
         yield from (("memory_bytes", fullest.total_bytes), ("usable_bytes", fullest.usable_bytes))
-
-
-def _fullness(device: DeviceMemory) -> int:
-    return device.total_bytes
 
 
 def _compared(

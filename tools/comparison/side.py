@@ -16,7 +16,7 @@ from ..performance.estimate import estimate_view
 from ..performance.layout import layout_from_view
 from ..performance.limits import figures_of_estimate, stated_limits
 from ..plan.describe import describe
-from ..plan.document import PHASES, TWO_BATCH, HardwareBlock, Phase, Plan, ServingBlock, WorkloadBlock
+from ..plan.document import PHASES, TWO_BATCH, Plan, ServingBlock, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, PhaseExplanation
 from ..plan.reader import ReadDocument, read_document
 from ..plan.view import PhaseView, PlanView
@@ -37,10 +37,7 @@ class Judged(Struct, frozen=True):
 
 
 def judged(
-    source: Document,
-    title: str,
-    calibration: CustomCalibration | None,
-    usd_per_gpu_hour: float | None,
+    source: Document, title: str, calibration: CustomCalibration | None, usd_per_gpu_hour: float | None
 ) -> Judged:
     """Read, validate and estimate one plan, called `title`. Raises InputError: it cannot be read as a plan document."""
     read = read_document(source)
@@ -51,18 +48,17 @@ def judged(
 
 
 def judged_read(
-    read: ReadDocument,
-    title: str,
-    calibration: CustomCalibration | None,
-    usd_per_gpu_hour: float | None,
-    *,
+    read: ReadDocument, title: str, calibration: CustomCalibration | None, usd_per_gpu_hour: float | None, *,
     takes_engine: bool = False,
-) -> Judged:
+) -> Judged:  # fmt: skip
     """The same of what was read; `takes_engine`: it names no engine itself, and is judged on that of the other side.
 
     Raises InputError: it is no plan document.
     """
-    plan = _plan_of(read, title)
+    if read.plan is None:
+        first = read.faults[0]
+        raise InputError(f"{title}: not a plan document: {first.path or '/'}: {first.message}")
+    plan = read.plan
     report = validate_read(read)
     figures, why = None, None
     try:
@@ -70,13 +66,13 @@ def judged_read(
     except InputError as error:
         why = str(error)
     cost = None if figures is None else figures.cost
-    hardware, serving = plan.hardware, plan.serving or ServingBlock()
+    hardware, part, serving = plan.hardware, plan.hardware.accelerator, plan.serving or ServingBlock()
     side = Side(
         title=title,
         summary=describe(plan.strategy),
         strategy=plan.strategy,
         model=plan.model.name,
-        accelerator=_accelerator(hardware),
+        accelerator=part if isinstance(part, str) else part.id,
         nodes=hardware.nodes,
         gpus_per_node=hardware.gpus_per_node,
         gpus=len(read.view.devices),
@@ -124,17 +120,6 @@ def _settings(read: ReadDocument, plan: Plan, serving: ServingBlock) -> EngineSe
     return stated.model_copy(update={"max_batch": setting.max_sequences, "step_tokens": setting.token_budget(groups)})
 
 
-def _plan_of(read: ReadDocument, title: str) -> Plan:
-    if read.plan is not None:
-        return read.plan
-    first = read.faults[0]
-    raise InputError(f"{title}: not a plan document: {first.path or '/'}: {first.message}")
-
-
-def _accelerator(hardware: HardwareBlock) -> str:
-    return hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
-
-
 def _shapes(view: PlanView) -> Iterator[BranchShape]:
     for phase in PHASES:
         served = [branch for branch in view.phases if branch.phase == phase]
@@ -174,11 +159,8 @@ def _limits(workload: WorkloadBlock, figures: PerformanceEstimate | None) -> Ite
 def _binds(figures: PerformanceEstimate | None) -> Iterator[Bottleneck]:
     if figures is None or figures.explanation is None:
         return
-    phases: tuple[tuple[Phase, PhaseExplanation], ...] = (
-        ("prefill", figures.explanation.prefill),
-        ("decode", figures.explanation.decode),
-    )
-    for phase, explained in phases:
+    for phase in PHASES:
+        explained: PhaseExplanation = getattr(figures.explanation, phase)
         if explained.resources:
             first = explained.resources[0]
             largest = explained.largest[0].what if explained.largest else None

@@ -154,10 +154,8 @@ def _speed(found: Comparison) -> Iterator[str]:
 
 
 def _rate(found: Comparison) -> Iterator[str]:
-    rate, per_gpu, cost = (
-        found.figure(name)
-        for name in ("output_tokens_per_s", "output_tokens_per_s_per_gpu", "cost_per_million_output_tokens")
-    )
+    names = "output_tokens_per_s", "output_tokens_per_s_per_gpu", "cost_per_million_output_tokens"
+    rate, per_gpu, cost = map(found.figure, names)
     if rate is None or not rate.ratio:
         return
     parts = [f"{multiple(rate)} the output tokens/s ({_pair(rate)})"]
@@ -183,7 +181,7 @@ def _room(found: Comparison) -> Iterator[str]:
 
 
 def _limits(found: Comparison) -> Iterator[str]:
-    for name, side in (("A", found.a), ("B", found.b)):
+    for name, side in _sides(found):
         missed = [_limit(limit) for limit in side.limits if limit.holds is False]
         unknown = [limit.name for limit in side.limits if limit.holds is None]
         if missed:
