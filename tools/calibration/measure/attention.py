@@ -47,13 +47,10 @@ class Shape(Struct, frozen=True):
 
 def grid(machine: Machine, effort: Effort, table: TableName) -> list[Shape]:
     """Shapes to time for the table of prefill or of decode."""
-    prefill = table == "attn_prefill"
-    if machine.is_host:
-        (batches, lengths), heads, widths = _HOST_PREFILL if prefill else _HOST_DECODE, ((8, 2),), (64,)
-    elif effort.is_quick:
-        (batches, lengths), heads, widths = _QUICK_PREFILL if prefill else _QUICK_DECODE, _QUICK_HEADS, _QUICK_WIDTHS
-    else:
-        (batches, lengths), heads, widths = _PREFILL if prefill else _DECODE, _HEADS, _WIDTHS
+    prefill, decode = (_PREFILL, _QUICK_PREFILL, _HOST_PREFILL), (_DECODE, _QUICK_DECODE, _HOST_DECODE)
+    batches, lengths = machine.grid(effort, *(prefill if table == "attn_prefill" else decode))
+    heads = machine.grid(effort, _HEADS, _QUICK_HEADS, ((8, 2),))
+    widths = machine.grid(effort, _WIDTHS, _QUICK_WIDTHS, (64,))
     return [Shape(b, length, q, kv, d) for b, length, (q, kv), d in product(batches, lengths, heads, widths)]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .machine import Effort, Machine, load_torch
+from .machine import Effort, Machine, line_of, load_torch
 from .table import KernelRow, Skipped
 
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
@@ -42,7 +42,7 @@ class _Task(Struct, frozen=True):
 
 def grid(machine: Machine, effort: Effort) -> tuple[int, ...]:
     """Bytes to time of each operation."""
-    return _HOST_SIZES if machine.is_host else _QUICK_SIZES if effort.is_quick else _SIZES
+    return machine.grid(effort, _SIZES, _QUICK_SIZES, _HOST_SIZES)
 
 
 def measure_collectives(machine: Machine, effort: Effort) -> Iterator[KernelRow | Skipped]:
@@ -56,19 +56,13 @@ def measure_collectives(machine: Machine, effort: Effort) -> Iterator[KernelRow 
             try:
                 processes.spawn(_process, args=(task,), nprocs=ranks, join=True)
             except (processes.ProcessException, RuntimeError) as error:
-                yield Skipped("collectives", f"{ranks} ranks: {_last_line(error)}")
+                yield Skipped("collectives", f"{ranks} ranks: {line_of(error, -1)}")
                 return
             found: list[tuple[str, int, float]] = json.loads(Path(folder, "times.json").read_text(encoding="utf-8"))
         for op, size, us in found:
             shape = {"impl": impl, "op": op, "ranks": str(ranks), "nodes": "1", "bytes": str(size)}
             yield KernelRow("collectives", machine.gpu, machine.src, shape, us, "host" if machine.is_host else "eager")
         ranks *= 2
-
-
-def _last_line(error: Exception) -> str:
-    """What the error of a process ends with: below its traceback."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:200] if lines else type(error).__name__
 
 
 def _process(rank: int, task: _Task) -> None:

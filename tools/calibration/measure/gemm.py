@@ -29,9 +29,8 @@ _BYTES = {"bf16": 2.0, "fp8": 1.0}
 
 def grid(machine: Machine, effort: Effort) -> list[tuple[int, int, int]]:
     """Shapes (m, n, k) to time."""
-    if machine.is_host:
-        return [(m, n, k) for m, (n, k) in product(_HOST_ROWS, _HOST_WEIGHTS)]
-    rows, weights = (_QUICK_ROWS, _QUICK_WEIGHTS) if effort.is_quick else (_ROWS, _WEIGHTS)
+    rows = machine.grid(effort, _ROWS, _QUICK_ROWS, _HOST_ROWS)
+    weights = machine.grid(effort, _WEIGHTS, _QUICK_WEIGHTS, _HOST_WEIGHTS)
     return [(m, n, k) for m, (n, k) in product(rows, weights)]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -58,6 +58,7 @@ class Effort(Struct, frozen=True):
 
 FULL = Effort(replays=15, is_quick=False)
 QUICK = Effort(replays=5, is_quick=True)
+_Grid = TypeVar("_Grid")
 
 
 class Machine(Struct, frozen=True, dict=True):
@@ -113,6 +114,10 @@ class Machine(Struct, frozen=True, dict=True):
         free_bytes = self.free_bytes
         wanted = max(1, math.ceil(_CACHES * self.cache_bytes / max(1.0, operand_bytes)))
         return int(min(wanted, _MOST_CALLS, free_bytes // max(1.0, operand_bytes)))
+
+    def grid(self, effort: Effort, full: _Grid, quick: _Grid, host: _Grid) -> _Grid:
+        """What of these is measured with such effort; on a host the smallest."""
+        return host if self.is_host else quick if effort.is_quick else full
 
     def random(self, *shape: int) -> Any:
         """A tensor of normal random numbers in bf16 on the device."""
@@ -170,14 +175,14 @@ def timed_row(
             return Skipped(subject.table, "operands that do not fit into memory")
         timed = time_calls(machine, make_calls(copies), effort)
     except RuntimeError as error:  # how PyTorch says that a kernel refuses its operands, or that memory is out
-        return Skipped(subject.table, first_line(error))
+        return Skipped(subject.table, line_of(error))
     return KernelRow(subject.table, machine.gpu, machine.src, subject.shape, timed.us, timed.mode)
 
 
-def first_line(error: Exception) -> str:
-    """The first line of what an error says, of bounded length."""
+def line_of(error: Exception, place: int = 0) -> str:
+    """A line of what an error says (-1: the last, below a traceback), of bounded length."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:200] if lines else type(error).__name__
+    return lines[place][:200] if lines else type(error).__name__
 
 
 def time_calls(machine: Machine, calls: Sequence[Call], effort: Effort) -> Timed:

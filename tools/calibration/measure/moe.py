@@ -58,9 +58,8 @@ class Routing(Struct, frozen=True):
 
 def grid(machine: Machine, effort: Effort) -> list[tuple[Experts, int]]:
     """Models and numbers of tokens to time."""
-    models = _HOST_MODELS if machine.is_host else _MODELS[:2] if effort.is_quick else _MODELS
-    tokens = _HOST_TOKENS if machine.is_host else _QUICK_TOKENS if effort.is_quick else _TOKENS
-    return list(product(models, tokens))
+    models = machine.grid(effort, _MODELS, _MODELS[:2], _HOST_MODELS)
+    return list(product(models, machine.grid(effort, _TOKENS, _QUICK_TOKENS, _HOST_TOKENS)))
 
 
 def measure_moe(machine: Machine, effort: Effort) -> Iterator[KernelRow | Skipped]:
