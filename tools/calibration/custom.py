@@ -30,7 +30,7 @@ from .forms.exchange import ExchangeConstants
 from .forms.gemm import GemmConstants, GroupedGemmConstants
 from .forms.mla import MlaDecodeConstants, MlaPrefillConstants
 from .profile import KernelProfile
-from .profile_file import KernelEntry, KernelKind, ProfileFile
+from .profile_file import KernelKind, ProfileFile
 
 MAX_FILE_BYTES = 4 << 20
 _MOST_ENTRIES = 2000
@@ -103,16 +103,9 @@ class CustomCalibration(Frozen):
 
 
 def _merged(own: ProfileFile, files: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
-    """The own entries with those that ship for the accelerator and say nothing of the same, before the other files."""
-    keys = {_key(entry) for entry in own.entries}
+    """The own entries over those that ship for the accelerator, before the other files."""
     shipped = next((file for file in files if file.accelerator == own.accelerator), None)
-    kept = () if shipped is None else tuple(entry for entry in shipped.entries if _key(entry) not in keys)
-    first = own.model_copy(update={"entries": (*own.entries, *kept)})
-    return (first, *(file for file in files if file.accelerator != own.accelerator))
-
-
-def _key(entry: KernelEntry) -> tuple[str, str, int, int]:
-    return entry.kernel, entry.variant, entry.ranks or 1, entry.nodes or 1
+    return (own.over(shipped), *(file for file in files if file.accelerator != own.accelerator))
 
 
 def read_calibration(path: Path) -> CustomCalibration:

@@ -53,6 +53,11 @@ class KernelEntry(Frozen):
     date: date
     note: Annotated[str, Field(max_length=500)] | None = None
 
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """What it has constants of: of two with the same one counts."""
+        return self.kernel, self.variant, self.ranks or 1, self.nodes or 1
+
 
 class CarryCheck(Frozen):
     """How well constants of `source` predicted rows measured on this accelerator: the band of a carry-over."""
@@ -72,6 +77,12 @@ class ProfileFile(Frozen):
     accelerator: Name
     entries: tuple[KernelEntry, ...] = ()
     carry_checks: tuple[CarryCheck, ...] = ()
+
+    def over(self, other: ProfileFile | None) -> ProfileFile:
+        """It, with the entries of `other` that say nothing of the same behind its own."""
+        keys = {entry.key for entry in self.entries}
+        kept = () if other is None else (entry for entry in other.entries if entry.key not in keys)
+        return self.model_copy(update={"entries": (*self.entries, *kept)})
 
 
 _PACKAGE = __name__.rpartition(".")[0]

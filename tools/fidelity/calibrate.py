@@ -54,7 +54,7 @@ def calibrate(text: str, task: Task) -> CalibrationReport:
     if is_kernel_table(header):
         _refuse_unused(task, "a table of kernel times", ("accelerator", "nodes", "gpus_per_node"))
         return _from_kernels(text, task)
-    if _is_serving_table(header):
+    if {"metric", "value", "model"} <= set(header):
         _refuse_unused(task, "a table whose rows say it themselves", ())
         runs, left_out = runs_of_rows(read_table(text, task.where))
         if not runs:
@@ -92,10 +92,6 @@ def _header(text: str, where: str) -> list[str]:
         raise InputError(f"{where}: not CSV: {error}") from None
 
 
-def _is_serving_table(header: list[str]) -> bool:
-    return {"metric", "value", "model"} <= set(header)
-
-
 def _from_kernels(text: str, task: Task) -> CalibrationReport:
     rows = read_kernel_rows(text.lstrip("\ufeff"), task.where)
     found = fit_kernel_rows(rows, task.today, task.served.accelerator)
@@ -122,12 +118,7 @@ def _from_kernels(text: str, task: Task) -> CalibrationReport:
 def _with_base(own: tuple[ProfileFile, ...], base: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
     """Own entries first; those of the base that they do not replace after them."""
     files = {file.accelerator: file for file in base}
-    for file in own:
-        before = files.get(file.accelerator)
-        keys = {(one.kernel, one.variant, one.ranks, one.nodes) for one in file.entries}
-        kept = () if before is None else before.entries
-        entries = (*file.entries, *(e for e in kept if (e.kernel, e.variant, e.ranks, e.nodes) not in keys))
-        files[file.accelerator] = file.model_copy(update={"entries": entries})
+    files |= {file.accelerator: file.over(files.get(file.accelerator)) for file in own}
     return tuple(files[name] for name in sorted(files))
 
 

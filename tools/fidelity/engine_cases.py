@@ -6,7 +6,7 @@ without timing an operator again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -85,7 +85,8 @@ class Case(Struct, frozen=True, eq=False):
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
         if self.head_tokens:
             columns |= self._with_head_tokens(columns, constants.head_token_ns)
-        table = replace_columns(self.server.table, columns, host_columns(constants, self.host_passes))
+        lists = {name: [float(value) for value in column] for name, column in columns.items()}
+        table = replace(self.server.table, **lists, **host_columns(constants, self.host_passes))
         policy = replace(
             self.server.policy,
             client_s=constants.client_ms * 1e-3,
@@ -113,9 +114,6 @@ class Case(Struct, frozen=True, eq=False):
         return {name: np.where(longer, walked[name], columns[name]) for name in _DECODE if columns[name].size}
 
 
-def replace_columns(table: StepTable, columns: Mapping[str, Any], host: Mapping[str, float]) -> StepTable:
-    """`table` with other columns and host times."""
-    return replace(table, **{name: [float(value) for value in column] for name, column in columns.items()}, **host)
 
 
 Settings = dict[tuple[Deployment, str], Setting]
@@ -152,7 +150,8 @@ def case_of(
     for name in _COLUMNS:
         whole = np.asarray(getattr(plain.table, name), dtype=float)
         rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in varied]
-        parts[name] = with_rest(rows, whole) if whole.size else np.zeros((len(_VARIED) + 1, 0))
+        # Behind the rows that constants scale what is left of the whole without those that are in it by default.
+        parts[name] = np.array([*rows, whole - sum(rows[: len(SCALES)])])
     return Case(
         about=about,
         situation=situation,
@@ -166,11 +165,6 @@ def case_of(
 
 def _head_tokens(table: StepTable) -> dict[str, FloatArray]:
     return {name: np.asarray(getattr(table, name), dtype=float) / _FAR_LONGER_NS for name in _DECODE}
-
-
-def with_rest(rows: Sequence[FloatArray], whole: FloatArray) -> FloatArray:
-    """The rows that constants scale, and what is left of the whole without those that are in it by default."""
-    return np.array([*rows, whole - sum(rows[: len(SCALES)])])
 
 
 def wanted_of(situation: Situation) -> tuple[str, str, str]:

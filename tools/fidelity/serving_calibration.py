@@ -107,7 +107,7 @@ def _known(run: Run, settings: Settings, base: CustomCalibration | None) -> _Kno
 
 def _learn(known: Sequence[_Known], today: str) -> tuple[EngineEntry, EngineLearned]:
     shipped = known[0].profile.entry
-    parent = _parent(shipped.constants)
+    parent = Fitted(tuple(math.log(max(_LEAST, getattr(shipped.constants, name))) for name in NAMES), 0)
     cases = [one.case for one in known]
     after = _rounded(fit(cases, parent, _SLACK).constants)
     unseen = _left_out(cases, parent)
@@ -130,10 +130,6 @@ def _learn(known: Sequence[_Known], today: str) -> tuple[EngineEntry, EngineLear
         figures=tuple(figures),
     )
     return entry, report
-
-
-def _parent(constants: EngineConstants) -> Fitted:
-    return Fitted(tuple(math.log(max(_LEAST, getattr(constants, name))) for name in NAMES), 0)
 
 
 def _rounded(constants: EngineConstants) -> EngineConstants:

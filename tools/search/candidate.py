@@ -111,7 +111,7 @@ class SearchRequest(Struct, frozen=True):
         """The request with the number formats of `candidate`, where they were left open."""
         if candidate is None or candidate.precision is None:
             return self
-        return replace(self, precision=candidate.precision, precisions=())
+        return self.with_precision(candidate.precision)
 
     def with_precision(self, precision: PrecisionBlock) -> SearchRequest:
         """The request in those number formats alone."""
@@ -119,7 +119,7 @@ class SearchRequest(Struct, frozen=True):
 
     def each_precision(self) -> tuple[SearchRequest, ...]:
         """The request with each of the number formats that were left open; itself where none were."""
-        return tuple(replace(self, precision=one, precisions=()) for one in self.precisions) or (self,)
+        return tuple(map(self.with_precision, self.precisions)) or (self,)
 
     @property
     def space(self) -> SpaceRequest:

@@ -112,8 +112,7 @@ def _over_precisions(parts: Sequence[Part]) -> MixResult:
     for single in parts[0].request.each_precision():
         if results and leaves_out("some of the number formats"):
             break
-        formats = {"precision": single.precision, "precisions": ()}
-        settled = [replace(part, request=replace(part.request, **formats)) for part in parts]
+        settled = [replace(part, request=part.request.with_precision(single.precision)) for part in parts]
         results.append(search_mix(settled).model_copy(update={"precision": single.precision}))
     best = min(results, key=lambda result: (not result.candidates, _worth(result.best, parts)))
     rejected = sum((Counter(result.rejected) for result in results), Counter[str]())

@@ -125,8 +125,8 @@ class ReplicaMemory:
                 yield DeviceTerms(
                     weights=np.array(self._weights(device, column))[kind],
                     communication=communication,
-                    decode_request=self._cache(device, "decode", kinds)[kind],
-                    prefill_request=self._cache(device, "prefill", kinds)[kind],
+                    decode_request=self._cache(device, "decode", kinds, self._setting.request_tokens)[kind],
+                    prefill_request=self._cache(device, "prefill", kinds, self._setting.prompt_tokens)[kind],
                     stages=stages,
                     longest=self._longest(device, kinds)[kind],
                 )
@@ -154,15 +154,10 @@ class ReplicaMemory:
         for phase in PHASES:
             tokens = self._setting.longest_tokens(phase)
             if tokens is not None:
-                found = np.maximum(found, self._cache_of(device, phase, kinds, tokens))
+                found = np.maximum(found, self._cache(device, phase, kinds, tokens))
         return found
 
-    def _cache(self, device: _Device, name: Phase, kinds: list[_StageKind]) -> FloatArray:
-        """Bytes of the cache of a mean request on a GPU, in stages of each kind [kinds]."""
-        tokens = self._setting.prompt_tokens if name == "prefill" else self._setting.request_tokens
-        return self._cache_of(device, name, kinds, tokens)
-
-    def _cache_of(self, device: _Device, name: Phase, kinds: list[_StageKind], tokens: int) -> FloatArray:
+    def _cache(self, device: _Device, name: Phase, kinds: list[_StageKind], tokens: int) -> FloatArray:
         """Bytes of the cache of a request of `tokens` on a GPU, in stages of each kind [kinds]."""
         held = next(((phase, stage) for phase, stage in device.stages if phase.phase == name), None)
         if held is None or device.name not in held[1].attention_places:
