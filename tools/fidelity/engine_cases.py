@@ -114,8 +114,6 @@ class Case(Struct, frozen=True, eq=False):
         return {name: np.where(longer, walked[name], columns[name]) for name in _DECODE if columns[name].size}
 
 
-
-
 Settings = dict[tuple[Deployment, str], Setting]
 
 
