@@ -10,14 +10,11 @@ from ..gated import Gated
 from ..plan.constraints import ReservedConstraint
 from .claims import Claims
 from .constraint_words import add_constraints, drop_constraints
+from .number_words import AT_MOST
 
 _OTHERS = Gated(r"the\s(?:other|remaining)")  # of GPUs or of nodes
 _ONE_OF = Gated(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台")
-
-
-_MOST_BEFORE = Gated(
-    r"(?:at\s(?:the\s)?most|no\smore\sthan|not\smore\sthan|up\sto|max(?:imum)?)\s$|(?:最多|至多|不超过)\s?$",
-)
+_MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 
 
 class Count(Struct, frozen=True):

@@ -9,7 +9,7 @@ import re
 
 from ..catalog.hardware import system_sizes
 from ..gated import Gated
-from .number_words import ENGLISH_NUMBER
+from .number_words import AT_MOST, ENGLISH_NUMBER
 from .page import BOX, CARD, RACK
 
 _SYSTEMS = {name.lower(): size for name, size in system_sizes().items()}
@@ -134,10 +134,7 @@ ALL_OF_THEM = Gated(
 )
 COUNTED = Gated(rf"(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER})\s?x?\s?{_COUNTED_THINGS}")
 # Right before a number of GPUs: it is the most that may be used.
-AT_MOST = Gated(
-    r"(?<![a-z])(?:max(?:imum)?(?:\sof)?|at\smost|up\sto|no\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)\W{0,3}$|"
-    r"(?:最多|不超过|至多)\W{0,2}[用批给买拿要]?\s?$",
-)
+MOST_BEFORE = Gated(rf"{AT_MOST}\W{{0,3}}[用批给买拿要]?\s?$")
 BEFORE_MOST = 16
 IS_LOST = Gated(
     r"\s?(?:(?:fails?|dies?|breaks?|crashes|crash|goes\s(?:down|away)|(?:is|are|gets?)\s(?:lost|down|gone|broken)|drops?\sout|burns?\sout)(?![a-z])|坏|挂[了掉]|故障|宕)"

@@ -208,7 +208,7 @@ def _most_of_them(page: Page, claims: Claims) -> None:
     """
     values, words = claims.values, claims.words.get("gpus", "")
     start = page.original.find(words)
-    most = lex.AT_MOST.search(page.original, max(0, start - lex.BEFORE_MOST), max(0, start))
+    most = lex.MOST_BEFORE.search(page.original, max(0, start - lex.BEFORE_MOST), max(0, start))
     if not words or most is None:
         return
     words = page.original[most.start() : start] + words

@@ -10,7 +10,7 @@ import math
 from ..catalog.hardware import find_accelerator
 from ..gated import Gated
 from .claims import Claims
-from .network_words import MOST_OF_A_CARD_GB_S, is_of_ethernet, read_networks
+from .network_words import BOTH_WAYS, MOST_OF_A_CARD_GB_S, PER_GPU, PER_NODE, is_of_ethernet, read_networks
 from .page import Page
 from .quantities import Quantity, find_quantities
 
@@ -25,10 +25,7 @@ _LANES = Gated(
 )
 # A bare number that a key calls a bandwidth ("intra node bw: 300").
 _CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$")
-_PER_NODE = Gated(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)")
-_PER_GPU = Gated(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡")
 _ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向")
-_BOTH_WAYS = Gated(r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向")
 _VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink")
 _SAME = 0.03
 
@@ -49,11 +46,7 @@ def read_links(page: Page, claims: Claims) -> None:
             (max(s - quantity.end, quantity.start - e), kind) for kind, s, e in mentions if left <= s and e <= right
         ]
         kind = min(near)[1] if near else None
-        if (
-            kind is None
-            and quantity.spelled[:2] in ("Gb", "Tb")
-            and _PER_NODE.match(page.text[quantity.end :].lstrip())
-        ):
+        if kind is None and quantity.spelled[:2] in ("Gb", "Tb") and PER_NODE.match(page.text[quantity.end :].lstrip()):
             kind = "inter"  # "3.2 Tbit/s per node"
         if kind is None and quantity.spelled.lower() == "gbe":
             kind = "inter"
@@ -68,10 +61,10 @@ def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, claus
         end = page.original.find(")", end, end + 60)
     clause_words = page.original[clause[0] : max(end, clause[1])].strip()
     value, note = (_intra if kind == "intra" else _inter)(claims, quantity, clause_words)
-    is_large = value > MOST_OF_A_CARD_GB_S or _PER_NODE.search(clause_words) or is_of_ethernet(8 * value, clause_words)
+    is_large = value > MOST_OF_A_CARD_GB_S or PER_NODE.search(clause_words) or is_of_ethernet(8 * value, clause_words)
     words = page.take(quantity.start, quantity.end)
     field = f"{kind}_node_bw_gb_s"
-    if kind == "inter" and is_large and not _PER_GPU.search(clause_words):
+    if kind == "inter" and is_large and not PER_GPU.search(clause_words):
         claims.claim(f"{field}_per_node", value, f"{words} per node")
         return
     claims.claim(field, value, words)
@@ -87,11 +80,11 @@ def _intra(claims: Claims, quantity: Quantity, clause: str) -> tuple[float, str]
     is_bits = quantity.spelled[:2] in ("Gb", "Tb") or "bit" in quantity.spelled.lower()
     if quantity.spelled == "gbps" or (is_bits and any(_near(value * 8, figure) for figure in (one_way, both))):
         value *= 8
-    if _BOTH_WAYS.search(clause):
+    if BOTH_WAYS.search(clause):
         return value / 2, "both directions together, half of it one way"
     if _ONE_WAY.search(clause) or _near(value, one_way):
         return value, "GB/s one way per GPU"
-    if _near(value, both) or (_VENDOR.search(clause) and not _PER_GPU.search(clause)):
+    if _near(value, both) or (_VENDOR.search(clause) and not PER_GPU.search(clause)):
         return value / 2, "both directions together, half of it one way"
     return value, "GB/s one way per GPU"
 
@@ -105,7 +98,7 @@ def _inter(claims: Claims, quantity: Quantity, clause: str) -> tuple[float, str]
         value, note = value / 8, "Gbit/s, as networks are named"
     elif quantity.spelled[:2] in ("Gb", "Tb") or quantity.spelled == "gbps" or "bit" in quantity.spelled.lower():
         note = "Gbit/s"
-    if _BOTH_WAYS.search(clause):
+    if BOTH_WAYS.search(clause):
         return value / 2, "both directions together, half of it one way"
     return value, note
 

@@ -54,10 +54,14 @@ _BETWEEN_NODES = Gated(
 )
 # A product's name whose number counts nothing: "ConnectX-7", "Slingshot-11".
 _PRODUCT = Gated(r"(?<![a-z])(?:connect-?x|cx|bluefield|slingshot|quantum|efa\s?v)[\s\-]?\d{1,2}(?![\w.])")
-_PER_NODE = Gated(
-    r"(?:per|/|each|every|a)\s?(?:node|server|machine|host|box|instance|vm)(?![a-z])|每(?:[台机]|个?节点)"
+PER_NODE = Gated(
+    r"(?:per|/|each|every|a)\s?(?:node|server|machine|host|box|instance|vm)(?![a-z])|"
+    r"每\s?(?:[台机]|[台个]?\s?(?:节点|机器|服务器))|单机"
 )
-_PER_GPU = Gated(r"(?:per|/|each|every)\s?(?:gpu|card|accelerator)(?![a-z])|每[张块个]?(?:卡|gpu)")
+PER_GPU = Gated(
+    r"(?:per|/|each|every|a)\s?(?:single\s)?(?:gpu|card|accelerator)(?![a-z])|每\s?[张块个]?\s?(?:卡|gpu)|单卡"
+)
+BOTH_WAYS = Gated(r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向")
 _NEAR = 16
 _LEAST_BARE_GBIT = 25
 _GBIT_PER_GB = 8.0
@@ -68,7 +72,7 @@ MOST_OF_A_CARD_GB_S = 200.0
 def is_of_ethernet(gbit: float, words: str) -> bool:
     """Whether a figure of these words is that of Ethernet: called so, or of a speed that nothing else has."""
     return _IS_ETHERNET.search(words) is not None or (
-        gbit in _ONLY_ETHERNET_GBIT and _IS_FABRIC.search(words) is None and _PER_GPU.search(words) is None
+        gbit in _ONLY_ETHERNET_GBIT and _IS_FABRIC.search(words) is None and PER_GPU.search(words) is None
     )
 
 
@@ -81,13 +85,13 @@ def read_networks(page: Page, claims: Claims) -> None:
         after = page.text[match.end() : match.end() + _NEAR].lstrip()
         if not unit and float(match["speed"]) < _LEAST_BARE_GBIT:
             continue
-        is_network = names or match["noun"] or unit.lower() in ("gbe", "ge", "gige") or _PER_GPU.match(after)
-        is_counted = ports is not None and unit and (_BETWEEN_NODES.search(clause) or _PER_NODE.search(clause))
+        is_network = names or match["noun"] or unit.lower() in ("gbe", "ge", "gige") or PER_GPU.match(after)
+        is_counted = ports is not None and unit and (_BETWEEN_NODES.search(clause) or PER_NODE.search(clause))
         # "80GB" and "900 GB/s" are bytes: a port's figure is in bits.
         if not (is_network or is_counted) or "GB" in unit.replace("GBE", "").replace("GBPS", "") or "TB" in unit:
             continue
         gbit = float(match["speed"]) * (1000 if unit.lower().startswith("t") else 1)
-        is_of_gpu = _PER_GPU.search(clause) is not None
+        is_of_gpu = PER_GPU.search(clause) is not None
         words = page.take(*match.span())
         of_node = (
             ports is not None or is_of_ethernet(gbit, f"{names} {unit}") or gbit > MOST_OF_A_CARD_GB_S * _GBIT_PER_GB

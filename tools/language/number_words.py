@@ -36,6 +36,18 @@ ENGLISH_NUMBER = (
     rf"{'|'.join(sorted(PHRASES, key=len, reverse=True))})"
 )
 """A number in English words ("two", "thirty-two", "sixteen hundred", "a pair of"), without its surroundings."""
+NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
+"""A whole number of things, in digits or in words of either language."""
+AT_LEAST = (
+    r"(?:(?<![a-z])(?:at\sleast|min(?:imum)?(?:\sof)?|(?:not?|never)\s(?:be\s|have\s|run\s)?(?:less|fewer)(?:\sthan)?|or\smore)(?![a-z])|"
+    r">=|≥|至少|不少于|不低于|最少)"
+)
+"""Beside a number: no less than it."""
+AT_MOST = (
+    r"(?:(?<![a-z])(?:up\sto|at\s(?:the\s)?most|max(?:imum)?(?:\sof)?|not?\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)"
+    r"(?![a-z])|最多|至多|不超过)"
+)
+"""Before a number: no more than it."""
 _CHINESE_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "双": 2, "单": 1}
 _CHINESE_TENS = {"十": 10, "百": 100, "千": 1000}
 _CHINESE_MYRIADS = {"万": 10_000, "亿": 100_000_000}

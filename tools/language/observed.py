@@ -5,11 +5,9 @@ A figure that is wanted instead takes the place of the one that is seen; it may 
 
 from __future__ import annotations
 
-import re
-
 from ..gated import Gated
 from .limit_lexicon import ROLE
-from .page import between, breaks_of
+from .page import CLAUSE_END, SENTENCE_END, between, breaks_of
 
 _UNIT = r"(?:ms|milliseconds?|s|secs?|seconds?|毫秒|秒|tok(?:en)?s?\s?(?:/|per\s|a\s)\s?s(?:ec(?:ond)?)?|tps|t/s)"
 _FIGURE = Gated(rf"(?<![\w.])(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})(?![a-z/])")
@@ -30,14 +28,12 @@ _COMPLAINED = Gated(
     r"(?:\s(?:at|with|for)\s[^,.;\n]{1,24})?(?:,|\sand|\sbut)?\s(?:that's|that\sis|which\sis|and\sthat's)\s(?:what|why|where)\s(?:the\s|our\s)?\w+\s(?:complains?|hates?|dislikes?|mind)|"
     r"(?:,|\sand|\sbut)?\s(?:people|users|they|everyone|everybody|customers)\s(?:complain|hate|dislike)",
 )
-_SENTENCE_END = re.compile(r"[!?\n。]|\.(?=\s|$)")
 # What says that a figure is demanded, whatever else is said of it.
 _DEMAND = Gated(
     r"(?<![a-z])(?:slo|sla|limits?|targets?|budget|requirements?|goals?|must|should|shall|needs?|wants?|wish|aim|have\sto|has\sto|under|below|within|at\s(?:least|most)|"
     r"no\s(?:more|less|fewer|slower|faster)|not\s(?:more|exceed|below|above|over)|max(?:imum)?|min(?:imum)?|cap|ceiling|keep|stay|expect|would\slike|can't|cannot|if)(?![a-z])|[<>≤≥]|"
     r"要求|需要|目标|以内|之内|以下|低于|小于|不超过|不低于|上限|至少|希望|想",
 )
-_CLAUSE_END = Gated(r"[,;!?\n。()]|\.(?=\s|$)|\s(?:and|but|while|so)\s|而|但")
 _ONLY = Gated(r"(?<![a-z])(?:only|just)\s")
 # Behind a figure that is seen: the one that is wanted instead, of the same thing.
 _WANTED = Gated(
@@ -90,9 +86,9 @@ def without_observed(text: str) -> tuple[str, list[str]]:
 
 def _seen_from(text: str, start: int, end: int) -> int | None:
     """Where the clause of a speed or a latency begins that is told as what runs now; `None` where it is not."""
-    left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
+    left, right = between(breaks_of(text, CLAUSE_END), start, end, len(text))
     clause = text[left:right]
     is_limit = _SPEED.search(text, start, end) is not None or ROLE.search(clause) is not None
-    sentence, _ = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
+    sentence, _ = between(breaks_of(text, SENTENCE_END), start, end, len(text))
     is_seen = _SEEN.search(clause) or _SEEING.match(text, sentence) or _COMPLAINED.match(text, end)
     return left if is_limit and is_seen and not _DEMAND.search(clause) else None

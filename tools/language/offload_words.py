@@ -7,7 +7,8 @@ import re
 from ..gated import Gated
 from ..plan.kv_offload import KVOffload
 from .claims import Claims
-from .page import Page
+from .network_words import BOTH_WAYS, PER_GPU, PER_NODE
+from .page import SENTENCE_END, Page
 from .prefix_words import checked
 from .quantities import Quantity, find_quantities
 
@@ -23,15 +24,7 @@ _OFFLOAD = Gated(
     rf"|(?<![a-z]){_KV}\s?(?:放|存|换|写|移)?(?:到|在|进|至)\s?(?:主机|cpu|系统)?\s?(?:内存|主存)",
 )
 _DISK = Gated(r"(?<![a-z])(?:nvme|ssds?|disks?|storage|s3|nfs)(?![a-z])|硬盘|磁盘|固态")
-_SENTENCE_END = re.compile(r"[;!?。\n]|\.(?!\d)")
-_PER_GPU = Gated(
-    r"(?:per|/|each|every|a)\s?(?:single\s)?(?:gpu|card|accelerator)(?![a-z])|每\s?[张块个]?\s?(?:卡|gpu)|单卡",
-)
-_PER_NODE = Gated(
-    r"(?:per|/|each|every|a)\s?(?:node|server|machine|host|box)(?![a-z])|每\s?[台个]?\s?(?:节点|机器|服务器|机)|单机",
-)
 _OTHER_LINK = Gated(r"nv[\s-]?link(?!-?c2c)|infini|(?<![a-z])(?:ib|roce|rdma|ethernet|network)(?![a-z])|网")
-_BOTH_WAYS = Gated(r"bi-?dir|both\s(?:ways|directions)|双向")
 # As keys of files have it, units before the figure: "kv_offload_gb_per_gpu: 200".
 _KEYED = Gated(
     r"(?<![a-z])kv[\s_-](?:cache[\s_-])?offload(?:ing)?[\s_](?:size[\s_])?(?P<unit>bytes|gi?b|ti?b)[\s_]per[\s_](?P<of>gpu|node)"
@@ -43,7 +36,7 @@ _HOST_LINK = Gated(
     r"\s?(?P<n>\d[\d.]{0,8})\s?(?P<unit>gb/s)?(?=\s?(?:[,;.)\n]|$)|[^\w])|主机(?:链路)?带宽\s?(?:为|是|:)?\s?(?P<m>\d[\d.]{0,8})\s?gb/s",
 )
 # Claims that are no fields: bytes of a node, until the GPUs of one are known; the host's link.
-PER_NODE, LINK = "kv_offload_per_node", "kv_offload_gb_s"
+SIZE_OF_NODE, LINK = "kv_offload_per_node", "kv_offload_gb_s"
 
 
 def read_offload(page: Page, claims: Claims) -> None:
@@ -57,7 +50,7 @@ def read_offload(page: Page, claims: Claims) -> None:
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
-        if claims.has("kv_offload") or claims.has(PER_NODE):
+        if claims.has("kv_offload") or claims.has(SIZE_OF_NODE):
             continue
         quantities = [one for one in find_quantities(page.text) if start <= one.start and one.end <= end]
         sizes = [one for one in quantities if one.unit == "bytes"]
@@ -69,21 +62,21 @@ def read_offload(page: Page, claims: Claims) -> None:
         else:
             _claim(page, claims, sizes[0], [one for one in quantities if one.unit == "GB/s"], (start, end))
         page.take(*match.span())
-    if claims.has("kv_offload") or claims.has(PER_NODE):
+    if claims.has("kv_offload") or claims.has(SIZE_OF_NODE):
         for match in page.search(_HOST_LINK) if not claims.has(LINK) else ():
             if match["m"] or match["unit"] or "bw" in match.group().lower():
                 claims.claim(LINK, float(match["m"] or match["n"]), page.take(*match.span()))
 
 
 def _sentence(page: Page, start: int, end: int) -> tuple[int, int]:
-    before = [one.end() for one in _SENTENCE_END.finditer(page.original, 0, start)]
-    after = _SENTENCE_END.search(page.original, end)
+    before = [one.end() for one in SENTENCE_END.finditer(page.original, 0, start)]
+    after = SENTENCE_END.search(page.original, end)
     return before[-1] if before else 0, after.start() if after else len(page.original)
 
 
 def _claim(page: Page, claims: Claims, size: Quantity, speeds: list[Quantity], sentence: tuple[int, int]) -> None:
     """Claim what `size` says, of a GPU or of a node by the words nearest to it."""
-    marks = [(kind, one) for kind in (_PER_GPU, _PER_NODE) for one in kind.finditer(page.original, *sentence)]
+    marks = [(kind, one) for kind in (PER_GPU, PER_NODE) for one in kind.finditer(page.original, *sentence)]
     said = page.original[size.start : size.end]
     if not marks:
         claims.leave_unread(f"{said!r} of host memory for the KV cache: say whether each GPU or each node has it")
@@ -93,23 +86,23 @@ def _claim(page: Page, claims: Claims, size: Quantity, speeds: list[Quantity], s
     words = page.original[min(size.start, mark.start()) : max(size.end, mark.end())].strip()
     for speed in speeds[:1]:
         if not _OTHER_LINK.search(page.original[sentence[0] : sentence[1]]):
-            both = _BOTH_WAYS.search(page.original[speed.end : speed.end + 30])
+            both = BOTH_WAYS.search(page.original[speed.end : speed.end + 30])
             claims.claim(LINK, speed.decimal_value / (2 if both else 1), page.take(speed.start, speed.end))
     page.take(size.start, size.end)
     page.take(*mark.span())
-    _claim_size(claims, round(size.decimal_value), words, of_gpu=kind is _PER_GPU)
+    _claim_size(claims, round(size.decimal_value), words, of_gpu=kind is PER_GPU)
 
 
 def _claim_size(claims: Claims, size: int, words: str, *, of_gpu: bool) -> None:
     offload = checked(claims, KVOffload, {"bytes_per_gpu": size}, [words])
-    claims.claim("kv_offload" if of_gpu else PER_NODE, offload, words)
+    claims.claim("kv_offload" if of_gpu else SIZE_OF_NODE, offload, words)
 
 
 def settle_offload(claims: Claims) -> None:
     """Put the size and the link together; the memory of a node is that of its GPUs, where these are counted."""
     gb_s, said = claims.values.get(LINK), claims.words.get(LINK, "")
     claims.drop(LINK)
-    if claims.has(PER_NODE):
+    if claims.has(SIZE_OF_NODE):
         _share_node(claims)
     offload, words = claims.values.get("kv_offload"), claims.words.get("kv_offload", "")
     if offload is not None and gb_s is not None:
@@ -121,8 +114,8 @@ def settle_offload(claims: Claims) -> None:
 
 
 def _share_node(claims: Claims) -> None:
-    offload, words = claims.values[PER_NODE], claims.words[PER_NODE]
-    claims.drop(PER_NODE)
+    offload, words = claims.values[SIZE_OF_NODE], claims.words[SIZE_OF_NODE]
+    claims.drop(SIZE_OF_NODE)
     nodes, gpus, per_node = (claims.values.get(name) for name in ("nodes", "gpus", "gpus_per_node"))
     if per_node is None and nodes is not None and gpus is not None:
         per_node = gpus // nodes

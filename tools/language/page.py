@@ -24,7 +24,7 @@ BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 BARRIER = "\n\n\n"
 _MARKS = re.compile("[\ue000-\ue00f]")
 SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
-_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但")
+CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但")
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
 # A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.
 _NEGATION = Gated(
@@ -107,4 +107,4 @@ class Page:
         return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))
 
     def _find_breaks(self) -> list[tuple[int, int]]:
-        return breaks_of(self.original, _CLAUSE_END)
+        return breaks_of(self.original, CLAUSE_END)

@@ -18,8 +18,9 @@ from ..gated import Gated
 from .claims import Claims
 from .matching import Role, pair
 from .model_names import NamedModel
+from .number_words import AT_LEAST
 from .open_precision_words import read_open_precision
-from .page import Page
+from .page import SENTENCE_END, Page
 from .said import OpenPrecisions, StatedPrecision
 
 _FORMATS: dict[DType, str] = {
@@ -69,12 +70,11 @@ _ONE_OF_AFTER = Gated(
     r"\s?(?:weights?\s)?(?:are\s|is\s)?(?:both|either)|\s?(?:权重)?(?:均可|都可以?|都行|皆可|任选|二选一|之?中?选)",
 )
 _ONE_OF_BEFORE = Gated(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$")
-_SENTENCE_END = re.compile(r"\.\s|。|\n\s*\n")
 _NEITHER = Gated(r"\s?,?\s?(?:n?or|或者?)\s?")
 _EXCEPT = Gated(
     r"(?:other\sthan|(?:precisions?|formats?|quanti[sz]ations?)\sbut|besides|(?:apart|aside)\sfrom|除了?|除开)\s?$",
 )
-_AT_LEAST = Gated(r"(?:at\sleast|minimum(?:\sof)?|no\s(?:less|fewer)\sthan|>=|≥|至少|不低于|不少于)\s?$")
+_LEAST_BEFORE = Gated(rf"{AT_LEAST}\s?$")
 _OR_MORE = Gated(r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better|up)|(?:及|或)?以上)")
 
 
@@ -184,7 +184,7 @@ class _Reader:
     def _in_one_sentence(self, role: Role, item: _Format) -> bool:
         """Whether a tensor and a format stand together: "from the cache. Llama in fp8" names no format of a cache."""
         between = self._page.text[min(role.end, item.end) : max(role.start, item.start)]
-        return _SENTENCE_END.search(between) is None
+        return SENTENCE_END.search(between) is None
 
     def choose(self, field: str, dtypes: tuple[DType, ...], words: str) -> None:
         """One of `dtypes` is to be chosen for `field`."""
@@ -278,7 +278,7 @@ class _Reader:
     def _is_least(self, match: re.Match[str]) -> bool:
         """Whether bits are the fewest that may be: then narrower formats are excluded."""
         before = self._page.original[max(0, match.start() - 20) : match.start()]
-        if not _AT_LEAST.search(before) and not _OR_MORE.match(self._page.original, match.end()):
+        if not _LEAST_BEFORE.search(before) and not _OR_MORE.match(self._page.original, match.end()):
             return False
         self._excluded.extend(dtype for dtype in DTYPES if element_bytes(dtype) * 8 < int(match["bits"]))
         self._words.append(self._page.take(*match.span()))

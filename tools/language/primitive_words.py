@@ -21,8 +21,8 @@ from ..plan.constraints import (
     PlacementConstraint,
     ReplicasConstraint,
 )
-from .number_words import ENGLISH_NUMBER
-from .page import TAKEN, Page, breaks_of
+from .number_words import AT_LEAST, NUMBER
+from .page import CLAUSE_END, TAKEN, Page, breaks_of
 from .quantities import read_whole
 from .reserved_lexicon import cues
 
@@ -37,14 +37,13 @@ PRIMITIVES = {
     "dp": r"(?<!attention\s)(?:dp|data[\s\-]?parallel(?:ism)?)(?![\s\-]?attention)|数据并行",
 }
 _NAMES = "|".join(f"(?P<{name}>{words})" for name, words in PRIMITIVES.items())
-_NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
 # A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
 PRIMITIVE = Gated(
-    rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
+    rf"(?:(?<![A-Za-z0-9])(?P<before>{NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?!\d|\.\d)|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
 )
-_LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|not?\sfewer|or\smore", ">=|≥|至少|不少于|最少")
+_LEAST = Gated(AT_LEAST)
 _MOST = cues(
     r"at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
     r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
@@ -52,12 +51,12 @@ _MOST = cues(
     r"<=|≤|不(?:能|可|得|要|可以|许|想|希望|应该?|宜)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|顶多|最高|最深|别超过|上限|(?P<less_sign><)",
 )
 _COUNT = Gated(
-    rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
+    rf"(?<![A-Za-z0-9.,])(?P<n>{NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
 )
 _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
-    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{_NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)",
+    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)",
     r"跨\s?(?:越)?(?:节点|机|服务器|网络)|(?:机器?|节点|服务器)(?:之)?间|出(?:节点|机器|单机)|走\s?(?:以太网|网络|网卡|IB|RoCE|RDMA|InfiniBand)",
 )
 _INSIDE = cues(
@@ -93,7 +92,7 @@ _DENIAL = cues(
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
-_CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为")
+_CLAUSE_END = Gated(rf"\s(?:because|since)\s|而且|但是|因为|{CLAUSE_END.pattern}")
 _WITHOUT = cues(r"without|w/o|with\sno|(?:must|shall|may|can)(?:\snot|n't|not)", "不用|不做|不得|不允许|禁止")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _ASKS_WHETHER = re.compile(r"([\u4e00-\u9fff])不\1")  # "EP跨不跨你们看着办"

@@ -10,18 +10,19 @@ from ..gated import Gated
 from ..plan.constraints import Constraint, ReplicasConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
-from .page import Page, parts
+from .number_words import AT_LEAST, AT_MOST, NUMBER
+from .page import SENTENCE_END, Page, parts
 from .quantities import read_whole
 
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>{lex.NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
-    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{lex.NUMBER})",
+    rf"(?<![A-Za-z0-9.])(?P<n>{NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
+    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{NUMBER})",
 )
 # A claim that is no field: replicas that are wanted on each node.
 ON_EACH_NODE = "replicas_on_each_node"
 _PER_NODE = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{lex.NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
+    rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
     rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{lex.NODE})(?![a-z])|"
     rf"每[台个]\s?(?:{lex.NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
 )
@@ -30,12 +31,10 @@ _EXACT = lex.cues(
     r"can't\s(?:move|change)",
     "正好|恰好|必须|独立|整整|不多|不可更改|不可调整|写死|固定",
 )
-_LEAST = lex.cues(
-    r"at\sleast|min(?:imum)?(?:\sof)?|(?:not?|never)\s(?:be\s|have\s|run\s)?(?:fewer|less)\sthan", "至少|不少于|最少"
-)
+_LEAST = Gated(AT_LEAST)
 _OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
 _OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
-_MOST = lex.cues(r"up\sto|at\smost|max(?:imum)?(?:\sof)?|not?\smore\sthan", "最多|不超过")
+_MOST = Gated(AT_MOST)
 # How many characters before a number of replicas its least ("never be fewer than") and its most are looked for.
 _LEAST_AHEAD, _MOST_AHEAD = 22, 16
 
@@ -72,7 +71,7 @@ def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
 
 
 def _in_all(page: Page) -> Iterator[Constraint]:
-    for start, sentence in list(parts(page.text, lex.SENTENCE_END)):
+    for start, sentence in list(parts(page.text, SENTENCE_END)):
         for match in _REPLICAS.finditer(sentence):
             near = sentence[max(0, match.start() - 40) : match.end() + 60]
             count = read_whole(match["n"] or match["m"])

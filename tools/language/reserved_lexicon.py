@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ..gated import Gated
-from .number_words import ENGLISH_NUMBER
+from .number_words import NUMBER
 from .page import BOX, CARD
 
-NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 NODE = (
     r"nodes?|(?:gpu\s)?workers?|(?:compute\s)?trays?|vms?|servers?|machines?|box(?:es)?|hosts?|systems?|"
     r"节点|整?机器?|服务器"
@@ -20,8 +17,6 @@ _OF = (
     r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\s(?:the|those|our|these)(?:\s\d{1,4})?)){0,2}"
 )
 _PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU}))?"
-# Where a sentence of what is kept back ends.
-SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
 COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",

@@ -11,14 +11,13 @@ from ..gated import Gated
 from ..plan.constraints import Constraint, FreeMemoryConstraint, ReservedConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
-from .page import CARD, OTHER, TAKEN, Page, parts
+from .page import CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_number, read_whole
 from .replica_counts import read_replicas
 from .standing import STAYS
 
 # Memory that stays free as a share is read elsewhere.
 _SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存")
-_CLAUSE_END = Gated(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|(?:al)?though|while|so)\s|但是?")
 _BYTES = Gated(
     r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
     r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
@@ -110,7 +109,7 @@ def _is_further(text: str, first: str, second: str) -> bool:
 
 
 def _free_memory(page: Page) -> Iterator[Constraint]:
-    for start, sentence in list(parts(page.text, lex.SENTENCE_END)):
+    for start, sentence in list(parts(page.text, SENTENCE_END)):
         amount = _BYTES.search(sentence)
         if amount is None or _HOST.search(sentence):
             continue
@@ -189,7 +188,7 @@ def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bo
 
 def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away, clause by clause of a sentence."""
-    for start, sentence in list(parts(page.text, lex.SENTENCE_END)):
+    for start, sentence in list(parts(page.text, SENTENCE_END)):
         away = lex.AWAY.search(sentence)
         if away is not None and _REST.search(sentence, 0, away.start()) and not _OTHERS_AWAY.search(sentence):
             continue
@@ -204,8 +203,8 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
 
 def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> Iterator[Constraint]:
     """What other clauses of the sentence at `start` keep away by themselves."""
-    sentence = next(parts(page.text[start:], lex.SENTENCE_END))[1]
-    for place, clause in list(parts(sentence, _CLAUSE_END)):
+    sentence = next(parts(page.text[start:], SENTENCE_END))[1]
+    for place, clause in list(parts(sentence, CLAUSE_END)):
         written = page.original[start + place : start + place + len(clause)].strip()
         if written not in first.words and first.words not in written and lex.AWAY.search(clause):
             kept = _kept_away(page, claims, start + place, clause)
@@ -341,7 +340,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
 def _counted_away(sentence: str) -> re.Match[str] | None:
     """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
     counted = list(lex.COUNTED.finditer(sentence))
-    for start, clause in parts(sentence, _CLAUSE_END):
+    for start, clause in parts(sentence, CLAUSE_END):
         inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]
         near = _around(clause, inside[-1], start) if inside else ""
         if lex.BUSY.search(near) or (lex.FREE.search(near) and lex.DEMAND.search(clause)):
@@ -359,7 +358,7 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
 
 def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
     """Whether the clause of a word that keeps something away speaks of memory."""
-    clause = [words for start, words in parts(sentence, _CLAUSE_END) if start <= away.start()][-1]
+    clause = [words for start, words in parts(sentence, CLAUSE_END) if start <= away.start()][-1]
     return _SHARE.search(clause) is not None
 
 

@@ -12,7 +12,7 @@ from ..catalog import hardware, model_mentions
 from ..gated import Gated
 from .alternatives import WROTE
 from .claims import Claims
-from .page import Page, between, breaks_of
+from .page import SENTENCE_END, Page, between, breaks_of
 from .quantities import find_quantities
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
@@ -98,7 +98,6 @@ _NOT_OURS = Gated(
     r"(?:that|this|it|those|these|they|which)(?:'s|'re|\s(?:is|are|was|were))\s(?:their|his|her|somebody\selse's|someone\selse's)s?(?:\s\w+)?(?:,\snot\s(?:us|ours|mine))?(?=\s?(?:[,.;:!)\n]|$))|"
     r"(?P<na>[那这]些?)?(?:都|就)?(?:只|仅仅?|不过)是(?:为了|用来|用于)?(?:跑分|评测|基准|测试|演示|宣传|示例|例子|demo)[^,;。\n]{0,6}|(?:跟|和|与)我们(?:无关|没关系|不一样|不同)",
 )
-_ENDS = re.compile(r"[.;!?\n。](?=\s|$)|[。\n]")
 # What somebody says cannot be had, or need not: whoever rejects that may well want it.
 _DENIES = Gated(
     r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too(?=\s(?!but|and|so)[a-z])|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
@@ -160,7 +159,7 @@ def set_aside_replaced(page: Page, claims: Claims) -> None:
     """Take the setup that is replaced off the page, with all that is said of it."""
     for match in page.search(_REPLACED):
         group = str(match.lastgroup)
-        sentence = between(breaks_of(page.text, _ENDS), *match.span(), len(page.text))
+        sentence = between(breaks_of(page.text, SENTENCE_END), *match.span(), len(page.text))
         named = (*hardware.mentions(match[group]), *model_mentions.mentions(match[group])) if group == "b" else (True,)
         if _NOT_YET.search(page.text, *sentence) or not named or not re.search(r"\d", match[group]):
             continue
@@ -199,5 +198,5 @@ def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[s
     if said is None:
         return None
     content = _OWN_VIEW.sub("", page.text[said.end() : match.start()]).rstrip()
-    is_it = content and len(content) <= _MOST_SAID and not _ENDS.search(content[:-1])
+    is_it = content and len(content) <= _MOST_SAID and not SENTENCE_END.search(content[:-1])
     return said.start() if is_it else None

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from ..gated import Gated
 from .claims import Claims
-from .number_words import ENGLISH_NUMBER
+from .number_words import NUMBER
 from .page import Page
 from .quantities import read_number
 
 _XPYD = Gated(r"(?<![A-Za-z0-9.])(?P<prefill>\d{1,6})\s?p\s?(?:[+&]\s?)?(?P<decode>\d{1,6})\s?d(?![A-Za-z0-9])")
-_NUMBER = rf"\d{{1,6}}|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _PHASES = {"prefill": r"pre-?fill(?:ing)?|预填充?", "decode": r"decod(?:e|ing)|解码"}
 _KIND = r"(?:replicas?|instances?|workers?|engines?)(?![a-z])|副本|实例|of(?=\s[a-z]{2}\s?=?\d)"
 _COUNTED = {
-    phase: Gated(rf"(?<![A-Za-z0-9.\-])(?P<n>{_NUMBER})\s?(?:x\s?|个\s?)?(?:{words})(?:[\s\-]?(?:{_KIND}))")
+    phase: Gated(rf"(?<![A-Za-z0-9.\-])(?P<n>{NUMBER})\s?(?:x\s?|个\s?)?(?:{words})(?:[\s\-]?(?:{_KIND}))")
     for phase, words in _PHASES.items()
 }
 
@@ -24,10 +23,10 @@ _MACHINES = r"(?:nodes?|servers?|boxes|machines?|hosts?|gpus?|cards?)"
 _FOR = r"(?:for|to|on|do|run)\s(?:the\s)?"
 _DO = r"\s?[台个张]\s?(?:节点|机器|服务器|卡)?(?:做|跑|给|用于|当)\s?"
 _NODES_OF_SIDES = Gated(
-    rf"(?<![A-Za-z0-9.\-])(?:{_NUMBER})\s?{_MACHINES}\s{_FOR}(?:{_PHASES['prefill']})\s?(?:,|and|,\sand|&|\+)\s?"
-    rf"(?:{_NUMBER})\s(?:{_MACHINES}\s)?{_FOR}(?:{_PHASES['decode']})(?![a-z])|"
-    rf"(?:{_NUMBER}){_DO}(?:p(?![a-z])|{_PHASES['prefill']})[,、;和 ]{{1,3}}"
-    rf"(?:{_NUMBER}){_DO}(?:d(?![a-z])|{_PHASES['decode']})"
+    rf"(?<![A-Za-z0-9.\-])(?:{NUMBER})\s?{_MACHINES}\s{_FOR}(?:{_PHASES['prefill']})\s?(?:,|and|,\sand|&|\+)\s?"
+    rf"(?:{NUMBER})\s(?:{_MACHINES}\s)?{_FOR}(?:{_PHASES['decode']})(?![a-z])|"
+    rf"(?:{NUMBER}){_DO}(?:p(?![a-z])|{_PHASES['prefill']})[,、;和 ]{{1,3}}"
+    rf"(?:{NUMBER}){_DO}(?:d(?![a-z])|{_PHASES['decode']})"
 )
 
 

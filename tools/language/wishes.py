@@ -11,7 +11,7 @@ import re
 from ..gated import Gated
 from .claims import Claims
 from .most_load_words import asks_most_load
-from .page import BOX, CARD, MODEL, RACK, Page, between, breaks_of
+from .page import BOX, CARD, MODEL, RACK, SENTENCE_END, Page, between, breaks_of
 from .quantities import find_quantities
 
 _WISH = Gated(
@@ -22,7 +22,6 @@ _CONDITION = Gated(
     r"(?<![a-z])(?<!even\s)(?<!what\s)(?<!as\s)(?<!see\s)(?<!know\s)(?<!tell\sme\s)(?<!sure\s)(?<!check\s)(?<!matter\s)"
     r"(?:if(?!\s(?:possible|needed|necessary|so|any|not|you))|in\scase|unless|otherwise)(?![a-z])|如果|要是|假如|万一|否则",
 )
-_SENTENCE_END = re.compile(r"[.;!?。\n]")
 _SEGMENT_END = re.compile(r"[,.;!?。\n]")
 _DEGREE = Gated(r"(?<![a-z])(?:[tpesd]p|parallelism)(?:\W?\d|(?![a-z]))|并行")
 _NAMED = re.compile(f"[{BOX}{CARD}{MODEL}{RACK}]")
@@ -42,7 +41,7 @@ def set_aside_wishes(page: Page, claims: Claims) -> None:
 
 def note_conditions(page: Page, claims: Claims) -> None:
     """Tell the claims what is said on a condition, and list it: no plan keeps an if."""
-    breaks = breaks_of(page.original, _SENTENCE_END)
+    breaks = breaks_of(page.original, SENTENCE_END)
     for match in _CONDITION.finditer(page.original):
         if page.text[slice(*match.span())] != match.group():
             continue  # "20 requests/s from 9 to 18, 2 otherwise": read as what holds at other times
