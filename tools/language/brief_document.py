@@ -14,9 +14,9 @@ from ..catalog import hardware, model_mentions
 from ..gated import Gated
 from .brief_counts import told_together
 from .brief_facts import Fact, Facts, statement_words
+from .brief_fields import GPU
 from .brief_figures import read_figures
 from .brief_layout import Line, lines_of, places_of, without_asides
-from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
@@ -182,8 +182,7 @@ def _take(page: Page, facts: Sequence[Fact]) -> None:
         if fact.quantity is not None:
             page.take(fact.quantity.start, fact.quantity.end)
     if any(fact.field == _TFLOPS for fact in facts):
-        for match in page.search(FORMAT):
-            page.take(*match.span())
+        page.take_all(FORMAT)
 
 
 def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[Fact]) -> None:

@@ -83,6 +83,12 @@ class Page:
         self.text = self.text[:start] + mark * (end - start) + self.text[end:]
         return self.original[start:end].strip()
 
+    def take_all(self, *patterns: Pattern) -> None:
+        """Mark whatever the patterns match as read."""
+        for pattern in patterns:
+            for match in self.search(pattern):
+                self.take(*match.span())
+
     def is_foreign(self, position: int) -> bool:
         """Whether the word at this place pretends to be said by somebody else."""
         return any(start <= position < end for start, end in self.foreign)
