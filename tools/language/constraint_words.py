@@ -7,18 +7,19 @@ reader takes is unread: nothing that was said of it goes by in silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..gated import Gated
 from ..plan.constraints import (
     Constraint,
+    DegreeBound,
     DegreeConstraint,
     ForbiddenDegree,
     PlacementConstraint,
 )
 from .claims import Claims
-from .degree_sets import read_degree_sets
 from .page import Page
 from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, read_primitives
 from .replica_words import read_kept_whole
@@ -29,7 +30,7 @@ from .standing import standing_of
 
 def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
-    whole = (*read_kept_whole(page), *read_degree_sets(page, claims))
+    whole = (*read_kept_whole(page), *_degree_sets(page, claims))
     found: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
         found.append(claims.values["accelerators"])
@@ -38,6 +39,32 @@ def read_constraints(page: Page, claims: Claims) -> None:
     if found:
         kept = merged_constraints(tuple(found))
         claims.claim("constraints", kept, "; ".join(one.words for one in kept))
+
+
+# Degrees to choose from, "TP is 1, 2 or 4", "TP只能是1、2、4".
+_SET = Gated(
+    r"(?<![a-z])(?P<name>tp|pp|ep|tensor[\s\-]parallel(?:ism)?|pipeline[\s\-]parallel(?:ism)?|expert[\s\-]parallel(?:ism)?|张量并行|流水线?并行|专家并行)(?:\s(?:degrees?|sizes?|of))?度?"
+    r"\s?(?:(?:is|are|may|can|must|should|has\sto|only|be|allowed|one\sof|either|in|:|=)\s?|只能|必须|仅限|[是取为用]){1,5}\s?[{(\[]?"
+    r"(?P<set>\d{1,3}(?:\s?(?:,|/|or|and|或|和){1,2}\s?(?:or\s)?\d{1,3}){1,6})(?![\d.]|\s?[km%](?![a-z]))[})\]]?",
+)
+_NAMES = {"t": "tp", "p": "pp", "e": "ep", "张": "tp", "流": "pp", "专": "ep"}
+
+
+def _degree_sets(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """Yield a bound, the last of each list of powers of two without a gap; that the first is the least is not kept."""
+    for match in page.search(_SET):
+        degrees = [int(one) for one in re.findall(r"\d+", match["set"])]
+        least = degrees[0].bit_length() - 1
+        if degrees != [2**power for power in range(least, least + len(degrees))]:
+            continue
+        words = page.take(*match.span())
+        if least:
+            claims.leave_unread(f"{words!r}: that the degree is {degrees[0]} or more is not kept")
+        bound = DegreeBound.model_validate(
+            {"name": _NAMES[match["name"][0].lower()], "relation": "<=", "degree": degrees[-1]}
+        )
+        claims.reading(f"{words!r} read as a degree of at most {degrees[-1]}: no other that is legal lies between")
+        yield DegreeConstraint(kind="degree", value=bound, words=words)
 
 
 def rule_out(claims: Claims, words: Mapping[tuple[str, str], str]) -> None:
