@@ -43,8 +43,7 @@ def chosen(page: Page) -> Choice | None:
 
 def take_choice(page: Page) -> None:
     """Take the words of a choice that was followed off the page."""
-    for match in page.search(_CHOICE):
-        page.take(*match.span())
+    page.take_all(_CHOICE)
 
 
 def _kind(words: str) -> Choice:

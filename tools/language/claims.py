@@ -99,9 +99,8 @@ class Claims(Struct):
                 self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
             return
         if name in self.values and self.values[name] != value:
-            if self._takes_place(name, value, words) or self._gives_way(name, value, words):
-                return
-            if self._stands_before(name, value, words) or self._is_plainer(name, value, words):
+            settles = (self._takes_place, self._gives_way, self._is_outdone)
+            if any(settled(name, value, words) for settled in settles):
                 return
             raise self.refusal(
                 f"{label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
@@ -120,36 +119,32 @@ class Claims(Struct):
         start, end = (first + len(self.words[name]), second) if first < second else (second + len(words), first)
         if not 0 <= end - start <= _MOST_BETWEEN or not CORRECTED.search(self.text[start:end]):
             return False
-        later, earlier = (words, self.words[name]) if first < second else (self.words[name], words)
-        if first < second:
-            self.values[name], self.words[name] = value, words
+        later, earlier = self._better(name, value, words, is_later=first < second)
         self.reading(f"{later!r} takes the place of {earlier!r}, which stands before it")
         return True
 
-    def _stands_before(self, name: str, value: Any, words: str) -> bool:
-        """Whether one of the two statements is of what holds and the other of what does not; the first then stands."""
-        before, now = standing_of(self.text, self.words[name]), standing_of(self.text, words)
-        if before == now:
-            return False
-        meant, aside = (self.words[name], words) if before < now else (words, self.words[name])
-        if now < before:
+    def _is_outdone(self, name: str, value: Any, words: str) -> bool:
+        """Whether one of the two is of what holds, or says more plainly what it is of; it then stands alone."""
+        before, now = (-standing_of(self.text, one) for one in (self.words[name], words))
+        if before != now:
+            meant, aside = self._better(name, value, words, is_later=before < now)
+            self.reading(f"{meant!r} is planned for, not {aside!r}, which is said of something else")
+            return True
+        before, now = grade(name, self.values[name], self.words[name]), grade(name, value, words)
+        if before != now:
+            plain, other = self._better(name, value, words, is_later=before < now)
+            self.leave_unread(f"{other!r} was not read as the {label(name)}, which {plain!r} says more plainly")
+        return before != now
+
+    def _better(self, name: str, value: Any, words: str, *, is_later: bool) -> tuple[str, str]:
+        """Keep the later or the earlier of two statements: its words, and those of the other."""
+        earlier = self.words[name]
+        if is_later:
             self.values[name], self.words[name] = value, words
-        self.reading(f"{meant!r} is planned for, not {aside!r}, which is said of something else")
-        return True
+        return (words, earlier) if is_later else (earlier, words)
 
     def _is_plain(self, name: str) -> bool:
         return grade(name, self.values[name], self.words[name]) is Grade.PLAIN
-
-    def _is_plainer(self, name: str, value: Any, words: str) -> bool:
-        """Whether one of the two statements says much more plainly what it is of; the other is then left unread."""
-        before, now = grade(name, self.values[name], self.words[name]), grade(name, value, words)
-        if before == now:
-            return False
-        plain, other = (self.words[name], words) if before > now else (words, self.words[name])
-        if now > before:
-            self.values[name], self.words[name] = value, words
-        self.leave_unread(f"{other!r} was not read as the {label(name)}, which {plain!r} says more plainly")
-        return True
 
     def _gives_way(self, name: str, value: Any, words: str) -> bool:
         """Whether one of the two statements holds on a condition, and so gives way; of two that do, neither stands."""
@@ -224,6 +219,12 @@ class Claims(Struct):
         if "gpus" in values:
             return values["gpus"]
         return values["nodes"] * values["gpus_per_node"] if "nodes" in values and "gpus_per_node" in values else None
+
+    @property
+    def gpus_of_node(self) -> int | None:
+        """How many GPUs a node has, where that was said or follows."""
+        nodes, gpus = self.values.get("nodes"), self.values.get("gpus")
+        return self.values.get("gpus_per_node") or (gpus // nodes if gpus and nodes else None)
 
     def checked_degree(self, value: float, words: str) -> int:
         """A parallel degree, checked like any other figure."""

@@ -136,8 +136,7 @@ def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
         raise InputError(f"{error}; say the rest with 'otherwise': 20 requests/s from 9 to 18, 2 otherwise") from None
     for start, end in taken:
         page.take(start, end)
-    for match in page.search(_DAY):
-        page.take(*match.span())
+    page.take_all(_DAY)
     return curve, words
 
 

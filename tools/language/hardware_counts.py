@@ -23,7 +23,7 @@ class Count(Struct, frozen=True):
     field: str
     number: float
     words: str
-    phases: frozenset[str]
+    phases: frozenset[str] = frozenset()
 
 
 def without_the_busy(claims: Claims, counts: list[Count], available: Count | None) -> list[Count]:

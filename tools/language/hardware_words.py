@@ -155,11 +155,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
     if not counts and sizes.rack is not None:  # a rack that nothing counts is one
-        counts += [
-            Count("gpus", sizes.rack, tokens.take(match), frozenset()) for match in tokens.matches(lex.RACKS)[:1]
-        ]
+        counts += [Count("gpus", sizes.rack, tokens.take(match)) for match in tokens.matches(lex.RACKS)[:1]]
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
-        counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span()), frozenset()))
+        counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span())))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
@@ -172,7 +170,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
     claims.drop(COUNT_TAKEN_BACK)
     if former is not None and not counts and not claims.has("gpus_open"):
-        counts.append(Count("gpus", former, words, frozenset()))
+        counts.append(Count("gpus", former, words))
         claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")
     counts = _with_further(page, claims, counts)
     for field in ("nodes", "gpus"):
@@ -195,7 +193,7 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
     if together["n"]:
         page.take(*together.span("n"))
     claims.reading(f"{words!r} read as {total:g} GPUs in all")
-    return [Count("gpus", total, words, frozenset())]
+    return [Count("gpus", total, words)]
 
 
 def _most_of_them(page: Page, claims: Claims) -> None:
@@ -308,7 +306,7 @@ def _read_sized(tokens: _Tokens, claims: Claims) -> list[Count]:
         words = tokens.take(match)
         claims.claim("gpus_per_node", per_node, words)
         if nodes is not None:
-            counts.append(Count("nodes", nodes, words, frozenset()))
+            counts.append(Count("nodes", nodes, words))
     return counts
 
 
@@ -319,13 +317,13 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count
         nodes = tokens.number(match, "n", "n2")
         words = tokens.take(match)
         if nodes is not None:
-            counts.append(Count("nodes", nodes, words, frozenset()))
+            counts.append(Count("nodes", nodes, words))
         if sizes.box is not None and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", sizes.box, words)
     for match in tokens.matches(lex.RACKS):
         racks = tokens.number(match, "n")
         if sizes.rack is not None and racks is not None:
-            counts.append(Count("gpus", racks * sizes.rack, tokens.take(match), frozenset()))
+            counts.append(Count("gpus", racks * sizes.rack, tokens.take(match)))
     return counts
 
 
@@ -351,22 +349,18 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
 
 def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
-    those = lex.OF_THOSE.search(page.text)
-    if those is not None:
-        field = "nodes" if those["node"] else "gpus"
-        return Count(field, read_number(those["n"]) or 0.0, page.take(*those.span()), frozenset())
-    part = lex.OUR_PART.search(page.text)
-    if part is not None:
-        field = "nodes" if part["node"] else "gpus"
-        return Count(field, read_number(part["n"]) or 0.0, page.take(*part.span("n")), frozenset())
+    for pattern, taken in ((lex.OF_THOSE, 0), (lex.OUR_PART, "n")):
+        if (part := pattern.search(page.text)) is not None:
+            field = "nodes" if part["node"] else "gpus"
+            return Count(field, read_number(part["n"]) or 0.0, page.take(*part.span(taken)))
     numbered = lex.OUR_NUMBERED.search(page.text)
     if numbered is not None and (count := how_many(numbered["list"])):
-        return Count("gpus", count, page.take(*numbered.span()), frozenset())
+        return Count("gpus", count, page.take(*numbered.span()))
     match = lex.AVAILABLE.search(page.text)
     number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None or lex.PHASE.search(page.clause_text(*match.span())):
         return None
-    return Count("gpus", number, page.take(*match.span()), frozenset())
+    return Count("gpus", number, page.take(*match.span()))
 
 
 def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
@@ -384,7 +378,7 @@ def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Coun
         part = share.value * whole
         if part >= 1 and part == int(part):
             words = tokens.words(match)
-            counts.append(Count("gpus", part, tokens.take(match), frozenset()))
+            counts.append(Count("gpus", part, tokens.take(match)))
             claims.reading(f"{words!r} read as {part:g} GPUs")
     return counts
 
@@ -406,5 +400,5 @@ def _read_one_card(page: Page, claims: Claims) -> list[Count]:
             continue
         words = page.take(*match.span())
         claims.reading(f"{words!r} read as one card")
-        return [Count("gpus", 1.0, words, frozenset())]
+        return [Count("gpus", 1.0, words)]
     return []

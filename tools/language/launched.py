@@ -73,8 +73,7 @@ def claim_started(text: str, page: Page, claims: Claims) -> None:
     for name, value in settings.items():
         if value is not None:
             claims.claim(name, value, started.words)
-    for match in page.search(_KEPT):
-        page.take(*match.span())
+    page.take_all(_KEPT)
     if started.strategy is not None:
         _claim_strategy(started, started.strategy, page, claims)
 

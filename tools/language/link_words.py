@@ -32,8 +32,7 @@ _SAME = 0.03
 
 def read_links(page: Page, claims: Claims) -> None:
     """Read link bandwidths per GPU, one way: NVLink figures as they are printed, for both directions, unless said."""
-    for match in page.search(_LANES):
-        page.take(*match.span())
+    page.take_all(_LANES)
     read_networks(page, claims)
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
     for quantity in find_quantities(page.text):

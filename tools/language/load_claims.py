@@ -8,7 +8,7 @@ from .load_context import Statement
 from .page import Page
 from .quantities import Quantity
 
-_PHASES = {"prefill": "input", "decode": "output"}
+PHASES = {"prefill": "input", "decode": "output"}
 _LEAST_BROKEN = 16  # a mean of 512.5 tokens may be; 1.6 are a ratio
 
 
@@ -19,7 +19,7 @@ def claim_statement(page: Page, claims: Claims, statement: Statement) -> None:
         RequestError: other words state another one.
     """
     role, quantity, words = statement.role, statement.quantity, statement.words
-    role = "input" if role == "tokens_of" else _PHASES.get(role, role)
+    role = "input" if role == "tokens_of" else PHASES.get(role, role)
     if role in ("input", "output"):
         claim_length(claims, role, quantity, words)
     elif role == "concurrency":

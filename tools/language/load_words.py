@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ..gated import Gated
 from . import load_lexicon as lex
 from .claims import Claims
-from .load_claims import claim_context, claim_statement
+from .load_claims import PHASES, claim_context, claim_statement
 from .load_context import (
     LOADS,
     MOST_AT_ONCE,
@@ -37,7 +37,6 @@ from .rate_words import read_rates
 _CLOCK_AFTER = re.compile(r":[0-5]\d(?![\d.])")
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
-_PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
 _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
     "concurrency": (lex.PEAK,),
@@ -68,8 +67,7 @@ class _Load(Struct, frozen=True):
 
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
-    for match in page.search(lex.CALENDAR):
-        page.take(*match.span())
+    page.take_all(lex.CALENDAR)
     of_one: list[str] = []
     for match in page.search(lex.ONE_AT_A_TIME):
         if lex.ONE_AT_A_TIME.match(page.original, match.start()) is None:
@@ -214,7 +212,7 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.value >= _LEAST_TOKENS_OF_PROMPT  # "of which one is out"
     if role in lex.LENGTHS:
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value < _FEWEST_OF_JOB)
-    if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs
+    if role in PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
     if role in ("ttft", "tpot", "throughput"):
         return quantity.unit == "count"

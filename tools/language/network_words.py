@@ -99,8 +99,7 @@ def read_networks(page: Page, claims: Claims) -> None:
         if not is_known:
             gbit = _GENERATIONS[match["name"].lower()] * _count(match["ports"])
             _claim(claims, gbit / _GBIT_PER_GB, words, of_node=match["ports"] is not None)
-    for match in page.search(_PRODUCT):
-        page.take(*match.span())
+    page.take_all(_PRODUCT)
 
 
 def _count(ports: str | None) -> int:

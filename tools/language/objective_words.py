@@ -28,8 +28,7 @@ def read_objective(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: two different things are wanted equally much.
     """
-    for match in page.search(INDIFFERENT):
-        page.take(*match.span())
+    page.take_all(INDIFFERENT)
     found: list[list[_Wish]] = []
     for tier in TIERS:
         if len(found) == _BARE and any(found):

@@ -116,9 +116,7 @@ def settle_offload(claims: Claims) -> None:
 def _share_node(claims: Claims) -> None:
     offload, words = claims.values[SIZE_OF_NODE], claims.words[SIZE_OF_NODE]
     claims.drop(SIZE_OF_NODE)
-    nodes, gpus, per_node = (claims.values.get(name) for name in ("nodes", "gpus", "gpus_per_node"))
-    if per_node is None and nodes is not None and gpus is not None:
-        per_node = gpus // nodes
+    per_node = claims.gpus_of_node
     if not per_node:
         claims.leave_unread(f"{words!r}: host memory of a node is shared out only where its GPUs are counted")
         return

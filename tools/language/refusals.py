@@ -126,8 +126,7 @@ def set_aside_instructions(page: Page, claims: Claims) -> None:
     for match in page.search(_INSTRUCTION):
         words = page.take(*match.span())
         claims.leave_unread(f"{words[:120]!r}: words of a request switch no rule off; only the named relaxations do")
-    for match in page.search(_RULE_ID):
-        page.take(*match.span())
+    page.take_all(_RULE_ID)
 
 
 def refuse_non_goals(page: Page, claims: Claims) -> None:

@@ -180,12 +180,7 @@ def read_page(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
     """
-    for match in (
-        *page.search(_LIST_NUMBER),
-        *page.search(TICKET),
-        *page.search(_PLACE_IN_A_DOCUMENT),
-    ):
-        page.take(*match.span())
+    page.take_all(_LIST_NUMBER, TICKET, _PLACE_IN_A_DOCUMENT)
     set_aside_orders(page, claims)
     set_aside_former(page, claims)
     set_aside_rejected(page, claims)
@@ -290,41 +285,45 @@ def _understood(said: Said) -> tuple[Understood, ...]:
     return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 
+# Figures of a part: the field of each, what it takes to know it, and how it was read of how many.
+_SHARES = (
+    (
+        "tokens_per_second_per_gpu",
+        "min_tokens_per_second",
+        "a throughput per GPU is a limit only where the number of GPUs is stated",
+        "{:g} tokens/s of {} GPUs together",
+    ),
+    (
+        "usd_per_node_hour",
+        "usd_per_gpu_hour",
+        "a price of a node is read only where the GPUs per node are stated",
+        "${:.4g} an hour for each of the {} GPUs of a node",
+    ),
+    (
+        "inter_node_bw_gb_s_per_node",
+        "inter_node_bw_gb_s",
+        "a bandwidth per node is read only where the GPUs per node are stated",
+        "{:g} GB/s for each of {} GPUs, one way",
+    ),
+)
+
+
 def _resolve_shares(claims: Claims) -> None:
     """Figures per GPU or per node become those of the fields, where the counts are known."""
     settle_offload(claims)
-    if claims.has("tokens_per_second_per_gpu"):
-        value, words = claims.values["tokens_per_second_per_gpu"], claims.words["tokens_per_second_per_gpu"]
-        claims.drop("tokens_per_second_per_gpu")
-        gpus = claims.gpus
-        if gpus is None:
-            claims.leave_unread(f"{words!r}: a throughput per GPU is a limit only where the number of GPUs is stated")
-        else:
-            claims.claim("min_tokens_per_second", value * gpus, words)
-            claims.reading(f"{words!r} read as {value * gpus:g} tokens/s of {gpus} GPUs together")
-    if claims.has("usd_per_node_hour"):
-        value, words = claims.values["usd_per_node_hour"], claims.words["usd_per_node_hour"]
-        claims.drop("usd_per_node_hour")
-        if (per_node := _gpus_of_node(claims)) is None:
-            claims.leave_unread(f"{words!r}: a price of a node is read only where the GPUs per node are stated")
-        else:
-            claims.claim("usd_per_gpu_hour", value / per_node, words)
-            claims.reading(
-                f"{words!r} read as ${value / per_node:.4g} an hour for each of the {per_node} GPUs of a node"
-            )
-    if claims.has("inter_node_bw_gb_s_per_node"):
-        value, words = claims.values["inter_node_bw_gb_s_per_node"], claims.words["inter_node_bw_gb_s_per_node"]
-        claims.drop("inter_node_bw_gb_s_per_node")
-        if (per_node := _gpus_of_node(claims)) is None:
-            claims.leave_unread(f"{words!r}: a bandwidth per node is read only where the GPUs per node are stated")
-        else:
-            claims.claim("inter_node_bw_gb_s", value / per_node, words)
-            claims.reading(f"{words!r} read as {value / per_node:g} GB/s for each of {per_node} GPUs, one way")
-
-
-def _gpus_of_node(claims: Claims) -> int | None:
-    nodes, gpus = claims.values.get("nodes"), claims.values.get("gpus")
-    return claims.values.get("gpus_per_node") or (gpus // nodes if gpus and nodes else None)
+    for name, field, takes, told in _SHARES:
+        if not claims.has(name):
+            continue
+        value, words = claims.values[name], claims.words[name]
+        claims.drop(name)
+        is_of_gpu = name.endswith("per_gpu")
+        count = claims.gpus if is_of_gpu else claims.gpus_of_node
+        if count is None:
+            claims.leave_unread(f"{words!r}: {takes}")
+            continue
+        share = value * count if is_of_gpu else value / count
+        claims.claim(field, share, words)
+        claims.reading(f"{words!r} read as {told.format(share, count)}")
 
 
 def _refuse_unknown_part(page: Page, claims: Claims) -> None:

@@ -72,8 +72,7 @@ _BEFORE, _BEHIND = 80, 25
 
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield what is kept from the plan, and take its words."""
-    for match in page.search(lex.NONE_KEPT):
-        page.take(*match.span())
+    page.take_all(lex.NONE_KEPT)
     yield from _free_memory(page)
     yield from _usable_memory(page, claims)
     yield from read_replicas(page)
@@ -81,6 +80,18 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     for match in page.search(_TAKEN_OF_EACH):
         _keep_of_each(claims, read_whole(match["n"]) or 0, page.take(*match.span()))
     yield from _together(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
+
+
+def _kept(count: int, words: str, *, is_node: object) -> ReservedConstraint:
+    kind: Any = "reserved_nodes" if is_node else "reserved_gpus"
+    return ReservedConstraint(kind=kind, value=count, words=words)
+
+
+def _clause_taken(page: Page, start: int, end: int) -> str:
+    """The words of the clause at this span, which is marked as read."""
+    words = page.clause_text(start, end)[:500]
+    page.take(start, end)
+    return words
 
 
 def _together(text: str, found: list[Constraint]) -> list[Constraint]:
@@ -116,9 +127,7 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
         value = read_number(amount["n"]) or 0.0
         size = round(value * (2**30 if amount["unit"].lower() == "gib" else 10**9))
         if size >= 2**20:
-            span = start + amount.start(), start + amount.end()
-            words = page.clause_text(*span)[:500]
-            page.take(*span)
+            words = _clause_taken(page, start + amount.start(), start + amount.end())
             yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=size, words=words)
 
 
@@ -158,11 +167,9 @@ def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
         said = next(filter(None, (match[name] for name in ("n", "m", "k"))))
         is_node = match["node"] or match["node2"] or match["unit"] == "台"
         words = page.take(*match.span())
-        for left in page.search(lex.LEFT_CARRY):
-            page.take(*left.span())
+        page.take_all(lex.LEFT_CARRY)
         claims.reading(f"{words!r} read as so many that the plan does without")
-        kind: Any = "reserved_nodes" if is_node else "reserved_gpus"
-        yield ReservedConstraint(kind=kind, value=read_whole(said.lower()) or 1, words=words)
+        yield _kept(read_whole(said.lower()) or 1, words, is_node=is_node)
 
 
 def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bool:
@@ -230,9 +237,7 @@ def settle_kept_of_each(claims: Claims) -> None:
     claims.drop(_KEPT_OF_EACH)
     if count is None:
         return
-    per_node, nodes, gpus = (claims.values.get(name) for name in ("gpus_per_node", "nodes", "gpus"))
-    if per_node is None and nodes and gpus and gpus % nodes == 0:
-        per_node = gpus // nodes
+    per_node, nodes, gpus = claims.gpus_of_node, claims.values.get("nodes"), claims.values.get("gpus")
     if per_node is None or count >= per_node:
         claims.leave_unread(f"{words!r} of each node: how many GPUs a node has is not said; say how many are left")
         return
@@ -257,7 +262,7 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         is_node = match["node"] or match["node3"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]
         page.take(match.start(), max(match.end(), page.clause(*match.span())[1]))
-        yield ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)
+        yield _kept(count, words, is_node=is_node)
 
 
 def _is_one_node(page: Page, one: re.Match[str]) -> bool:
@@ -270,7 +275,7 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     """Nodes or GPUs that are named by their numbers and cannot be used: as many are kept back."""
     if (sits := lex.SITS_ON.search(sentence)) is not None and (count := how_many(sits["list"])):
         words = page.take(start + sits.start(), start + sits.end())
-        return ReservedConstraint(kind="reserved_nodes" if sits["node"] else "reserved_gpus", value=count, words=words)
+        return _kept(count, words, is_node=sits["node"])
     numbered = lex.NUMBERED.search(sentence)
     if numbered is None:
         return None
@@ -280,11 +285,8 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     is_part_of_it = away is not None and lex.COUNTED.search(sentence[: away.start()], numbered.end()) is not None
     if away is None or not count or is_part_of_it:
         return None
-    span = start + numbered.start(), start + numbered.end()
-    words = page.clause_text(*span)[:500]
-    page.take(*span)
-    kind: Any = "reserved_nodes" if any(map(numbered.group, ("node", "node2", "node3"))) else "reserved_gpus"
-    return ReservedConstraint(kind=kind, value=count, words=words)
+    words = _clause_taken(page, start + numbered.start(), start + numbered.end())
+    return _kept(count, words, is_node=any(map(numbered.group, ("node", "node2", "node3"))))
 
 
 def how_many(numbers: str) -> int:
@@ -313,18 +315,16 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     before = [one for one in found if not (one["node"] and _is_one_node(page, one))]
     if not count or not before:
         return None
-    words = page.clause_text(start + part.start(), start + part.end())[:500]
-    page.take(start + part.start(), start + part.end())
+    words = _clause_taken(page, start + part.start(), start + part.end())
     if _OF_EACH_NODE.search(sentence, part.end()):
         _keep_of_each(claims, count, words)
         return None
     of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
     if of is not None and (read_whole(of["n"]) or 0) > count:
-        kind: Any = "reserved_nodes"
-        return ReservedConstraint(kind=kind, value=count, words=words)
+        return _kept(count, words, is_node=True)
     # "the sixth" is hardly said of one card.
     is_node = any(one["node"] for one in before) if part["o"] else before[-1]["node"]
-    return ReservedConstraint(kind="reserved_nodes" if is_node else "reserved_gpus", value=count, words=words)
+    return _kept(count, words, is_node=is_node)
 
 
 def _counted_away(sentence: str) -> re.Match[str] | None:
@@ -370,8 +370,5 @@ def _around(clause: str, match: re.Match[str], start: int) -> str:
 
 
 def _taken(page: Page, start: int, match: re.Match[str]) -> Constraint:
-    count, span = read_whole(match["n"]) or 1, (start + match.start(), start + match.end())
-    words = page.clause_text(*span)[:500]
-    page.take(*span)
-    kind: Any = "reserved_nodes" if match["node"] is not None else "reserved_gpus"
-    return ReservedConstraint(kind=kind, value=count, words=words)
+    words = _clause_taken(page, start + match.start(), start + match.end())
+    return _kept(read_whole(match["n"]) or 1, words, is_node=match["node"] is not None)

@@ -146,8 +146,7 @@ def _list_passed_over(page: Page, claims: Claims) -> None:
 
 def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
-    for match in page.search(_CLOCK):
-        page.take(*match.span())
+    page.take_all(_CLOCK)
     references = [match.span() for match in _NUMBERED_THING.finditer(page.original)]
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         is_figure = any(character.isdigit() for character in quantity.words)
