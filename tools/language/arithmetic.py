@@ -145,12 +145,8 @@ def _with_calls(match: re.Match[str]) -> str | None:
     items, calls = _value(match["n"]), _value(match["m"])
     if items < _FEWEST or not calls:
         return None
-    return f"{items * calls:.12g} requests{match['between']}"
-
-
-def _with_calls_in_chinese(match: re.Match[str]) -> str | None:
-    items, calls = _value(match["n"]), _value(match["m"])
-    return f"{items * calls:.12g} 个请求{match['between']}" if items >= _FEWEST and calls else None
+    what = "requests" if match["item"].isascii() else "个请求"
+    return f"{items * calls:.12g} {what}{match['between']}"
 
 
 def _over_the_mean(match: re.Match[str]) -> str:
@@ -162,14 +158,6 @@ def _over_the_mean(match: re.Match[str]) -> str:
 def _a_working_day(match: re.Match[str]) -> str:
     hours = f", within {_value(match['h']):g} hours" if match["h"] else ""
     return f"{_value(match['n']) / (_value(match['days']) or 1):.12g}{match['what']}a day{hours}{match['between']}"
-
-
-def _within_a_day(match: re.Match[str]) -> str:
-    return f"per day, within {_value(match['h']):g} hours{match['between']}"
-
-
-def _at_once_of_all(match: re.Match[str]) -> str:
-    return f"{_value(match['n']) * _value(match['m']):.12g} {match['thing']}in parallel{match['between']}"
 
 
 def _of_each_in_chinese(match: re.Match[str]) -> str:
@@ -205,21 +193,9 @@ def _every_so_often(match: re.Match[str]) -> str | None:
     return f"{1 / seconds:.12g} requests per second" if seconds else None
 
 
-def _each_day(match: re.Match[str]) -> str:
-    return f"{match['n']}{match['what']} per day"
-
-
 def _in_a_part_of_the_day(match: re.Match[str]) -> str:
     amount = _value(match["n"]) * (read_share(match["share"]) or 0.0)
     return f"{amount:.12g}{match['what']} per day, within {_value(match['h']):g} hours{match['between']}"
-
-
-def _at_the_peak(match: re.Match[str]) -> str:
-    return f"高峰每天 {_value(match['n']) * (read_number(match['k']) or 1):.0f} 次请求"
-
-
-def _one_every(match: re.Match[str]) -> str:
-    return f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}"
 
 
 def _each_second(match: re.Match[str]) -> str:
@@ -229,15 +205,24 @@ def _each_second(match: re.Match[str]) -> str:
 
 _RULES: Workings = (
     (_IN_SO_MANY_SECONDS, _each_second),
-    (_PEAK_CHINESE, _at_the_peak),
-    (_ONE_EVERY, _one_every),
+    (
+        _PEAK_CHINESE,
+        lambda match: f"高峰每天 {_value(match['n']) * (read_number(match['k']) or 1):.0f} 次请求",
+    ),
+    (
+        _ONE_EVERY,
+        lambda match: f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}",
+    ),
     (_WORKING_DAYS, _a_working_day),
-    (_WORKING_DAY, _within_a_day),
-    (_AT_ONCE_OF_EACH, _at_once_of_all),
+    (_WORKING_DAY, lambda match: f"per day, within {_value(match['h']):g} hours{match['between']}"),
+    (
+        _AT_ONCE_OF_EACH,
+        lambda match: f"{_value(match['n']) * _value(match['m']):.12g} {match['thing']}in parallel{match['between']}",
+    ),
     (_OF_EACH_CHINESE, _of_each_in_chinese),
-    (_CALLS_OF_EACH_CHINESE, _with_calls_in_chinese),
+    (_CALLS_OF_EACH_CHINESE, _with_calls),
     (_OF_PEOPLE, _of_all),
-    (_ON_A_DAY, _each_day),
+    (_ON_A_DAY, lambda match: f"{match['n']}{match['what']} per day"),
     (_EVERY_SO_OFTEN, _every_so_often),
     (_CALLS_OF_EACH, _with_calls),
     (_PART_OF_DAY, _in_a_part_of_the_day),

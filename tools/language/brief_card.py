@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ..catalog.accelerators import Accelerator, DensePeakTFLOPS
@@ -230,16 +231,12 @@ def _peaks(facts: Facts) -> dict[str, float]:
             facts.reading(f"{fact.words}: TFLOPS without a number format read as BF16, dense")
             names = ["bf16"]
         for name in names:
-            by_format.setdefault(name, []).append(_with_value(fact, value))
+            by_format.setdefault(name, []).append(replace(fact, value=value))
     return {name: found.value for name, stated in by_format.items() if (found := only(f"{name} TFLOPS", stated))}
 
 
 def _formats(words: str) -> list[str]:
     return list(dict.fromkeys(str(match.lastgroup) for match in _FORMAT.finditer(words)))
-
-
-def _with_value(fact: Fact, value: float) -> Fact:
-    return Fact(fact.field, value, fact.words, fact.where, fact.context, fact.near, fact.quantity)
 
 
 def share(fact: Fact) -> float:

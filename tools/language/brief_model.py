@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.entry import ModelEntry
 from ..catalog.models import find_model
@@ -150,7 +151,7 @@ def _dimensions(facts: Facts, config: StatedObject | None) -> dict[str, Fact]:
         if fact.quantity is not None and not fact.quantity.is_whole:
             raise BriefError(f"{fact.where}: {key} must be a whole number, not {show(fact.value)}")
         value = int(fact.value) if fact.quantity is not None else fact.value
-        found[key] = Fact(name, value, fact.words, fact.where, fact.context, fact.near, fact.quantity)
+        found[key] = replace(fact, value=value)
     heads = found.get("num_attention_heads")
     if (
         heads is not None

@@ -121,13 +121,10 @@ def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
 
 
 def _around(page: Page, degrees: Sequence[Degree], one: Degree, other: Degree) -> tuple[int, int]:
-    """The choice between two degrees with what stands together with each, and with further strategies behind."""
+    """The choice between two degrees with what stands together with each."""
     runs = runs_of(page, degrees)
-    first = next(run for run in runs if one in run)
-    last = next(place for place, run in enumerate(runs) if other in run)
-    while last + 1 < len(runs) and _WEIGHED.search(page.original[runs[last][-1].end : runs[last + 1][0].start]):
-        last += 1
-    return first[0].start, runs[last][-1].end
+    first, last = (next(run for run in runs if degree in run) for degree in (one, other))
+    return first[0].start, last[-1].end
 
 
 def options(page: Page, parts: Sequence[Sequence[Degree]]) -> tuple[StatedStrategy, ...]:

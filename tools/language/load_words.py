@@ -116,7 +116,7 @@ def _pair_up(page: Page) -> _Load:
     words = list(page.search(lex.ROLE))  # "at any one moment": no number of its own
     figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
     figures = [q for q in figures if not (lex.FACTOR.match(page.text, q.end) or lex.DURATION.match(page.text, q.end))]
-    figures = [q for q in figures if not _is_clock(page.text, q)]
+    figures = [q for q in figures if not _CLOCK_AFTER.match(page.text, q.end)]
     quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q))
     slashes = {
         first: second
@@ -172,11 +172,6 @@ def _turns_pair(page: Page, slashes: Mapping[Quantity, Quantity], one: Pairing[Q
     turned = "output" if quantity in slashes else "input" if quantity in slashes.values() else ""
     between = page.text[min(role.end, quantity.end) : max(role.start, quantity.start)]
     return role.name == turned and any(mark in between for mark in ",;.\n")
-
-
-def _is_clock(text: str, quantity: Quantity) -> bool:
-    """Whether a number is a part of a time of day ("from 9:00 to 10:30")."""
-    return _CLOCK_AFTER.match(text, quantity.end) is not None
 
 
 def _joined_roles(page: Page, quantities: Sequence[Quantity], roles: Sequence[Role]) -> list[Role]:

@@ -21,10 +21,6 @@ _OF_MEMORY = Gated(
 _OF_CACHE = Gated(r"(?<![a-z])(?:kv|room|memory|space)(?![a-z])|显存|缓存")
 
 
-def _is_of_cache(page: Page, tokens: Quantity) -> bool:
-    return _OF_CACHE.search(page.clause_text(tokens.start, tokens.end)) is not None
-
-
 # ", the list of findings to 2,200.": a clause with a noun and a number.
 _BEHIND = Gated(
     r"[^,;.\n\d]{0,24}(?:\([^()\n]{0,30}\)\s?)?[,;]\s(?:and\s|with\s|while\s)?(?:the|its|an?|our|each)?\s?"
@@ -55,7 +51,8 @@ def claim_lone_length(page: Page, claims: Claims) -> None:
 
 
 def _lone_lengths(page: Page) -> list[Quantity]:
-    return [one for one in find_quantities(page.text) if one.unit == "tokens" and not _is_of_cache(page, one)]
+    lengths = [one for one in find_quantities(page.text) if one.unit == "tokens"]
+    return [one for one in lengths if not _OF_CACHE.search(page.clause_text(one.start, one.end))]
 
 
 def _lacks_output(claims: Claims) -> bool:

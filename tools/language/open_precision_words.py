@@ -5,8 +5,6 @@ It says where they stand; which formats may then be chosen is decided where a re
 
 from __future__ import annotations
 
-import re
-
 from ..gated import Gated
 from .claims import Claims
 from .page import Page
@@ -72,7 +70,7 @@ def read_open_precision(page: Page, claims: Claims) -> str:
             page.take(*match.span())
             continue
         part = next(filter(None, match.groupdict().values()), None)
-        if part is None and _NAMED.match(page.text, match.end()) and not _says_free(match):
+        if part is None and _NAMED.match(page.text, match.end()) and not _FREE_WORDS.search(match.group()):
             continue
         said = page.take(*match.span())
         if part is not None:
@@ -83,8 +81,3 @@ def read_open_precision(page: Page, claims: Claims) -> str:
 
 
 _FREE_WORDS = Gated(rf"(?<![a-z])(?:{_FREE}|any|whatever|whichever)|{_FREE_ZH}")
-
-
-def _says_free(match: re.Match[str]) -> bool:
-    """Whether the words say freedom itself ("any precision"), not only a task ("pick the precision")."""
-    return _FREE_WORDS.search(match.group()) is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from ..gated import Gated
-from .number_words import chinese_value
 from .quantities import read_number
 from .rewriting import Rewriting
 
@@ -66,14 +65,6 @@ def _within_days(match: re.Match[str]) -> str:
     return f"within {(read_number(match['n']) or 1) * (7 if match['unit'].startswith('week') else 1):g} days"
 
 
-def _number(words: str) -> float:
-    return float(words) if words[0].isdigit() else float(chinese_value(words) or 1)
-
-
-def _so_often(match: re.Match[str]) -> str:
-    return f"每{match['unit']}{1 / (_number(match['n'])):.12g}次"
-
-
 REWRITTEN: Rewriting = (
     (_EMPLOYED, r"\g<verb> \g<n> people"),
     (_NUMBER_OF_REQUESTS, r"每\g<time> \g<n> 次请求"),
@@ -86,6 +77,6 @@ REWRITTEN: Rewriting = (
     (_SERVED_AT_ONCE, r"\g<n> requests "),
     (_LENGTHS_OF_REQUESTS, r"input \1, output \2, "),
     (_COMES_OUT, r"output \g<n> tokens"),
-    (_EVERY_SO_OFTEN, _so_often),
+    (_EVERY_SO_OFTEN, lambda match: f"每{match['unit']}{1 / (read_number(match['n']) or 1):.12g}次"),
 )
 """What is written instead, in the order in which it is done."""

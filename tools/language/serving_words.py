@@ -183,7 +183,7 @@ def read_price(page: Page, claims: Claims) -> None:
         if hours > 1:
             claims.reading(f"{words!r} read as ${usd:g} an hour, of {hours} hours without a break")
         if is_budget:
-            _claim_budget(claims, usd, clause.strip()[:500])
+            add_constraints(claims, [BudgetConstraint(kind="usd_per_hour", value=usd, words=clause.strip()[:500])])
         else:
             prices[usd, "usd_per_node_hour" if of_node else "usd_per_gpu_hour"] = words
     is_one = len(prices) == 1 and len(chosen_kinds(claims.values.get("constraints", ()))) < 2
@@ -218,7 +218,3 @@ def _hours_of(time: re.Match[str] | None) -> int | None:
         next((words for name, words in time.groupdict().items() if "time" in name and words), None) if time else None
     )
     return None if named is None else _HOURS_OF[named[0].lower()]
-
-
-def _claim_budget(claims: Claims, usd: float, words: str) -> None:
-    add_constraints(claims, [BudgetConstraint(kind="usd_per_hour", value=usd, words=words)])

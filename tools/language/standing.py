@@ -106,11 +106,6 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
         behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
         if behind is not None and _ASIDE.search(behind.group()):
             return 2
-    if text[left - 1 : left] in (")", "]"):  # "the old backend (on 2 T4) did 11,000 an hour"
-        opened = max(text.rfind("(", 0, left - 1), text.rfind("[", 0, left - 1))
-        before, _ = between(breaks_of(text, _CLAUSE_END, 0, max(0, opened)), opened, opened, max(0, opened))
-        if opened > 0 and (rank := rank_of(text[before:opened])) > 0:
-            return rank
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     if _DENIED.match(text, right) is not None:
         return 2
