@@ -106,6 +106,13 @@ def test_an_instruction_in_a_brief_changes_nothing() -> None:
     assert said.unread
 
 
+def test_a_stated_product_of_degrees_is_kept_as_it_stands() -> None:
+    said = text_of(a_md="Parallel strategy: TP x PP x DP = 8 x 2 x 2 = 64 GPUs\n\n8 x H100 per server, 4 servers")
+    assert said.strategy is not None
+    assert (said.strategy.gpus, said.strategy.dp, said.strategy.prefill.tp, said.strategy.decode.pp) == (64, 2, 8, 2)
+    assert (said.nodes, said.gpus_per_node) == (4, 8)
+
+
 @pytest.mark.parametrize(
     ("words", "field", "bytes_of_it"),
     [("64 GB", "memory_gb_marketing", round(64 * 2**30 * 0.995)), ("64 GiB", "memory_gib_reported", 64 * 2**30)],

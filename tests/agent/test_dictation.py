@@ -17,6 +17,7 @@ from shardwright.tools.language.dictation import undictated
         ("four a one hundred forty gigs", "four a100 40GB"),
         ("sixteen h 20s", "sixteen h20s"),
         ("eight m i three hundred x", "eight mi300x"),
+        ("two fifty nineties, n v f p four", "two RTX 5090s, nvfp4"),
         ("two l forty s", "two l40s"),
         ("uh, d p two and, um, e p of sixteen with s g lang", "DP2 and, EP16 with SGLang"),
         ("h one hundred, two fifty tokens out, one k in", "h100, 250 tokens out, 1k in"),

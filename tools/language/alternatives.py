@@ -21,6 +21,8 @@ from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
 from .standing import is_given_up, standing
 
+# Behind a name: no other one is meant.
+_ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)")
 # Between two statements of one thing: the later takes the place of the earlier.
 CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|(?:no,?\s)?hang\son|hold\son|(?:we|they|i)\sswapped\s(?:that|it|those)|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
@@ -38,6 +40,11 @@ _JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$")
 _EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
+)
+# Of names that stand in lines of their own, as in a list of offers: one of them is to be had.
+_ONE_KIND = Gated(
+    r"(?<![a-z])(?:(?:only|just)\sone\s(?:type|kind|model|sort|of\sthem)|one\s(?:type|kind|model)\sonly|no(?:t|\sto)?\smix(?:ing|ed)?|don't\smix|which\s(?:type|one|server|card|gpu|box|offer|quote|of)|"
+    r"(?:may|can|could)\s(?:buy|order|choose|pick|rent|get)|options|candidates|offers|quotes)(?![a-z])|只能?(?:选|买|用)一种|不(?:能|要|可以?)?混[用搭]|选型|候选|备选|哪[种款个]",
 )
 # The same, where it stands beside the names: of anything else it says nothing.
 _LEFT_OPEN = Gated(
@@ -193,6 +200,7 @@ def _counts_the_same(old: Quantity, new: Quantity) -> bool:
 
 def settle(text: str, names: Sequence[Named]) -> Settled:
     """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
+    only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
     given_up = {
         name.value
         for name in names
@@ -202,7 +210,7 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
     given_up |= {
         one.value for one in names if any(text[one.start : one.end].lower().startswith(f"{s} ") for s in short)
     }
-    dropped = [name for name in names if name.value in given_up]
+    dropped = [name for name in names if name.value in given_up or (len(only) == 1 and name.value not in only)]
     left = [name for name in names if name not in dropped]
     if not left:
         left, dropped = list(names), []
@@ -244,13 +252,16 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):
             continue
-        elif len(between) <= _MOST_BETWEEN and (
-            _OR.search(between)
-            or listed[place]
-            or (
-                (_EITHER.search(text) or is_left_open(text, before.start, name.end))
-                and (_JOINED.match(between) or "\n" not in between)
-                and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
+        elif ("\n" in between and len(between) <= 2 * _MOST_BETWEEN and _ONE_KIND.search(text)) or (
+            len(between) <= _MOST_BETWEEN
+            and (
+                _OR.search(between)
+                or listed[place]
+                or (
+                    (_EITHER.search(text) or is_left_open(text, before.start, name.end))
+                    and (_JOINED.match(between) or "\n" not in between)
+                    and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
+                )
             )
         ):
             meant.append(name)

@@ -45,6 +45,9 @@ _WORKING_DAYS = Gated(
 _WORKING_DAY = Gated(
     rf"(?:per|a|each|every)\s(?:working|business|work)\s?day(?P<between>[^\n]{{0,90}}?)(?:[,;(.]\s?)(?:(?:an?|the|our|each|one|which|it)\s)?(?:(?:working|business|work)\s?day\s)?(?:being|is|has|of|lasts)\s(?P<h>{_N})\s(?:working\s)?hours(?![a-z])",
 )
+_DAY_BY_ITS_HOUR = Gated(
+    r"(?:on\s)?(?:per|an?|each|every)\s(?:working|business|work)\s?day(?=[^\n]{0,80}\d\s?%\sof\s[^\n]{0,50}hour)",
+)
 # "60 teams, a team runs two agents in parallel".
 _AT_ONCE_OF_EACH = Gated(
     rf"(?P<n>{_N})\s(?P<who>[a-z\-]{{3,20}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:(?:an?|each|every)\s(?:(?P=who)|of\sthem)|each)\s(?:runs?|has|keeps?|uses?|opens?|holds?)\s"
@@ -56,6 +59,11 @@ _CALLS_OF_EACH = Gated(
     rf"(?:[,;.]|\sand)\s?(?:(?:and|where|as|with)\s)?"
     rf"(?:(?:an?|each|every|one|per)(?:\ssingle|\ssuch)?\s(?P=item)|(?:each|every\sone)(?:\sof\s(?:them|these|those|which))?)"
     rf"\s{_MAKES}\s{_ABOUT}(?P<m>{_N})\s{_CALLS}",
+)
+# "5,200 pull requests on a working day; 3.5 review passes per pull request".
+_CALLS_PER_ITEM = Gated(
+    rf"(?P<n>{_N})\s(?P<item>[a-z][a-z\-]{{2,20}}(?:\s[a-z][a-z\-]{{2,16}})?)s(?P<between>(?![a-z])[^;]{{0,120}}?)"
+    rf"(?:[,;.\n]|\sand)\s{{0,3}}(?:[*\-]\s)?(?:(?:and|at|with)\s)?{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,10}}\s)?{_CALLS}\s(?:per|for\s(?:each|every)|a)\s(?P=item)(?![a-z])",
 )
 # "3.6 万份作业,每份要调 3 次模型".
 _CALLS_OF_EACH_CHINESE = Gated(
@@ -73,8 +81,9 @@ _OF_PEOPLE = Gated(
     rf"(?:(?P<ahead>{_SHARE})\sof\s(?:the|our|all|these|those|its)?\s?)?(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{2,16}}\s){{0,3}}?(?:[a-z\-]{{3,20}}s|people|staff))(?![a-z])"
     rf"(?:,?\s(?:of\s(?:whom|which|them|these)|and)\s{_ABOUT}(?P<share>{_SHARE})\s(?:of\sthem\s)?(?:are|is|have|use|work|log|sit)[^,.;:\d]{{0,40}}|\s(?:are|have|use|work|log|sit)\s[^,.;:\d]{{2,40}})?"
     r"[,;.:]\s(?:and\s)?(?:each|every\sone|everyone)(?:\sof\s(?:these|them|those|whom|which))?(?:'s\s[a-z\-]{2,16}|\sone's\s[a-z\-]{2,16})?\s[a-z]{2,12}\s"
-    rf"{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
-    r"(?P<time>hour|minute|second|day)(?![a-z])",
+    rf"(?:{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
+    rf"(?:(?P<h>{_N})[\s\-](?:hours?|h)\s(?:shift|duty|day)|(?P<time>hour|minute|second|day))(?![a-z])|"
+    rf"(?:an?|one)\s(?:call|request|question|message|query|prompt|completion)\s{_ABOUT}every\s{_ABOUT}(?P<gap>{_N})\s?(?P<gap_unit>s|sec|seconds?|minutes?|min)(?![a-z]))",
 )
 # "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
 _RATE = (
@@ -132,7 +141,7 @@ _FEWEST = 20  # "two agents" that make calls are no amount of work
 
 def worked_out(text: str) -> tuple[str, list[str]]:
     """A normalised text with what follows from figures in place of them, and how each was worked out."""
-    return worked_out_by(_PEAK.sub(_over_the_mean, text), _RULES)
+    return worked_out_by(_DAY_BY_ITS_HOUR.sub("per day", _PEAK.sub(_over_the_mean, text)), _RULES)
 
 
 def _value(words: str) -> float:
@@ -165,11 +174,17 @@ def _of_each_in_chinese(match: re.Match[str]) -> str:
     return f"{time} {_value(match['n']) * _value(match['m']):.12g} {match['unit']}"
 
 
-def _of_all(match: re.Match[str]) -> str:
+def _of_all(match: re.Match[str]) -> str | None:
     people = _value(match["n"])
     for share in (match["ahead"], match["share"]):
         people *= (read_share(share) or 0.0) if share else 1.0
-    return f"{people * _value(match['m']):.10g} requests per {match['time']}"
+    if match["gap"]:
+        seconds = _value(match["gap"]) * (60 if match["gap_unit"].startswith("min") else 1)
+        return f"{people / seconds * 60:.12g} requests per minute" if seconds else None
+    amount = people * _value(match["m"])
+    if match["h"]:
+        return f"{amount / _value(match['h']):.12g} requests per hour"
+    return f"{amount:.10g} requests per {match['time']}"
 
 
 def _let_through(match: re.Match[str]) -> str | None:
@@ -225,6 +240,7 @@ _RULES: Workings = (
     (_ON_A_DAY, lambda match: f"{match['n']}{match['what']} per day"),
     (_EVERY_SO_OFTEN, _every_so_often),
     (_CALLS_OF_EACH, _with_calls),
+    (_CALLS_PER_ITEM, _with_calls),
     (_PART_OF_DAY, _in_a_part_of_the_day),
     (_FILTERED, _let_through),
     (_PAGES, _all_pages),

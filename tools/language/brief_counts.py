@@ -15,6 +15,7 @@ from .brief_statements import Statement, key_words
 from .quantities import find_quantities
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
+_MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)")
 _PRICE = Gated(
     r"(?:list )?(?:hourly (?:usd|price|cost|rate)|"
     r"(?:usd|price|cost|rate) (?:per|an?) (?:(?:machine|instance|vm|node|server) )?hour|usd hourly)"
@@ -54,6 +55,8 @@ def _of_machines(group: Sequence[Statement]) -> list[Statement]:
         key = _key(one)
         if COUNT.fullmatch(key):
             one = replace(one, path=(*one.path[:-1], "nodes"))
+        elif _MOST.fullmatch(key):
+            one = replace(one, path=(*one.path[:-1], "max nodes"))
         elif _PRICE.fullmatch(key) and one.text[:1].isdigit():
             figure, _, remark = one.text.partition(" ")
             one = replace(one, path=(*one.path[:-1], "price"), text=f"${figure} per node-hour {remark}".strip())

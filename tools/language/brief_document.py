@@ -41,6 +41,9 @@ _PLAIN_ANSWER = Gated(
 )
 _WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}\"")
 _TFLOPS = "card.tflops"
+_DEMAND = Gated(
+    r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多",
+)
 # Keys that say nothing of the deployment.
 _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
@@ -50,6 +53,8 @@ _FOREIGN_KEY = Gated(
     r"|地址|电话|状态)",
     flags=0,
 )
+# "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
+_REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|service|id|notes?|comments?|description|purpose|status|region|zone|currency|"
@@ -87,7 +92,7 @@ class Document(Struct, frozen=True):
                 facts.reading(f"{note} ({line.statement.where})")
             page = Page(settled.text)
             pages.append(page)
-            is_named = _with_names(page).text != page.text
+            is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
             if _FOREIGN_KEY.fullmatch(line.key) and not is_named:
                 page.take(0, len(page.text))
                 found.append(())
@@ -103,7 +108,7 @@ class Document(Struct, frozen=True):
         return cls(lines, whole, facts, tuple(models), tuple(cards))
 
     def list_unread(self, claims: Claims) -> None:
-        """List the figures that nothing read, and keyed lines that say nothing known."""
+        """List the figures that nothing read, and lines that are keyed or demand something and say nothing known."""
         at = 0
         parts = self.page.original.split(BARRIER) if self.lines else ()  # a config alone has no line
         for line, length in zip(self.lines, map(len, parts), strict=True):
@@ -111,7 +116,7 @@ class Document(Struct, frozen=True):
             text, original = self.page.text[at + line.start : end], self.page.original[at:end]
             if line.key and _NOISE_KEY.fullmatch(line.key):
                 self.page.take(at, end)
-            elif line.key and not self._is_read(claims, line, text, original):
+            elif (line.key or _DEMAND.search(line.text)) and not self._is_read(claims, line, text, original):
                 claims.leave_unread(f"not understood: {original.strip()[:160]!r}")
             at = end + len(BARRIER)
         list_unread(self.page, claims)

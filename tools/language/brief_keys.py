@@ -10,6 +10,11 @@ from .brief_statements import key_words
 
 COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n", flags=0)
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
+# {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
+_KEPT_BACK = Gated(
+    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
+    flags=0,
+)
 # {"allowed": {"pipeline_parallelism": false}}: what may be done, of which nothing is demanded.
 _ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
 # "gpus_granted_to_us", "taken_by_others".
@@ -23,6 +28,8 @@ _TAKEN_KEY = Gated(
     r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))",
     flags=0,
 )
+_NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络", flags=0)
+_BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间", flags=0)
 _HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
 _CROSSING = Gated(
     r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
@@ -49,8 +56,11 @@ _SHARED_KEY = Gated(
     r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?",
     flags=0,
 )
+_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
+_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?", flags=0)
 # {"gpus": {"at_most": 6}}
 _AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限", flags=0)
+_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
 MACHINE_TYPE = Gated(
     r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
     r"服务器型号",
@@ -70,7 +80,7 @@ def said_by_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
     """What a key says together with the one above it and a yes or no, after the keys that it stands under, if any."""
     if parent and isinstance(value, bool) and _ALLOWED.fullmatch(parent):
         return words, "allowed" if value else "not allowed"
-    if parent and value is False and _CROSSING.search(words):
+    if parent and _is_denied(value) and _CROSSING.search(words):
         return (_kept_inside(words),)
     if isinstance(value, str) and _FORBIDS.fullmatch(words) and DEGREE.match(key_words(value)):
         return (f"no {value}",)
@@ -78,10 +88,14 @@ def said_by_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
 
 
 def key_under(parent: str, key: str, value: Any) -> str:
-    """A key as the readers of words know it: "promptCommonPart", "at_most" under "gpus"."""
+    """A key as the readers of words know it: "promptCommonPart", "minimum_instances", "nodes" under "reserved"."""
     words = key_words(key)
+    if parent and _KEPT_BACK.search(parent) and _HARDWARE.fullmatch(words):
+        return f"reserved {words}"
     if _TAKEN_KEY.fullmatch(words) and isinstance(value, int):
         return "reserved gpus"
+    if _NETWORK.fullmatch(parent) and _BETWEEN_NODES.fullmatch(words):
+        return f"{parent} between nodes"
     if _WISH.fullmatch(words):
         return "nice to have"
     if _SHARED_KEY.fullmatch(words):
@@ -92,7 +106,9 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return "gpus per node"
     if _AT_MOST.fullmatch(words) and _HARDWARE.fullmatch(parent) and isinstance(value, int):
         return f"max {parent}"
-    return key
+    if most := _MOST_KEY.fullmatch(words):
+        return f"max {most[1]}"
+    return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
 
 
 def _kept_inside(words: str) -> str:
@@ -101,6 +117,10 @@ def _kept_inside(words: str) -> str:
         return "must stay inside one node"
     named = DEGREE.match(words)
     return f"no {named.group().upper()} across nodes" if named else "no replica may span nodes"
+
+
+def _is_denied(value: Any) -> bool:
+    return value is False or (isinstance(value, str) and _DENIED.fullmatch(key_words(value)) is not None)
 
 
 def planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:

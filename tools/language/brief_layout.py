@@ -19,12 +19,28 @@ from .normal_form import normalise, with_keyed_amounts, with_paired_statistics
 from .page import BARRIER
 from .quantities import find_quantities
 
+# "1,6 TB/s": a comma before one or two digits and a unit is a decimal point.
+_DECIMAL_COMMA = Gated(
+    r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))", flags=0
+)
 _OF_ONE = Gated(
     r"单张?卡(?=\s?(?:双向|单向)?(?:算力|显存|内存|带宽|吞吐|峰值|功耗|\d[\d.]*\s?(?:[TP]FLOPS|[TGM]i?[Bb])))", flags=0
 )
+_VERSION = Gated(
+    r"((?<![a-z])(?:nvlink|nvswitch|pci-?e(?:xpress)?|hbm|g?ddr|cuda|rocm|gen))[ -]?(?:gen "
+    r"?)?v?\d(?:\.\d)?(?:e|x)?(?![\w.%]|\s?[gt]i?b)",
+)
 _FORM = Gated(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)")
+_JOINED = Gated(
+    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活"
+    r"|kv[ _-]?cache|kv ?缓存)",
+)
 # "objective: min_gpus", of which every part is a word.
 _SNAKE = Gated(r"\A\s*[a-z]{2,12}(?:_[a-z]{2,12}){1,4}\s*\Z", flags=0)
+_PRODUCT = Gated(
+    r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|"
+    r"\s?cards?)?",
+)
 _PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)")
 _OF_A_PHASE = Gated(r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡")
 _GENERIC_KEY = Gated(
@@ -206,11 +222,27 @@ def _phase(path: Iterable[str]) -> str | None:
 def plain_text(text: str) -> str:
     """The normalised text, with what would be misread spelled out.
 
-    单卡 before a figure of a card counts nothing, and a form of it stands without brackets ("H100 (SXM)").
+    Versions ("NVLink 4.0", "PCIe 5") go; 单卡 before a figure of a card counts nothing; "weights, activations: BF16"
+    joins the two; a product of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
     """
     text = _SNAKE.sub(lambda match: match.group().replace("_", " "), text)
-    text = _OF_ONE.sub("每卡", normalise(text))
-    return _FORM.sub(lambda match: f" {match[1]}", text)
+    text = _DECIMAL_COMMA.sub(r"\1.\2", normalise(text))
+    text = _OF_ONE.sub("每卡", text)
+    text = _VERSION.sub(lambda match: match[1], text)
+    text = _FORM.sub(lambda match: f" {match[1]}", text)
+    text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
+    return _PRODUCT.sub(_spelled_product, text)
+
+
+def _spelled_product(match: re.Match[str]) -> str:
+    names = [name.strip() for name in re.split(r"[x*]", match["names"])]
+    figures = [figure.strip() for figure in re.split(r"[x*]", match["figures"])]
+    if len(figures) == 1 and not match["total"]:
+        return f" {figures[0]} GPUs"
+    if len(figures) != len(names):
+        return match.group()
+    degrees = ", ".join(f"{name} {figure}" for name, figure in zip(names, figures, strict=True))
+    return f" {degrees}" + (f", {match['total']} GPUs" if match["total"] else "")
 
 
 def places_of(lines: Sequence[Line], text: str, words: str) -> list[str]:

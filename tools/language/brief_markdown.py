@@ -54,6 +54,8 @@ _COUNT_CELL = re.compile(r"\d{1,4}")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
+# A column of what held before.
+_REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
 # A column that numbers the rows.
 _NUMBERING = Gated(r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|序号|编号|)", flags=0)
 _NUMBER_OF_ROW = re.compile(r"[A-Z]{0,6}[\-.#]?\d{1,4}(?:\.\d{1,3}){0,3}[.)]?")
@@ -84,6 +86,7 @@ _WIKI_HEADER = re.compile(r"^[ \t]{0,3}(\|\|[^\n]{1,400}\|\|)[ \t]*$", re.MULTIL
 _BRACKETED = re.compile(r"\s?\([^()]{0,60}\)")
 # Between two keys of one line: "Type: Task          Priority: High".
 _NEXT_COLUMN = re.compile(r"(?<=\S)[ \t]{3,}(?=[A-Za-z][\w ]{1,24}:\s)")
+_TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
 
 
 def read_markdown(name: str, text: str) -> Source:
@@ -303,7 +306,11 @@ def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int
 
 def _former_columns(header: Sequence[str], words: Sequence[str]) -> set[int]:
     """Which columns of a table no longer count, or count less than another: "v2 (old)" beside "v3 (valid)"."""
-    ranks = {i: rank_of(header[i]) for i in range(1, len(words)) if not _UNIT_HEADER.fullmatch(words[i])}
+    ranks = {
+        i: rank_of(header[i])
+        for i in range(1, len(words))
+        if not _UNIT_HEADER.fullmatch(words[i]) and not _REMARK.fullmatch(words[i])
+    }
     if any(_TARGET_HEADER.fullmatch(words[i]) for i in ranks):
         return {i for i in ranks if _NOW_HEADER.fullmatch(words[i])}
     least = min(ranks.values(), default=0)
@@ -316,7 +323,7 @@ def _unwrapped(text: str) -> list[tuple[int, str]]:
     last = ""
     written = ((i, part) for i, line in enumerate(text.split("\n")) for part in _NEXT_COLUMN.split(line))
     for i, raw in written:
-        words = raw.strip()
+        words = _TASK_BOX.sub("", raw.strip())
         is_long = len(last.encode()) >= _WRAP_BYTES and not last.endswith((".", ":", ";", "!", "?", "。", "：", "；"))
         if words and lines and is_long and not split_key(words)[0]:
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {words}")

@@ -7,7 +7,7 @@ counted. It refuses to understand a key: that is decided in `brief_fields.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -36,6 +36,8 @@ _CONFIG_CORE = frozenset((
     "moe_intermediate_size", "max_position_embeddings", "num_experts_per_tok", "head_dim",
 ))  # fmt: skip
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
+# Blocks of a brief of which one takes the place of the other, key by key.
+_OVERRIDES, _DEFAULTS = re.compile(r"over ?rides?|final|覆盖"), re.compile(r"defaults?|base|默认")
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
 _BESIDE_CONFIG = Gated(
@@ -57,6 +59,14 @@ _CHOICE_LIST = Gated(
     r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号",
     flags=0,
 )
+# A list of what one of is to be had, each with its cards and how many nodes of them.
+_OFFERS = Gated(
+    r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)", flags=0
+)
+_NODES_OF_OFFER = Gated(
+    r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数", flags=0
+)
+_GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数", flags=0)
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
@@ -124,6 +134,17 @@ def is_config(value: Mapping[str, Any]) -> bool:
     return bool(_CONFIG_ANCHOR & value.keys()) and len(core | ({"model_type", "architectures"} & value.keys())) >= 3
 
 
+def _overridden(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """The statements without the defaults in place of which a block of overrides states others."""
+    listed = tuple(statements)
+    wins = {one.path[-1] for one in listed if len(one.path) > 1 and _OVERRIDES.fullmatch(key_words(one.path[0]))}
+    return tuple(
+        one
+        for one in listed
+        if len(one.path) < 2 or not _DEFAULTS.fullmatch(key_words(one.path[0])) or one.path[-1] not in wins
+    )
+
+
 class _Walker:
     def __init__(self, name: str, parsed: Parsed) -> None:
         self._name = name
@@ -142,7 +163,7 @@ class _Walker:
                 where = f"{self._name} line {line}"
                 check_statement(words, where, len(self._statements))
                 self._statements.setdefault(((), words), Statement((), words, where, keyed=False))
-        return Source(tuple(self._statements.values()), tuple(self._objects))
+        return Source(_overridden(self._statements.values()), tuple(self._objects))
 
     def _where(self, at: Path) -> str:
         if at in self._parsed.lines:
@@ -231,6 +252,8 @@ class _Walker:
             self._add(keys, " or ".join(items), at)
         elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
+        elif len(items) > 1 and _OFFERS.fullmatch(own) and self._offers(keys, items, at):
+            return
         elif len(items) > 1 and _COMPARED.fullmatch(own) and all(isinstance(item, str) for item in items):
             self._add(keys, f"compare {' or '.join(items)}", at)
         elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
@@ -248,6 +271,28 @@ class _Walker:
             for i, item in enumerate(items):
                 said = said_by_key("", own, item)
                 self._walk((*keys[:-1], *said[:-1]) if said else keys, said[-1] if said else item, (*at, i))
+
+    def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
+        """A list of kinds of hardware of which one is to be had, as the choice that it is; whether it is one."""
+        found: list[str] = []
+        others: dict[str, list[str]] = {}
+        for item in items:
+            plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
+            card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
+            nodes, each = (
+                next((v for k, v in plain.items() if one.fullmatch(k)), None)
+                for one in (_NODES_OF_OFFER, _GPUS_OF_NODE)
+            )
+            if card is None or not all(isinstance(n, int) for n in (nodes, each)):
+                return False
+            found.append(f"{nodes} nodes with {each}x {card}")
+            for key, value in plain.items():
+                if value not in (card, nodes, each) and not re.fullmatch(_IDENTITY, key):
+                    others.setdefault(key, []).append(f"{value} ({card})")
+        self._add(keys, " or ".join(found), at)
+        for key, values in others.items():
+            self._add((*keys, key), ", ".join(values), at)
+        return True
 
     def _counted(self, keys: tuple[str, ...], items: list[Any], at: Path, counting: _Counting) -> None:
         """A list of servers or of cards: how many, and what is said of each."""

@@ -72,6 +72,11 @@ _NUMBERED = Gated(
 _NODES_BEFORE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<k>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:(?:servers?|nodes?|machines?|box(?:es)?|hosts?)\s)?(?:with|of|holding)\s(?P<n>\d{{1,2}}|{ENGLISH_NUMBER})\s?x?\s?$",
 )
+# "racks A07 to A10" are places, whatever card is called so.
+_PLACE_BEFORE = Gated(
+    r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)\s|(?:机柜|机房|机架|房间)\s?)"
+    r"(?:[A-Z]?\d{1,3}\s?(?:to|through|and|-|到|至|,)\s?)?$",
+)
 _RACK = Gated(r"nvl\s?(\d{2,3})(?!\d|\s?gi?b)")
 _RACK_AFTER = Gated(r"\s?(?:racks?(?![a-z])|机柜|整柜)")
 _TRAY_AFTER = Gated(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)")
@@ -141,6 +146,8 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             raise claims.refusal(str(mention.error))
         if mention in once or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
             _take_counted(page, mention.start, mention.end)
+            continue
+        if _PLACE_BEFORE.search(page.original[max(0, mention.start - 24) : mention.start]):
             continue
         rack = _rack(page, mention, mention.accelerator)
         mark = RACK if rack else BOX if mention.gpus_per_node else CARD

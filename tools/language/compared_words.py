@@ -58,6 +58,7 @@ _GROUPS = Gated(
     rf"(?:{ATTENTION_DP})(?=\s?(?:[+&,/]|with|and|plus)\s?(?:ep|expert))|"
     rf"(?<=[\d])\s?(?:[+&,/]|with|and|plus)\s?(?:{ATTENTION_DP})(?!\s?=?\s?\d)"
 )
+_GROUPS_ALONE = Gated(rf"(?:{ATTENTION_DP})(?:\s?(?:[+&/]|with|plus)\s?)?(?!\s?=?\s?\d)")
 _LINK = re.compile(r"[\s+&,/]*(?:(?:with|and|plus)\s?)?$")
 _DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|tensor[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
 
@@ -90,7 +91,7 @@ def _two_sides(page: Page, degrees: Sequence[Degree]) -> tuple[Sequence[Degree],
     "TP4 and DP4, which holds up better?", "TP8xPP2 与 DP attention + EP16 哪个吞吐更高".
     """
     for place, (one, other) in enumerate(pairwise(degrees), start=1):
-        gap = _ONLY.sub("", page.original[one.end : other.start])
+        gap = _ONLY.sub("", _GROUPS_ALONE.sub("", page.original[one.end : other.start]))
         if AND.fullmatch(gap) is None:
             continue
         before = next(run for run in runs_of(page, degrees[:place]) if one in run)

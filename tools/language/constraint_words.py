@@ -22,6 +22,7 @@ from ..plan.constraints import (
 from .claims import Claims
 from .page import Page
 from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, read_primitives
+from .replica_counts import settle_on_each_node
 from .replica_words import read_kept_whole
 from .reserved_words import is_beyond, read_reserved
 from .said import StatedStrategy
@@ -87,12 +88,13 @@ def add_constraints(claims: Claims, found: Iterable[Constraint]) -> None:
 
 
 def settle_constraints(claims: Claims) -> None:
-    """Forget what is kept back of hardware that is none of what was counted."""
+    """Settle the constraints that need the nodes counted: how many replicas on each, and which node is none of them."""
     counts = claims.values.get("nodes", 0), claims.gpus
     beyond = [one for one in claims.values.get("constraints", ()) if is_beyond(one, *counts)]
     for one in beyond:
         claims.reading(f"{one.words!r} is said of more than what is counted")
     drop_constraints(claims, beyond)
+    add_constraints(claims, settle_on_each_node(claims))
 
 
 def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:

@@ -21,6 +21,7 @@ _LEAST_LINES = 3
 _CHOICE = Gated(
     rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{_WHO})(?P<answer>[^\n]+)",
 )
+_SIZE = Gated(r"\d{2,3}g")
 # A short question for one figure, and the line that answers it.
 _QUESTION = Gated(
     rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)",
@@ -53,7 +54,8 @@ def _chosen(match: re.Match[str]) -> str:
     other = options[1 - options.index(meant[0])]
     clauses = re.split(r"(?<=[,;.])\s?", match["answer"])
     kept = "".join(one for one in clauses if other.lower() not in one.lower())
-    return f"{meant[0]}\n{match['who']}{kept}"
+    said = f"卡是{meant[0]}的" if _SIZE.fullmatch(meant[0]) else meant[0]
+    return f"{said}\n{match['who']}{kept}"
 
 
 def _answered(match: re.Match[str]) -> str:

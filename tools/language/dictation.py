@@ -66,17 +66,25 @@ _CARD_A = Gated(
     rf"(?P<before>(?<![\w\-])(?:{_COUNT}|nvidia|the|our|of|with|on|some|these)\s)(?P<letters>a)\s(?P<number>{_CARD_NUMBER})(?P<plural>s|ies)?"
     r"(?P<memory>\s(?:with\s)?(?P<gigs>eighty|forty|80|40)[\s\-]?(?:gigs?|gb|g|gigabytes?)(?![a-z]))?(?![\w\-'])(?!\s(?:percent|%|thousand|million))"
 )
+_RTX = Gated(
+    rf"{_START}(?P<rtx>r\s?t\s?x\s)?(?P<first>thirty|forty|fifty)\s(?P<last>seventy|eighty|ninet(?:y|ies))(?P<plural>s)?{_END}"
+)
 _FORMAT = Gated(
-    rf"{_START}(?P<name>n\s?v\s?f\s?p|m\s?x\s?f\s?p|b\s?f|f\s?p|int)\s(?P<bits>four|six|eight|sixteen|thirty[\s\-]two){_END}"
+    rf"{_START}(?P<name>n\s?v\s?f\s?p|m\s?x\s?f\s?p|b\s?f|f\s?p|int)\s(?P<bits>four|six|eight|sixteen|thirty[\s\-]two){_END}|"
+    rf"{_START}w\s(?P<w>four|eight|sixteen)\sa\s(?P<a>four|eight|sixteen){_END}"
 )
 _OF_DEGREE = r"\s(?:(?:of|equals|equal\sto|size)\s)?"
 _DEGREE = Gated(
     rf"{_START}(?:(?P<name>[tpedc]\sp){_OF_DEGREE}(?P<degree>{_UNDER_HUNDRED}|\d{{1,3}})|"
     rf"(?P<name2>[tpedc]p){_OF_DEGREE}(?P<degree2>{_UNDER_HUNDRED})){_END}"
 )
+_SPELLED_DEGREE = Gated(
+    rf"{_START}(?P<name>[tpedc]\sp)(?P<degree>){_END}(?=\s(?:only|of|and|or|on|across|as|is)(?![a-z])|\s?[,.;]|$)"
+)
 # Of text that is known to be dictated.
 _DECIMAL = Gated(rf"{_START}(?P<whole>{_UNDER_HUNDRED})\spoint\s(?P<part>{_DIGIT}(?:\s{_DIGIT}){{0,2}}){_END}")
 _THOUSANDS = Gated(rf"{_START}(?P<n>{_SIZE}|\d{{1,4}}(?:\.\d{{1,2}})?)\sk{_END}")
+_SIZE_ALONE = Gated(rf"{_START}(?P<n>{_SIZE})\sb{_END}")
 _HUNDREDS = Gated(
     rf"{_START}(?P<n>(?:one|two|three|four|five|six|seven|eight|nine)\s(?:{_TENS}(?:[\s\-](?!zero|oh){_DIGIT})?|{_TEENS}))"
     r"(?=\s?[.,;]?$|\s?[.;]\s|\s(?:tokens?|users?|people|requests?|milli\s?seconds?|ms|out(?:put)?|in(?:put)?|concurrent|at\sonce|in\sflight)(?![a-z]))"
@@ -114,11 +122,12 @@ def undictated(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         text = pattern.sub(put, text)
 
     for pattern, written in (
-        (_FORMAT, _format), (_LETTERS, _spelled), (_MODEL, _model), (_CARD, _card), (_CARD_A, _card),
-        (_DEGREE, _degree),
+        (_FORMAT, _format), (_LETTERS, _spelled), (_MODEL, _model), (_RTX, _rtx), (_CARD, _card), (_CARD_A, _card),
+        (_DEGREE, _degree), (_SPELLED_DEGREE, _degree),
     ):  # fmt: skip
         write(pattern, written)
     if pairs:
+        write(_SIZE_ALONE, lambda match: f"{_number(match['n'])}b")
         write(
             _DECIMAL,
             lambda match: f"{_number(match['whole'])}.{''.join(_number(one) for one in match['part'].split())}",
@@ -175,6 +184,8 @@ def _model(match: re.Match[str]) -> str | None:
         else:
             parts.append(number)
     parts.append(match["word"] or "")
+    if size and version and "oss" in family:  # "gpt oss one twenty b": it has no versions
+        parts, size = [family], f"{version} {size}"
     if size:
         experts = f"{_number(match['experts'])}x" if match["experts"] else ""
         active = f"-a{_number(match['active'])}b" if match["active"] else ""
@@ -200,11 +211,23 @@ def _card(match: re.Match[str]) -> str | None:
     return f"{groups['before']}{name}{f' {_number(gigs)}GB' if gigs else plural}"
 
 
+def _rtx(match: re.Match[str]) -> str | None:
+    plural = match["plural"] or match["last"].lower().endswith("ies")
+    name = f"{_number(match['first'])}{_number(match['last'].lower().replace('ies', 'y'))}"
+    try:
+        read_accelerator_name(f"rtx {name}")
+    except InputError:
+        return None
+    return f"RTX {name}{'s' if plural else ''}"
+
+
 def _format(match: re.Match[str]) -> str:
+    if match["w"]:
+        return f"w{_number(match['w'])}a{_number(match['a'])}"
     return f"{match['name'].replace(' ', '')}{_number(match['bits'])}"
 
 
 def _degree(match: re.Match[str]) -> str:
     groups = match.groupdict()
     name, degree = (groups[one] or groups.get(f"{one}2") for one in ("name", "degree"))
-    return f"{str(name).replace(' ', '').upper()}{_number(str(degree))}"
+    return f"{str(name).replace(' ', '').upper()}{_number(degree) if degree else ''}"

@@ -32,6 +32,7 @@ _COUNTS_TEXTS = Gated(
     r"\s?\d[\d,]*\s?[页份篇封条]\s?(?:文档|文章|报告|材料|邮件|合同|回复|回答|问题|论文)\s?"
 )
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
+_SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # What GPUs of a node are counted of: words without it, or a node, count something else ("one every other week").
 _GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
 # What GPUs in all are counted of; a card of some, or a word for a number without its name, may be a part of them.
@@ -70,7 +71,8 @@ def grade(name: str, value: Any, words: str) -> Grade:
     if name == "gpus":
         return Grade.PLAIN if _COUNTED.search(words) and not _PART.search(words) else Grade.LINKED
     if name == "concurrency":
-        is_thin = isinstance(value, float) and not value.is_integer()  # "user group meets in room 4.07"
+        # "2 going. Not everyone at once"; "user group meets in room 4.07"
+        is_thin = _SENTENCE_BREAK.search(words) or (isinstance(value, float) and not value.is_integer())
         return Grade.THIN if is_thin else Grade.PLAIN if _AT_ONCE.search(words) else Grade.LINKED
     if name != "gpus_per_node" or _GPU.search(words):
         return Grade.PLAIN

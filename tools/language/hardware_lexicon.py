@@ -140,6 +140,12 @@ IS_LOST = Gated(
     r"\s?(?:(?:fails?|dies?|breaks?|crashes|crash|goes\s(?:down|away)|(?:is|are|gets?)\s(?:lost|down|gone|broken)|drops?\sout|burns?\sout)(?![a-z])|坏|挂[了掉]|故障|宕)"
 )
 """Behind a count: what may be lost of what there is."""
+IN_A_NODE = Gated(
+    rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
+)
+OF_MACHINE = Gated(
+    r"(?:机型|(?:服务器|机器|节点)(?:型号|配置|规格)|(?<![a-z])(?:node|server|machine|box|host)[\s_](?:type|model|config(?:uration)?|specs?))\s?[:=]\s?$",
+)
 _SYSTEM_WORD = Gated(_SYSTEM)
 PHASE = Gated(r"prefill|decod|预填充|解码")
 
@@ -173,6 +179,8 @@ SPLIT = Gated(
     rf"{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s\d{{1,4}}\s?(?:gpus?|cards?)?\s?(?:,|and|&)\s?(?:and\s)?{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s"
     r"(?:the\s(?:other|remaining)\s)?\d{1,4}(?:\s?(?:gpus?|cards?))?(?![a-z\d])",
 )
+# "12 L40S, but only 8 are available": what there is to plan with.
+PRICED = Gated(r"\s(?:is|costs?|rents?|goes|runs)\s(?:us\s)?(?:for\s|at\s|about\s|around\s)?(?:[$€£]|\d)")
 EACH_REPLICA = Gated(
     r"(?:each|every|per)\s(?:copy|replica|instance)(?:\s(?:on|with|gets|has|uses|takes|needs))?\s$|每个?(?:副本|实例)(?:用|占|需要)?\s?$",
 )
@@ -206,6 +214,11 @@ AVAILABLE = Gated(
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
 )
 
+# "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
+# Before "use two of them": who plans is told to, and nobody else does.
+TOLD_TO = Gated(
+    r"(?:^|[,;:.(!?\n-]|(?<![a-z])(?:we|i|you|us|can|may|could|should|must|will|would|to|only|just|please|let's|then|and|so|but|now|or))\s?$",
+)
 OUR_NUMBERED = Gated(
     r"(?:(?<![a-z])(?:gpus?|cards?|devices?)\s?|卡\s?|(?<=[\s,;:。\n])(?=[^\s,;。]{3,10}卡))#?(?P<list>\d{1,3}(?:\s?-\s?|\s?(?:to|through|and|&|,)\s?|\s?[到至~和与,]\s?)\d{1,3})\s?"
     r"(?:(?:are|belong\sto|is)\s(?:only\s|still\s)?(?:ours|us|free|available|usable|for\sus)(?![a-z])|(?:号卡)?(?:归我们|给我们|是我们的|可用|能用|空闲))",

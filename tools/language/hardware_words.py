@@ -27,6 +27,7 @@ from .reserved_words import how_many
 # Claims that speak of open counts, and are no fields: that few are wanted, or that there is no limit.
 FEWEST, UNLIMITED = "fewest", "unlimited"
 _ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$")
+_GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])")
 _SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$")
 
 
@@ -140,6 +141,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         claims.claim("gpus_per_node", per_node, counts[-1].words)
     counts += _read_nodes_of(tokens, claims, sizes.usual or lex.USUAL_NODE)
     for match in tokens.matches(lex.PER_NODE):
+        if tokens.text_after(match).startswith("个"):
+            continue  # "每机一个副本"
         if sizes.box is not None and tokens.number(match, "p", "p2") != sizes.box and "g" not in match.group():
             continue  # "10 requests/s in all, so 5 per box"
         if _OF_REPLICAS.search(tokens.text_before(match)):
@@ -288,7 +291,7 @@ def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Cou
 def _read_card_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
     """ "two H100 servers" are nodes; "our eight A100 server" is one node of eight."""
     number, last = tokens.number(match, "n"), tokens.tokens[match.end() - 1]
-    is_one = _ONE_NODE.search(last.words)
+    is_one = _ONE_NODE.search(last.words) and not _GROUP_AFTER.match(tokens.page.text, last.end)
     if number is None or number == 1 or "S" in match.group()[:-1] or "-S" in match.group() or not is_one:
         return [tokens.count(match, "nodes", "n")]
     claims.claim("gpus_per_node", number, tokens.take(match))
@@ -331,15 +334,20 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     """Bare counts of GPUs and nodes."""
     counts: list[Count] = []
     for match in tokens.matches(lex.COUNTS):
-        if match["one"] and tokens.word_after(match).isalnum():
-            continue  # "an H100 cluster": not one H100
+        if match["one"] and (tokens.word_after(match).isalnum() or lex.PRICED.match(tokens.text_after(match))):
+            continue  # "an H100 cluster", "an H100 is $2.20 an hour": not one H100
         if lex.IS_LOST.match(tokens.text_after(match)):
             continue  # "if one card fails"
         if lex.EACH_REPLICA.search(tokens.text_before(match)):
             words = tokens.take(match)
             claims.reading(f"{words!r} read as the GPUs of each replica")
             continue
+        before = tokens.text_before(match)
+        in_node = lex.OF_MACHINE.search(before) or (claims.has("gpus_open") and lex.IN_A_NODE.search(before))
         count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *match.re.groupindex)
+        if in_node and count.field == "gpus":  # "机型: 8卡 H800", "servers with 8 H200, how many do we need?"
+            claims.claim("gpus_per_node", count.number, count.words)
+            continue
         counts.append(count)
         size = lex.system_size(count.words) if count.field == "nodes" else None
         if size is not None and not claims.has("gpus_per_node"):
@@ -360,6 +368,8 @@ def _read_available(page: Page) -> Count | None:
     number = None if match is None else read_number(next(filter(None, match.groups())))
     if match is None or number is None or lex.PHASE.search(page.clause_text(*match.span())):
         return None
+    if match.group()[:4].lower() in ("use ", "take") and not lex.TOLD_TO.search(page.text, 0, match.start()):
+        return None  # "students use two of them"
     return Count("gpus", number, page.take(*match.span()))
 
 

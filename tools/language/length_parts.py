@@ -39,9 +39,13 @@ _JOINED = Gated(
     r"(?:\s?(?:[,;+&]|\n\s?[-*•]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
     r"(?:(?:(?:of\s)?(?:that|it)|there\s(?:is|are)|the|an?|our|its|another)\s){0,3}"
 )
+_OUTPUT = Gated(
+    r"(?<![a-z])(?:out|outputs?|answers?|repl(?:y|ies)|completions?|responses?|generates?d?|back|summar(?:y|ies)|writes?|returns?|verdicts?)(?![a-z])|输出|回答|回复|答案"
+)
 _SHARED = Gated(
     r"system\s(?:prompt|message|instruction)|系统提示|(?<![a-z])(?:same|identical|fixed|never\schanges?|constant)(?![a-z])|固定|一样|相同|不变"
 )
+_NEAR = 40
 _MOST_LISTS, _MOST_PARTS = 40, 12
 _LEAST = 16  # tokens: "2 rules and 3 examples" have no length
 
@@ -56,14 +60,14 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
         parts = [first]
         while len(parts) < _MOST_PARTS and (joined := _JOINED.match(text, parts[-1].end())) is not None:
             following = _PART.match(text, joined.end())
-            if following is None:
+            if following is None or _is_of_output(text, following, joined.start()):
                 break
             parts.append(following)
         position = parts[-1].end()
         amounts = [_tokens(part) for part in parts]
         start = first.start()
         words = text[start:position]
-        if len(parts) < 2 or min(amounts) < _LEAST or "token" not in words.lower():
+        if len(parts) < 2 or min(amounts) < _LEAST or "token" not in words.lower() or _is_of_output(text, first, start):
             continue
         shared = sum(amount for part, amount in zip(parts, amounts, strict=True) if _SHARED.search(part.group()))
         written = _length(sum(amounts), shared, words)
@@ -77,6 +81,13 @@ def _tokens(part: re.Match[str]) -> float:
     words = next(filter(None, (part[name] for name in "abcde")))
     found = find_quantities(f"{words.strip()} tokens")
     return found[0].value if found else 0.0
+
+
+def _is_of_output(text: str, part: re.Match[str], start: int) -> bool:
+    """Whether an amount is what comes back: so called, in its own words or right before or behind it."""
+    behind = re.split(r"[,;.\n]|\s(?:and|but|while|then)\s", text[part.end() : part.end() + _NEAR])[0]
+    before = re.split(r"[,;.\n]", text[max(0, start - _NEAR) : start])[-1]
+    return _OUTPUT.search(f"{before} {part.group()} {behind}") is not None
 
 
 def _length(whole: float, shared: float, words: str) -> str:

@@ -55,6 +55,9 @@ STATISTIC_WORDS = Gated(
     r"(?P<share>50|90|95|99)\s?%\s?(?:的?(?:请求|情况)|of\s(?:the\s)?(?:requests|time|users|cases)|(?=(?:ttft|tpot|itl|tbt)(?![a-z])))|"
     r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
 )
+LENGTH_FOLLOWS = Gated(
+    r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)",
+)
 STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "95": "p95", "99": "p99"}
 STRICTER = ("mean", "p50", "p90", "p95", "p99")
 FOR_ALL = Gated(r"(?:both|all|均|都)[^,.;]{0,12}$")
@@ -64,6 +67,7 @@ FROM_BELOW = Gated(
     r"(?:(?<![a-z])(?:(?:not|never|no|n't)\s(?:be\s|go\s|drop\s|fall\s)?(?:lower|less|below|under|faster|shorter|quicker)(?:\sthan)?|at\sleast|(?:a\s)?minimum(?:\sof)?)|>=?|≥|不(?:得|能|可|应)?(?:低于|小于|少于)|至少)\s?$"
 )
 """Before a time: it may not be shorter."""
+PLURAL_AFTER = Gated(r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)")
 
 ONE_GPU = Gated(r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡")
 ONE_USER = Gated(

@@ -61,6 +61,8 @@ def _near_limit(page: Page, start: int, end: int) -> bool:
     following = lex.ROLE.search(page.text, end, right)
     if following is not None and gap_cost(page.text[end : following.start()]) < 0.6:
         return True
+    if lex.LENGTH_FOLLOWS.match(page.text, end):
+        return False
     return any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start))
 
 
@@ -247,7 +249,10 @@ def _claim_with_statistics(
     chosen: dict[int, Statistic] = {}
     near: dict[int, float] = {}
     for statistic, start, end in statistics:
-        if lex.FOR_ALL.search(page.original[max(0, start - 25) : start]):
+        shared = lex.FOR_ALL.search(page.original[max(0, start - 25) : start]) or lex.PLURAL_AFTER.match(
+            page.original[end:]
+        )
+        if shared:
             for i in range(len(limits)):
                 chosen.setdefault(i, statistic)
             continue

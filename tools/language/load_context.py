@@ -10,11 +10,13 @@ import re
 from msgspec import Struct
 
 from ..gated import Gated
-from .load_lexicon import OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
+from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
 from .page import Page
 from .quantities import Quantity
 
 _CONCURRENCY_BEFORE = Gated(r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$")
+_OF_LAYERS = Gated(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$")
+_BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批")
 _SPEED = Gated(
     r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
 )
@@ -45,6 +47,7 @@ def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
     return (
         before is not None
         or page.text[second.end : second.end + 2].lstrip(" ").startswith("=")  # "64 / 8 = 8 heads"
+        or _OF_LAYERS.search(page.text[max(0, first.start - 24) : first.start]) is not None
         or (
             after is not None
             and after.lastgroup in ("concurrency", "rate")
@@ -66,6 +69,17 @@ def counts_work(page: Page, quantity: Quantity) -> bool:
     kind = WORK_CHINESE if quantity.value >= _LEAST_CHINESE and WORK_CHINESE.match(page.text, quantity.end) else WORK
     work = kind.match(page.text, quantity.end) if quantity.unit == "count" else None
     return work is not None and not TOGETHER.match(_IN_WORK.sub("", page.text[work.end() :], count=1))
+
+
+def is_logged(page: Page, quantity: Quantity) -> bool:
+    """Whether a number says how many requests a log holds, and so neither how many come nor how long they are."""
+    counts = quantity.unit == "requests" or counts_calls(page, quantity)
+    return counts and LOGGED.search(page.text[max(0, quantity.start - 40) : quantity.start]) is not None
+
+
+def counts_calls(page: Page, quantity: Quantity) -> bool:
+    """Whether a noun of its own says that a number counts what comes in ("2.1M calls") and so is no length."""
+    return quantity.unit == "count" and CALLS.match(page.text, quantity.end) is not None
 
 
 def is_of_tokens(page: Page, quantity: Quantity) -> bool:

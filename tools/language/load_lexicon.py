@@ -160,6 +160,7 @@ USUAL = Gated(
 )
 LOWEST = Gated(r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少")
 OF_SPREAD = Gated(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}")
+AT_PEAK = Gated(r"\s(?:at|in|during)\s(?:the\s)?peaks?(?:[\s\-](?:times?|hours?|load|traffic))?(?![a-z])")
 _WHEN = (
     r"at\s(?:the\s|its\s)?worst|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:day|end)s?|nights?|overnight|day(?:time)?s?|(?:after)?noons?|mornings?|"
     r"evenings?|lunch(?:time)?|(?:office|business|working|rush|peak|quiet)\shours|holidays?|otherwise|off[\s\-]peak|bus(?:y|iest)|"
@@ -208,6 +209,14 @@ FACTOR = Gated(
 """Behind a number: it multiplies something ("4 times today's"), and counts nothing itself."""
 DURATION = Gated(r"[\s\-]?(?:hours?|hrs?|days?|weeks?|months?|years?|minutes?)(?![a-z])")
 """Behind a number: it is a span of time."""
+CALLS = Gated(
+    r" (?:(?:api|chat|user|customer|logged) )?(?:calls|requests|queries|messages|chats|turns|sessions|"
+    r"days|weeks|months|hours)(?![a-z])(?!\s?[:=|]?\s?\d)|"
+    r"\s?[个次条](?:请求|调用|消息|会话|对话)",
+)
+"""Behind a number: it counts what comes in, or time, and is no length."""
+LOGGED = Gated(r"(?<![a-z])(?:logs?|traces?|traffic|history|records)\s?\([^()\n]{0,20}$|日志\s?\([^()\n]{0,8}$")
+"""Before a number of requests: so many were recorded, at whatever time."""
 _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[\d,.]*k?(?:\stokens)?"
 # "60% near 1k, 40% near 8k": no one length is the usual one.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+")
@@ -240,6 +249,10 @@ TOTAL_BEFORE = Gated(
     r"(?:(?:about|some|around|roughly|all)\s)?$|(?:总共|一共|共有?|全部)$",
 )
 TOTAL_BEHIND = Gated(r"\s?(?:people\s)?(?:in\s(?:total|all)|altogether|all\stold|overall|on\sthe\sbooks)(?![a-z])")
+NEVER_ALL = Gated(
+    r"(?<![a-z])(?:(?:but\s)?they(?:'re|\sare)?\s)?(?:never|not|rarely|seldom|hardly\sever)\s(?:ever\s)?all\s(?:of\sthem\s)?(?:are\s)?"
+    r"(?:on|online|there|active|in|working|at\s(?:once|work|the\ssame\stime)|together|logged\s(?:on|in)|connected|here)(?![a-z])",
+)
 POPULATION = Gated(
     r"(?<![a-z])(?:(?:bank|compan(?:y|ies)|firm|hospital|universit(?:y|ies)|school|college|agency|ministry|city|organi[sz]ation|insurer|"
     r"retailer|business|enterprise|institute|factory)\s(?:with|of|has|having|employs|employing)|licen[sc]ed|registered|enrol+ed|subscribed|on\sthe\s(?:books|payroll)|head[\s\-]?count|accounts?|seats|daus?|daily\sactive\susers)(?![a-z])|注册|账[号户]|员工|全[校体]",
@@ -258,6 +271,10 @@ EXPERT_IMBALANCE = Gated(
 )
 ONE_AT_A_TIME = Gated(
     r"(?<![a-z])(?:(?:never|no|not)\smore\sthan\s(?:one|1|a\ssingle)\s(?:(?:open|active|single|concurrent)\s)?(?:request|call|query|prompt|chat|user|session)(?!s)|strictly\ssequential(?:ly)?|single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance|tpot|itl|inter))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?|replicas?|servers?|machines?|box|instances?|out|down|off)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
+)
+# "Rolling upgrades, one out at a time": no load.
+ONE_OUT = Gated(
+    r"(?<![a-z])one\s(?:replicas?|servers?|machines?|node|box|instances?|copy|gpu|card|out|down|off)\s(?:(?:(?:may|might|can|could|will|is|be|goes|go|taken|drained|restarted|upgraded|out|down|off)\s){0,4})at\sa\stime(?![a-z])",
 )
 CALENDAR = Gated(
     r"(?<![\d.,])[0-3]?\d(?:st|nd|rd|th)?\s(?:of\s)?(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}(?![a-z])|"

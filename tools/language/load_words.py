@@ -21,9 +21,11 @@ from .load_context import (
     LOADS,
     MOST_AT_ONCE,
     Statement,
+    counts_calls,
     counts_work,
     is_about_reading,
     is_listed,
+    is_logged,
 )
 from .load_rivals import is_marked, settled
 from .lone_lengths import FAR, claim_lone_length
@@ -33,8 +35,12 @@ from .people_words import is_part, is_state, is_whole, served_part
 from .quantities import Quantity, find_quantities
 from .rate_words import read_rates
 
+_OF_EACH = Gated(
+    r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
+)
 # A part of a time of day: "from 9:00 to 10:30".
 _CLOCK_AFTER = re.compile(r":[0-5]\d(?![\d.])")
+_CLOCK_BEFORE = re.compile(r"(?<![\d.])[012]?\d:$")
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _UNITS = ("count", "tokens", "requests", "share")
@@ -52,6 +58,9 @@ _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
 _CALLS = Gated(r"request|quer|请求")
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
+# "240 个坐席": so many of what the noun names, and not the tokens that a word beside it speaks of.
+_COUNTS_THINGS = Gated(r"\s?[个名位家台所辆]\s?(?!中文|英文|汉|字|词|左右|上下|以|输入|输出)[\u4e00-\u9fff]")
+
 
 class _Load(Struct, frozen=True):
     """The numbers of a page, the roles that they were paired with, and the slash pairs ("4k/1k")."""
@@ -67,13 +76,15 @@ class _Load(Struct, frozen=True):
 
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
-    page.take_all(lex.CALENDAR)
+    page.take_all(lex.CALENDAR, lex.ONE_OUT)
     of_one: list[str] = []
     for match in page.search(lex.ONE_AT_A_TIME):
         if lex.ONE_AT_A_TIME.match(page.original, match.start()) is None:
             page.take(*match.span())  # "single-stream speed", of which another reader took the second word
             continue
-        if _FOR_ONE.search(page.text[: match.start()]):
+        if _OF_EACH.search(page.clause_text(*match.span())):
+            claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
+        elif _FOR_ONE.search(page.text[: match.start()]):
             of_one.append(page.take(*match.span()))
         else:
             claims.claim("concurrency", 1, page.take(*match.span()))
@@ -116,8 +127,8 @@ def _pair_up(page: Page) -> _Load:
     words = list(page.search(lex.ROLE))  # "at any one moment": no number of its own
     figures = [q for q in find_quantities(page.text) if not any(w.start() < q.start and q.end < w.end() for w in words)]
     figures = [q for q in figures if not (lex.FACTOR.match(page.text, q.end) or lex.DURATION.match(page.text, q.end))]
-    figures = [q for q in figures if not _CLOCK_AFTER.match(page.text, q.end)]
-    quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q))
+    figures = [q for q in figures if not _is_clock(page.text, q)]
+    quantities = tuple(q for q in figures if q.unit in _UNITS and not counts_work(page, q) and not is_logged(page, q))
     slashes = {
         first: second
         for first, second in pairwise(quantities)
@@ -130,7 +141,9 @@ def _pair_up(page: Page) -> _Load:
     in_pair = {*slashes, *slashes.values()}
 
     def accepts(role: str, quantity: Quantity) -> bool:
-        is_length = not (is_part(page, quantity))
+        is_length = not (
+            counts_calls(page, quantity) or is_part(page, quantity) or _COUNTS_THINGS.match(page.text, quantity.end)
+        )
         fits = is_length if role in lex.LENGTHS else quantity not in in_pair and not is_whole(page, quantity)
         return fits and _accepts(role, quantity)
 
@@ -172,6 +185,12 @@ def _turns_pair(page: Page, slashes: Mapping[Quantity, Quantity], one: Pairing[Q
     turned = "output" if quantity in slashes else "input" if quantity in slashes.values() else ""
     between = page.text[min(role.end, quantity.end) : max(role.start, quantity.start)]
     return role.name == turned and any(mark in between for mark in ",;.\n")
+
+
+def _is_clock(text: str, quantity: Quantity) -> bool:
+    """Whether a number is a part of a time of day ("from 9:00 to 10:30")."""
+    before = text[max(0, quantity.start - 4) : quantity.start]
+    return _CLOCK_AFTER.match(text, quantity.end) is not None or _CLOCK_BEFORE.search(before) is not None
 
 
 def _joined_roles(page: Page, quantities: Sequence[Quantity], roles: Sequence[Role]) -> list[Role]:

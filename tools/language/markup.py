@@ -30,6 +30,7 @@ _HIDDEN = Gated(
 _STRUCK = Gated(
     r"<(del|strike)(?:\s[^<>]{0,200})?>[^<>]{0,400}</\1\s{0,9}>|(?<![~\w])~~(?=[^\s~])[^~\n]{0,200}(?<=[^\s~])~~(?![~\w])",
 )
+_RAISED = Gated(rf"(?<=\d)<sup{_ATTRIBUTES}>(?P<power>\d{{1,3}})</sup\s{{0,9}}>")
 _INLINE_TAG = Gated(rf"</?(?:{_INLINE}|sup){_ATTRIBUTES}>")
 _CELL_TAG = Gated(rf"</?(?:td|th){_ATTRIBUTES}>")
 _BLOCK_TAG = Gated(rf"<!doctype[^<>]{{0,200}}>|</?(?:{_BLOCK}){_ATTRIBUTES}>")
@@ -45,6 +46,7 @@ _HUB = Gated(
 )
 _ADDRESS = Gated(r"(?:https?|ftp)://[^\s()<>\[\]\"'，。；、]{1,2000}(?:\([^\s()]{0,200}\))?")
 _LINK = Gated(r"!?\[(?P<text>[^\[\]\n]{0,300})\]\((?P<target>[^()\s]{0,1000})(?:\s\"[^\"\n]{0,200}\")?\)", flags=0)
+_REFERENCE = re.compile(r"\[(?P<text>[^\[\]\n]{1,300})\]\[[^\[\]\n]{0,60}\]")
 _EMPHASIS: tuple[re.Pattern[str], ...] = (
     re.compile(r"(?<![\d*])\*\*\*?(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\*\*\*?"),
     re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,300}?)(?<=[^\s*])\*(?![\w*])"),
@@ -66,7 +68,8 @@ def without_markup(text: str) -> tuple[str, tuple[str, ...]]:
         return " "
 
     text = _HIDDEN.sub(hide, visible(text.translate(_NARROW)))
-    text = _INLINE_TAG.sub("", _STRUCK.sub(" ", text))
+    text = _RAISED.sub(r"^\g<power>", _STRUCK.sub(" ", text))
+    text = _INLINE_TAG.sub("", text)
     text = _BLOCK_TAG.sub("\n", _CELL_TAG.sub(" ", text))
     text = _ENTITY.sub(lambda match: _character(match.group()[:-1] + ";"), text)
     text = _without_links(_FORUM_TAG.sub("", text))
@@ -86,6 +89,7 @@ def _character(entity: str) -> str:
 def _without_links(text: str) -> str:
     """Links as their words; an address alone is a model's name on a hub, or nothing."""
     text = _LINK.sub(lambda match: f"{match['text']} {_name_at(match['target'])}", text)
+    text = _REFERENCE.sub(lambda match: match["text"], text)
     return _ADDRESS.sub(" ", _HUB.sub(lambda match: f" {match['name']} ", text))
 
 

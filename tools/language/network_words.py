@@ -48,6 +48,10 @@ _GENERATION_ALONE = Gated(
 _IS_ETHERNET = Gated(rf"(?<![a-z])(?:{_ETHERNET})(?![a-z])")
 _IS_FABRIC = Gated(rf"(?<![a-z])(?:{_FABRIC})(?![a-z])")
 _ONLY_ETHERNET_GBIT = (1, 2.5, 5, 10, 25)
+_BETWEEN_NODES = Gated(
+    rf"(?<![a-z])(?:between|across|inter)[\s\-](?:(?:the|our|these)\s){{0,2}}(?:two\s)?(?:{_NODES})|"
+    r"(?<![a-z])(?:network(?:ing)?|interconnect|inter-?node)(?![a-z])|机间|节点间|跨机|跨节点|网络"
+)
 # A product's name whose number counts nothing: "ConnectX-7", "Slingshot-11".
 _PRODUCT = Gated(r"(?<![a-z])(?:connect-?x|cx|bluefield|slingshot|quantum|efa\s?v)[\s\-]?\d{1,2}(?![\w.])")
 PER_NODE = Gated(
@@ -82,7 +86,7 @@ def read_networks(page: Page, claims: Claims) -> None:
         if not unit and float(match["speed"]) < _LEAST_BARE_GBIT:
             continue
         is_network = names or match["noun"] or unit.lower() in ("gbe", "ge", "gige") or PER_GPU.match(after)
-        is_counted = ports is not None and unit and PER_NODE.search(clause)
+        is_counted = ports is not None and unit and (_BETWEEN_NODES.search(clause) or PER_NODE.search(clause))
         # "80GB" and "900 GB/s" are bytes: a port's figure is in bits.
         if not (is_network or is_counted) or "GB" in unit.replace("GBE", "").replace("GBPS", "") or "TB" in unit:
             continue

@@ -43,14 +43,23 @@ _KEYED_RATE = Gated(
 )
 _OF_ALL = Gated(r"total|overall|aggregate|at\sleast|required|target")
 _OF_REQUESTS = Gated(rf"{_THINGS}|(?:output\s)?tokens?")
+# "documents: 48000": as many of them.
+_KEYED_WORK = Gated(
+    r"(?<![a-z_])(documents|docs|records|rows|articles|e-?mails|tickets|reviews|transcripts|invoices|contracts)(?:[\s_](?:total|count))?\s?[:=]\s?"
+    r"(\d[\d,]{2,11})(?=\s{0,9}(?:\n|$|#|;))",
+)
 # "600 calls per 5 minutes", "one document every two seconds".
 _FEW = "(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
 _IN_SOME_TIME = Gated(
     rf"(?<![\w.])(\d[\d,]{{0,9}}|{_FEW}|its|another|(?:a|one)\snew)\s({_THINGS}|call|prompt|chat|message|ticket|job|question|suggestion|answer|reply|summary|completion|generation|turn|document|request|query)\s"
     rf"(?:per|every|in|over|within|each)\s(?:an?\s)?(\d{{1,3}}|{_FEW})(?:\s(second|minute|hour)s|[\s\-](second|minute|hour)[\s\-](?:buckets?|windows?|intervals?|slots?|slices?|periods?))(?![a-z])",
 )
+_DISTILLED = Gated(r"R1\s?蒸馏(?:版|后)?的?\s?(?=[A-Za-z])")
+# "~~A10G~~": struck out.
+_STRUCK_OUT = re.compile(r"~~(?=\S)[^~\n]{1,200}(?<=\S)~~")
 # "per 24 h"; "about thousand tokens".
 _A_DAY = Gated(r"(?<![a-z])(?:per|every|each|in|a)\s24\s?(?:h|hours?|hrs?)(?![a-z])")
+_BARE_SCALE = Gated(r"(?<![a-z])(about|around|roughly|maybe|some|almost|nearly)\s(?=(?:thousand|hundred)\s)")
 # "three quarters of a second", "a second and a half", "two and a half seconds".
 _PARTS_OF = {
     "half": 0.5,
@@ -99,6 +108,7 @@ _PAIRED_LENGTHS = Gated(
 # "4k1k": input and output.
 # "3000 tokens of log and rules in and 400 tokens of JSON out": what they are tokens of says nothing of their number.
 _LENGTH_OF = Gated(r"(?<=tokens) of (?:[a-z&]{1,16}\s){1,4}(?=(?:in|out)(?![a-z\-])\s?(?:[,.;)/]|and(?![a-z])|$))")
+_GLUED_LENGTHS = Gated(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
@@ -117,15 +127,18 @@ def normalise(text: str) -> str:
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = _TENTHS.sub(_with_tenths, text)
     text = _ONE_UNIT.sub(r"\1 1 \2", text.replace("半秒", " 0.5秒"))
-    text = _A_DAY.sub("per day", text)
+    text = _STRUCK_OUT.sub(" ", text)
+    text = _BARE_SCALE.sub(r"\1 a ", _A_DAY.sub("per day", text))
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
     text = with_keyed_amounts(text)
+    text = _DISTILLED.sub("R1-Distill-", text)
     text = in_plain_writing(text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
     text = _PART_OF_TIME.sub(_spelled_time, text)
     text = _SHARE_OF_REQUESTS.sub(_percentile, text)
+    text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = _LENGTH_OF.sub(" ", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
     text = with_paired_statistics(text)
@@ -180,8 +193,9 @@ def _each_with_its_figure(match: re.Match[str]) -> str:
 
 
 def with_keyed_amounts(text: str) -> str:
-    """The text with amounts before what they are of: "busiest minute: 1,080 requests"."""
-    return _KEYED_RATE.sub(_keyed_rate, _BUSY_KEY.sub(_busy_rate, text))
+    """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
+    text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(_busy_rate, text))
+    return _KEYED_RATE.sub(_keyed_rate, text)
 
 
 def _busy_rate(match: re.Match[str]) -> str:

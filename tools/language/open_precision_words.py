@@ -5,6 +5,8 @@ It says where they stand; which formats may then be chosen is decided where a re
 
 from __future__ import annotations
 
+import re
+
 from ..gated import Gated
 from .claims import Claims
 from .page import Page
@@ -62,11 +64,17 @@ _OPEN = Gated(
 _NAMED = Gated(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)")
 
 
+# "hasn't signed off on any quantisation", "nobody wants any".
+_CLAUSE = 40
+_DENIES = re.compile(r"(?:n't|(?<![a-z])(?:not|never|nobody|without))\s[^,.;:\n]{0,36}$", re.IGNORECASE)
+
+
 def read_open_precision(page: Page, claims: Claims) -> str:
     """Take the words that leave the number formats open off the page; they are returned, "" where there are none."""
     words = ""
     for match in page.search(_OPEN):
-        if page.is_negated(*match.span()):
+        before = page.text[max(0, match.start() - _CLAUSE) : match.start()]
+        if page.is_negated(*match.span()) or _DENIES.search(before):
             page.take(*match.span())
             continue
         part = next(filter(None, match.groupdict().values()), None)

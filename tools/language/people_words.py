@@ -210,7 +210,7 @@ def without_populations(
 
 
 def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence[int]) -> None:
-    """Take off the page how many there are in all."""
+    """Take off the page how many there are in all, and that they are never all served."""
     for one in find_quantities(page.text):
         before = lex.TOTAL_BEFORE.search(page.text[max(0, one.start - 24) : one.start])
         is_alone = before is not None and lex.ENDS_FIGURE.match(page.text, one.end) is not None
@@ -218,6 +218,8 @@ def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence
         if is_more and (is_alone or is_whole(page, one) or lex.TOTAL_BEHIND.match(page.text, one.end)):
             page.take(one.start, one.end)
             claims.reading(f"{served.words!r} is planned for, not {one.words!r}")
+    for match in page.search(lex.NEVER_ALL):
+        page.take(*match.span())
 
 
 def _is_together(page: Page, one: Statement) -> bool:

@@ -43,7 +43,11 @@ _MACHINES_OF = Gated(
 )
 # "one of our 8-way H100 hosts".
 _WAY_HOSTS = Gated(
-    rf"(?<![\w.])(?P<n>one|an?|\d{{1,3}}|{ENGLISH_NUMBER})\s(?:of\s(?:our|the|these|those)\s)?(?P<each>\d{{1,2}})-way\s(?P<card>[a-z]{{1,3}}\d{{1,4}}[a-z]{{0,3}})\s(?P<node>hosts?|servers?|nodes?|box(?:es)?|machines?)(?![a-z])"
+    rf"(?<![\w.])(?:(?P<n>one|an?|\d{{1,3}}|{ENGLISH_NUMBER})\s(?:of\s(?:our|the|these|those)\s)?)?(?P<each>\d{{1,2}})-way\s(?P<card>[a-z]{{1,3}}\d{{1,4}}[a-z]{{0,3}})\s(?P<node>hosts?|servers?|nodes?|box(?:es)?|machines?)(?![a-z])"
+)
+# "a tray being 4 GPUs", "each VM has two GPUs".
+_NODE_HAS = Gated(
+    r"(?<![a-z])(?:an?|each|every|one)\s(?P<node>tray|node|server|box|vm|machine|host|worker)\s(?:being|is|has|having|holds|means)\s(?P<n>\d{1,2}|two|four|eight)\s(?P<gpus>gpus|cards)(?![a-z])",
 )
 # "6 GPU workers with 2x A100 each": machines of a cluster, where cards are counted in each.
 _WORKER_NODES = Gated(
@@ -87,7 +91,9 @@ def _of_each_machine(match: re.Match[str]) -> str:
 
 
 def _way_hosts(match: re.Match[str]) -> str:
-    count = read_number(match["n"].lower()) if match["n"].lower() not in ("a", "an") else 1
+    count = read_number(match["n"].lower()) if match["n"] and match["n"].lower() not in ("a", "an") else 1
+    if match["n"] is None:
+        return f"{match['node']} with {match['each']}x {match['card']} each"
     return f"{count or 1:g} node{'s' * ((count or 1) > 1)} with {match['each']}x {match['card']} each"
 
 
@@ -105,6 +111,7 @@ REWRITTEN: Rewriting = (
     (_ALL_OF_EIGHT, r"\g<n> gpus per node"),
     (_MACHINES_OF, _of_each_machine),
     (_WAY_HOSTS, _way_hosts),
+    (_NODE_HAS, r"\g<n> \g<gpus> per \g<node>"),
     (_WORKER_NODES, r"\g<n> nodes"),
     (_BOXES_TOLD, _boxes_told),
     (_SIZED_CARDS, r"\g<n>x \g<card> \g<size>GB"),

@@ -74,7 +74,12 @@ def _at_most_so_wide(match: re.Match[str]) -> str:
     return f"{match['what'] or match['what2']} at most {read_number(match['n'] or match['n2']) or 1:g}"
 
 
+# "希望对比:TP2x2副本、PP2x2副本": one or the other.
+_COMPARED_CHINESE = Gated(r"(?:对比|比较|候选)[^。;\n]{2,80}")
+_BETWEEN_STRATEGIES = re.compile(r"(?<=[\d本])\s?[、,]\s?(?=[TPDES]P\s?\d)", re.IGNORECASE)
+
 REWRITTEN: Rewriting = (
+    (_COMPARED_CHINESE, lambda match: _BETWEEN_STRATEGIES.sub("或", match.group())),
     (_NEMOTRON, r"Llama-\g<v>-Nemotron-"),
     (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4] or 2} x {match[2] or match[3] or match['again']}"),
     (_FITS_ON_ONE, r"\g<lead>\g<what>"),

@@ -17,6 +17,10 @@ _ONE_EACH_AT_A_TIME = Gated(
 _WEEKS = Gated(
     r"(?<![a-z])(?:(?:be|is|are|get|gets|been)\s)?(?:through|done|finished|complete[d]?|ready|over)\s(?:with(?:in)?|in)\s(?:about\s|at\smost\s|max(?:imum)?\s)?(?P<n>\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen)\s(?P<unit>days?|weeks?)(?![a-z])"
 )
+# "the busiest hour has 14k turns": requests of an hour.
+_BUSIEST_HOUR = Gated(
+    r"(?<![a-z])(?:the\s|our\s|in\sthe\s)?(?:busiest|peak|rush|worst|top)\shour\s?(?:has|have|sees?|brings?|gets?|carries|is|with|:|=|we\s(?:get|see|have))\s?(?:about\s|around\s|roughly\s|some\s|~\s?)?(?P<n>\d[\d,.]{0,11}\s?k?)\s(?:turns?|chats?|calls?|requests?|queries|messages?|conversations?|prompts?|questions?)(?![a-z])(?!\s(?:per|a|each)\s)"
+)
 # "日均请求 80 万左右", "日均 80 万次"
 _DAILY_CHINESE = Gated(
     r"(?:日均(?:请求|调用|访问|对话|问答)?(?:量|数|次数)?|日(?:请求|调用|访问|对话|问答)(?:量|数|次数))\s?(?:大?约|大概|差不多)?\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?(?:左右|上下)?\s?(?:次|个|条)?(?:请求|调用|对话)?(?=\s?[,;。:]|$)"
@@ -38,10 +42,17 @@ _SERVED_AT_ONCE = Gated(
     r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts|rollouts|calls)\s"
     r"(?=(?:(?:running|active|going|in\sprogress|underway)(?:[,.;)\n]|$|\s(?:at|in|and))|(?:talking\sto\sthe\smodel\s|being\s[a-z]{3,12}\s)?(?:at\s(?:once|a\stime|any\s(?:one\s)?time|the\ssame\s(?:time|moment))|in\s(?:parallel|flight)|simultaneous|concurrent)))",
 )
+# "Longest prompt to be accepted: 32,000 tokens": the most beside the usual length.
+_LONGEST = Gated(
+    r"(?<![a-z])(?P<most>longest|largest|biggest)\s(?:prompt|input|document|request)s?(?:\s(?:to\sbe\saccepted|(?:we|it|you)\s(?:must\s|need\sto\s|have\sto\s)?(?:accept|support|see|saw|get|had)|accepted|allowed|supported|possible|so\sfar))?"
+    r"(?:\s(?:is|are|was|of|at|has|had))?\s?[:|,]?\s?(?=\d)",
+)
 # "2k/700 requests": their two lengths.
 _LENGTHS_OF_REQUESTS = Gated(
     r"(?<![\w./])(\d[\d.,]{0,8}k|\d{3,6})\s?/\s?(\d[\d.,]{0,8}k|\d{2,6})\s(?=(?:token\s)?(?:requests|calls|prompts|chats|traffic)(?![a-z]))"
 )
+# "filing goes in (1,100 tokens), a 60-token verdict comes out".
+_GOES_IN = Gated(r"(?<![a-z])(?:goes|go|is\sput|comes)\sin\s?\(\s?(?P<n>\d[\d,]{0,9}k?)\stok(?:en)?s?\s?\)")
 _COMES_OUT = Gated(
     r"(?<![\w.,])(?P<n>\d[\d,]{0,9}k?)[\s\-]tokens?\s(?:[a-z]{2,14}\s){0,3}?(?:comes?|goes|go)\s(?:out|back)(?![a-z])"
 )
@@ -70,12 +81,15 @@ REWRITTEN: Rewriting = (
     (_NUMBER_OF_REQUESTS, r"每\g<time> \g<n> 次请求"),
     (_ONE_EACH_AT_A_TIME, ""),
     (_WEEKS, _within_days),
+    (_BUSIEST_HOUR, r"\g<n> requests per hour"),
     (_DAILY_CHINESE, r"每天 \g<n> 次请求"),
     (_TOKEN_RATE, r"\1 tokens "),
     (_NOTHING_SHOWS, r"; first token within \g<time>;"),
     (_OF_ONE_STREAM, "每个请求"),
     (_SERVED_AT_ONCE, r"\g<n> requests "),
+    (_LONGEST, r"\g<most> "),
     (_LENGTHS_OF_REQUESTS, r"input \1, output \2, "),
+    (_GOES_IN, r"input \g<n> tokens"),
     (_COMES_OUT, r"output \g<n> tokens"),
     (_EVERY_SO_OFTEN, lambda match: f"每{match['unit']}{1 / (read_number(match['n']) or 1):.12g}次"),
 )

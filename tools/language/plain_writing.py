@@ -31,8 +31,17 @@ _ON_THE_OTHER_HAND = Gated(r",\s(?:on\sthe\sother\shand|however|though|by\scontr
 _RELAXED = Gated(
     r"\s(?:can|may|could)\s(?:now\s)?be\s(?:relaxed|loosened|raised|tightened|lowered|widened)\sto\s(?=\d)|\s?(?:可以?|能|已)?(?:放宽|放松|收紧|调整)(?:到|成|为|至)\s?(?=\d)"
 )
+# "yo, got 3 nodes": the writer has them; "the trainer got 3 nodes" says who else.
+_GOT = Gated(
+    r"(?:^|(?<=[.;!?,]\s)|(?<=\n))(?:(?:yo|hi|hey|hello|ok(?:ay)?|so|well),?\s)?got\s(?=(?:\d|an?|one|two|three|four|five|six|eight|some|access)(?![a-z]))"
+)
 _DO_NOT_EXCEED = Gated(r"[别勿](?=(?:超过?|多于|大于|高于|低于|少于))")
 _OF_EM = Gated(r"(?<![a-z])of\s'?em(?![a-z])")
+# "8x H100 each but one of them has to stay idle": a clause of its own, and no "each but one".
+_BUT_ONE = Gated(
+    r"(?<=[a-z\d)])\sbut\s(?=(?:one|two|three|\d)\sof\s(?:them|those|these)\s(?:has|have|is|are|must|needs?|stays?|will|can)(?![a-z]))"
+)
+_ONE_AND_SAME = Gated(r"(?<![a-z])one\sand\sthe\ssame(?![a-z])")
 # "1-year reserved": for how long a price holds.
 _TERM = Gated(
     r",?\s(?:\d|one|three)[\s\-]?(?:years?|yr)\s(?:reserved|commit(?:ment|ted)?|savings\splan)(?:\s(?:pric(?:e|ing)|rate|instances?))?(?![a-z])"
@@ -69,6 +78,12 @@ _HALF_THOUSAND = Gated(
 _SCALES = {"thousand": 1000, "million": 10**6}
 # "输出512,100并发": two figures, which a comma parts; no thousands are counted so.
 _NO_THOUSANDS = Gated(r"((?:输入|输出|进|出)\s?\d{1,3}),(?=\d{3}\s?(?:个|路|的)?\s?(?:并发|用户|请求|QPS|RPS|路))")
+# "20 000 prompts", "7 200 tokens": groups of digits as many countries write them.
+_SPACED_GROUPS = Gated(
+    r"(?<![\w.,/:-])(?<!\d\s)(\d{1,3}) (000|\d{3}"
+    r"(?=\s(?:of\s)?(?:prompts?|tokens?|requests?|employees|users|people|documents|calls|queries|characters|words)(?![a-z])))"
+    r"(?![\w.,]*\d)(?!\s\d)",
+)
 _INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])")
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
 # "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
@@ -83,6 +98,8 @@ _SOME_CHINESE = Gated(
 
 # "ninety-five percent of the answers", "the ninety ninth percentile", "sixteen-bit weights"
 _SPELLED_PERCENT = Gated(rf"(?<![a-z])(?P<n>{ENGLISH_NUMBER})[\s\-]per\s?cent(?![a-z])")
+_PERCENTILES = {"fiftieth": "50th", "ninetieth": "90th", "ninety-fifth": "95th", "ninety-ninth": "99th"}
+_SPELLED_PERCENTILE = Gated(r"(?<![a-z])(?P<n>fiftieth|ninetieth|ninety[\s\-](?:fifth|ninth))\spercentile(?![a-z])")
 _SPELLED_BITS = Gated(r"(?<![a-z])(?P<n>four|eight|sixteen)[\s\-]bits?(?![a-z])")
 
 
@@ -109,8 +126,11 @@ _WORDS: Rewriting = (
     (_OUT_OF, "not allowed"),
     (_ON_THE_OTHER_HAND, " "),
     (_RELAXED, " of "),
+    (_GOT, "we have "),
     (_DO_NOT_EXCEED, "不"),
     (_OF_EM, "of them"),
+    (_BUT_ONE, ", but "),
+    (_ONE_AND_SAME, "the same"),
     (_TERM, ""),
     (_SOFTWARE, lambda match: match.group().split()[0].rstrip("0123456789.")),
     (_STYLE, "such"),
@@ -120,10 +140,12 @@ _WORDS: Rewriting = (
 )
 _FIGURES: Rewriting = (
     (_SPELLED_PERCENT, lambda match: f"{(read_number(match['n'].lower()) or 1):g} percent"),
+    (_SPELLED_PERCENTILE, lambda match: f"{_PERCENTILES[match['n'].lower().replace(' ', '-')]} percentile"),
     (_SPELLED_BITS, lambda match: f"{(read_number(match['n'].lower()) or 1):g}-bit"),
     (_HALF_A_K, "500"),
     (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
     (_NO_THOUSANDS, r"\1, "),
+    (_SPACED_GROUPS, r"\1\2"),
     (_INDIAN_SCALE, _in_digits),
     (_ABOUT_CHINESE, _as_range),
     (_SOME_TEN, "10"),

@@ -69,8 +69,13 @@ _AND = Gated(r"\s?(?:weights?|权重)?\s?,?\s?(?:and|&|和|与|及)\s?")
 _ONE_OF_AFTER = Gated(
     r"\s?(?:weights?\s)?(?:are\s|is\s)?(?:both|either)|\s?(?:权重)?(?:均可|都可以?|都行|皆可|任选|二选一|之?中?选)",
 )
+_ONE_OF_BEFORE = Gated(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$")
 _NEITHER = Gated(r"\s?,?\s?(?:n?or|或者?)\s?")
+_EXCEPT = Gated(
+    r"(?:other\sthan|(?:precisions?|formats?|quanti[sz]ations?)\sbut|besides|(?:apart|aside)\sfrom|除了?|除开)\s?$",
+)
 _LEAST_BEFORE = Gated(rf"{AT_LEAST}\s?$")
+_OR_MORE = Gated(r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better|up)|(?:及|或)?以上)")
 
 
 class _Format(Struct, frozen=True):
@@ -236,7 +241,8 @@ class _Reader:
                 page.take(*match.span())
                 continue
             bits = int(match["bits"])
-            if not denied and any(not one.denied and _bits_of(one) == bits for one in found):
+            is_of_weights = _OTHER_ROLES.match(page.text, match.end()) is None
+            if not denied and is_of_weights and any(not one.denied and _bits_of(one) == bits for one in found):
                 page.take(*match.span())  # "8 bit, i.e. the FP8 file": the format that has so many bits is named
                 continue
             dtype = _BIT_FORMATS[match["bits"]]
@@ -267,12 +273,12 @@ class _Reader:
         if _NOT_READY.match(self._page.original, match.end()) or _ONCE.search(before):
             self._claims.reading(f"{match.group()!r} was tried once or is not ready, and was not read")
             return True
-        return False
+        return bool(self._opened) and _EXCEPT.search(before[-30:]) is not None
 
     def _is_least(self, match: re.Match[str]) -> bool:
         """Whether bits are the fewest that may be: then narrower formats are excluded."""
         before = self._page.original[max(0, match.start() - 20) : match.start()]
-        if not _LEAST_BEFORE.search(before):
+        if not _LEAST_BEFORE.search(before) and not _OR_MORE.match(self._page.original, match.end()):
             return False
         self._excluded.extend(dtype for dtype in DTYPES if element_bytes(dtype) * 8 < int(match["bits"]))
         self._words.append(self._page.take(*match.span()))
@@ -293,7 +299,8 @@ def _choices(page: Page, formats: Sequence[_Format]) -> list[_Format]:
 
 def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
     """A list of formats as one choice where "or" stands before its last, or the words beside it say "one of"."""
-    one_of = len(run) > 1 and _ONE_OF_AFTER.match(page.text, run[-1].end)
+    before = page.text[max(0, run[0].start - 20) : run[0].start] if run else ""
+    one_of = len(run) > 1 and (_ONE_OF_BEFORE.search(before) or _ONE_OF_AFTER.match(page.text, run[-1].end))
     is_or = [_OR.fullmatch(page.text[one.end : after.start]) is not None for one, after in pairwise(run)]
     if not one_of and not any(is_or):
         return run
@@ -304,6 +311,9 @@ def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
     of, rest = run[:length], run[length:]
     dtypes: list[DType] = [dtype for item in of for dtype in item.dtypes]
     return [_Format(tuple(dict.fromkeys(dtypes)), of[0].start, of[-1].end), *_chosen(page, rest)]
+
+
+_OTHER_ROLES = Gated(r"\s?(?:for\s(?:the\s)?)?(?:kv|cache|activations?)|\s?的?(?:kv|缓存)")
 
 
 def _bits_of(item: _Format) -> float:

@@ -72,6 +72,7 @@ _PARTS = _any_of(
     r"(?:for|across|in|by|between|to|on)\s(?:all|every|each)(?:body|one|thing)?(?:\s(?:of\sthem|the\s)?[a-z]{2,14})?(?![a-z])",
     rf"(?:(?:其中|里面|含|包含|包括|开头|前面?|头)[^\d,;。\n]{{0,10}}?|(?<=[,;(、]))\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?[^\d,;。\n]{{0,16}}?{_SAME_CHINESE}"
     r"(?:,?\s?所有(?:请求|人)都?(?:一样|相同|共用))?",
+    rf"其中(?:所有人|大家|每次)?都?{_SAME_CHINESE}\s?(?:大?约|为|是|占|有)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)?",
 )
 _PROMPT = Gated(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元")
 # A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
@@ -109,7 +110,10 @@ _SYSTEMS = _any_of(
     rf"{_SYSTEM}(?!s){_BY_ALL}\s?(?:of|with|is|has|:|=)?\s?(?:about\s|~\s?)?{_number('tokens')}{_TOKENS}{_BY_ALL}"
     r"(?![\s-]?turn)",
     rf"(?:shared|common)[\s_](?:prompt[\s_])?prefix(?:[\s_](?:tokens?|length))?\s?[:=]\s?{_number('tokens')}{_TOKENS}{_BY_ALL}",
+    rf"(?:共享|公共|相同|固定)的?(?:前缀|系统提示词?)(?:长度|token数?)?\s?[:=]\s?{_number('tokens')}{_TOKENS}(?:\s?\([^()\n]{{0,60}}\))?",
+    rf"(?:shared|common)\s(?:prompt\s)?prefix\sof\s{_number('tokens')}[\s-]?tokens?{_BY_ALL}",
     rf"(?:共享|公共|相同)?的?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?\s?的?\s?(?:共享|公共)?的?系统提示词?{_BY_ALL}",
+    rf"(?<!用户)提示词(?:部分)?固定(?:为|是)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)",
     rf"系统提示词?\s?(?:长度)?\s?(?:为|是|有|:)?\s?{_number('tokens')}\s?(?:个)?\s?(?:tokens?)?{_BY_ALL}",
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
@@ -128,6 +132,7 @@ _THINK = _any_of(
     rf"{_number('time')}{_TIME}\s?(?:of\s)?(?:think(?:ing)?[\s-]?times?|to\sthink|的?思考时间)",
     rf"(?:think(?:ing)?[\s-]?times?|思考时间)\s?(?:of|is|=|:|为|是)?\s?(?:about\s|~\s?)?{_number('time')}{_TIME}",
     rf"(?:users?|people|they)\sthink\s(?:for\s)?(?:about\s)?{_number('time')}{_TIME}",
+    rf"{_number('time')}{_TIME}\s(?:pauses?\s|apart\s)?between\s(?:the\s)?turns",
 )
 
 

@@ -96,6 +96,7 @@ _CLAUSE_END = Gated(rf"\s(?:because|since)\s|而且|但是|因为|{CLAUSE_END.pa
 _WITHOUT = cues(r"without|w/o|with\sno|(?:must|shall|may|can)(?:\snot|n't|not)", "不用|不做|不得|不允许|禁止")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _ASKS_WHETHER = re.compile(r"([\u4e00-\u9fff])不\1")  # "EP跨不跨你们看着办"
+_LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
 PHASE = Gated(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])decod|解码)")
 _SCOPE = Gated(
     rf"\s{{0,3}}(?:(?:for|in|during|on)\s(?:the\s)?)?(?:{PHASE.pattern})[a-z]{{0,4}}(?:\s?(?:phase|stage|阶段|侧|端))?\s?[,:]",
@@ -240,7 +241,8 @@ def _bounded(clause: _Clause) -> Constraint | None:
         counts = [one for one in _COUNT.finditer(clause.text) if TAKEN not in one.group()]
         near = min(counts, key=lambda one: min(abs(one.start() - word.end()) for word in words), default=None)
         degree = None if near is None else read_whole(near["n"])
-    if not words or degree is None:
+    # Of a list of degrees none is the bound.
+    if not words or degree is None or _LISTED.match(clause.following):
         return None
     if any(one["less"] or one["less_sign"] for one in words):
         degree -= 1

@@ -18,7 +18,7 @@ from .claims import Claims
 from .curve_words import TIMES, factor_of
 from .length_percentiles import PERCENTILE
 from .load_context import MOST_AT_ONCE, WORK, Statement, counts_work, is_of_tokens
-from .load_lexicon import OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
+from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
@@ -187,11 +187,11 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     for one in rates:
         if _MONTH.search(one.words):
             claims.reading(f"{one.words!r} read as in a month of 30 days")
-    found = [Statement("rate", _upper_end(claims, one), page.take(one.start, one.end)) for one in rates]
+    found = [Statement("rate", _upper_end(claims, one), _taken(page, one)) for one in rates]
     if len(found) == 1:
         found = [_within_hours(page, claims, found[0])]
     for other in [other for one in rates for other in _beside(page, rates, one)]:
-        found.append(Statement("rate", other, page.take(other.start, other.end)))
+        found.append(Statement("rate", other, _taken(page, other)))
     peaks = [
         one
         for one in page.search(TIMES)
@@ -255,6 +255,14 @@ def _amount(words: str) -> float:
     number, suffix = written.removesuffix(suffix), suffix.strip()
     scale = read_number(f"1 {_SCALES.get(suffix, suffix)}" if suffix.isascii() and suffix != "k" else f"1{suffix}")
     return float(number.replace(",", "")) * (1000 if suffix == "k" else scale or 1)
+
+
+def _taken(page: Page, rate: Quantity) -> str:
+    """The words of a rate off the page, with those that call it the peak: they are of no other number."""
+    words = page.take(rate.start, rate.end)
+    if (behind := AT_PEAK.match(page.text, rate.end)) is not None:
+        page.take(*behind.span())
+    return words
 
 
 def _beside(page: Page, rates: list[Quantity], rate: Quantity) -> list[Quantity]:

@@ -69,6 +69,10 @@ _OTHER_CLAUSE = Gated(
 )
 # "Two of the GPUs run Whisper and stay that way": on a part of what there is.
 _ON_SOME = Gated(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]")
+# "Leave one out, the Whisper thing is on it".
+_IS_ON_IT = Gated(
+    r"\s(?:(?:thing|stuff|model|job|service|server|container|pod)s?\s)?(?:is|are|sits?|lives?|runs?|stays?)\s(?:already\s|still\s)?on\s(?:it|that|those|them|there)(?![a-z])",
+)
 _SERVED = Gated(r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus)\s(?:\w+\s){0,2}$|部署|加载")
 _SERVED_TOO = Gated(
     r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|deploy(?:ing)?|plus|and)\s(?:\w+\s){0,2}$|部署|加载|[和与及]$"
@@ -146,6 +150,7 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
         of_others = name == "training" and _SERVING.search(page.original) and not _WISHED.search(match.group())
         runs_beside = STAYS.search(sentence) and _ON_SOME.search(sentence)
+        runs_beside = runs_beside or (name != "training" and _IS_ON_IT.match(page.text, match.end()))
         said_of_others = is_kept or of_others or (busy and not is_used) or runs_beside
         if _is_left_out(page, *match.span()) or _SWITCHED_OFF.search(page.text[match.end() : match.end() + 60]):
             words = page.original[left : left + len(sentence)].strip()

@@ -84,6 +84,11 @@ _INSTANCE = Gated(
 _PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
 _LONGEST_REQUEST_S = 3600.0
 _FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少")
+# Who said a line of a chat, and when: "dana  10:02  ok, 8 H100s in that box", "[10:02] dana: ok", "[voice memo, 1:12]".
+_STAMP = Gated(
+    r"(?:^|\n)\s{0,4}(?:[^\W\d][\w.\-]{1,20}\s{1,4}\(?(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?\)?(?=\s)\s?:?|"
+    r"[\[(](?:[^\[\]()\n]{0,60}[\s,])?\d{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])](?:\s[^\W\d][\w.\-]{1,20}:)?)",
+)
 # Places of a document, by their numbers: "the targets of section 4".
 _PLACE_IN_A_DOCUMENT = Gated(
     r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
@@ -180,7 +185,7 @@ def read_page(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
     """
-    page.take_all(_LIST_NUMBER, TICKET, _PLACE_IN_A_DOCUMENT)
+    page.take_all(_LIST_NUMBER, TICKET, _PLACE_IN_A_DOCUMENT, _STAMP)
     set_aside_orders(page, claims)
     set_aside_former(page, claims)
     set_aside_rejected(page, claims)

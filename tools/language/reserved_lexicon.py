@@ -101,6 +101,7 @@ LEFT_CARRY = Gated(
     r"(?<![a-z])the\s(?:limits?|slos?|slas?|targets?)\s(?:must|have\sto|has\sto|should|need\sto)\s(?:still\s|all\s)*(?:hold|be\s(?:met|kept))(?![a-z])",
 )
 _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
+RANGE = Gated(rf"\d{_TO}\d")
 RANGE_OR_ONE = Gated(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?")
 # "reserved gpus: 0", "no GPUs reserved"
 NONE_KEPT = Gated(

@@ -49,6 +49,9 @@ _OWN = lex.cues(
     r"weights?|kv|caches?|activations?|model|vllm|sglang|engine|replicas?|instances?|it|they|parameters?|tokens?|requests?",
     "权重|模型|缓存",
 )
+_MORE = lex.cues(
+    r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
+)
 _OF_EACH_NODE = Gated(
     rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|(?:in|on|of)\s(?:each|every)\s(?:one|of\s(?:them|these|those))(?![a-z])|"
     rf"每(?:[台个])?\s?(?:{lex.NODE})"
@@ -66,6 +69,7 @@ _USABLE = Gated(
 )
 # "The rest belongs to another team": what was counted before it is what there is.
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
+_OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
 # How many characters before, and behind, such a word what it is about is looked for.
 _BEFORE, _BEHIND = 80, 25
 
@@ -75,7 +79,7 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     page.take_all(lex.NONE_KEPT)
     yield from _free_memory(page)
     yield from _usable_memory(page, claims)
-    yield from read_replicas(page)
+    yield from read_replicas(page, claims)
     yield from _survived(page, claims)
     for match in page.search(_TAKEN_OF_EACH):
         _keep_of_each(claims, read_whole(match["n"]) or 0, page.take(*match.span()))
@@ -112,7 +116,7 @@ def _is_further(text: str, first: str, second: str) -> bool:
     is_broken = [lex.DOWN.search(words) is not None for words in (first, second)]
     orders = (rf"{re.escape(one)},\s?(?:and\s)?{re.escape(two)}" for one, two in ((first, second), (second, first)))
     is_beside = any(re.search(order, text) for order in orders)
-    return first != second and (is_beside or is_broken[0] != is_broken[1])
+    return first != second and (is_beside or _MORE.search(second) is not None or is_broken[0] != is_broken[1])
 
 
 def _free_memory(page: Page) -> Iterator[Constraint]:
@@ -172,12 +176,16 @@ def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
         yield _kept(read_whole(said.lower()) or 1, words, is_node=is_node)
 
 
+_OTHER_ONES = Gated(r"(?<![a-z])(?:other|rest|remaining|remainder)(?![a-z])|其余|剩下|另外|其[他它]")
+
+
 def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bool:
-    """Whether what is kept back is none of what was counted: "two nodes (the third is on loan)"."""
+    """Whether what is kept back is none of what was counted: "two nodes (the third is on loan)", "the other 40"."""
     if not isinstance(constraint, ReservedConstraint):
         return False
     if constraint.kind != "reserved_nodes":
-        return gpus is not None and constraint.value > gpus
+        is_of_others = gpus is not None and constraint.value == gpus and _OTHER_ONES.search(constraint.words)
+        return gpus is not None and (constraint.value > gpus or bool(is_of_others))
     most = nodes or gpus
     if most is not None and constraint.value > most:
         return True
@@ -189,7 +197,7 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """GPUs or nodes that are counted beside a word that keeps them away, clause by clause of a sentence."""
     for start, sentence in list(parts(page.text, SENTENCE_END)):
         away = lex.AWAY.search(sentence)
-        if away is not None and _REST.search(sentence, 0, away.start()):
+        if away is not None and _REST.search(sentence, 0, away.start()) and not _OTHERS_AWAY.search(sentence):
             continue
         first = _kept_away(page, claims, start, sentence)
         if first is not None:
@@ -281,9 +289,11 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
         return None
     away = lex.DOWN.search(sentence, numbered.end()) or lex.AWAY.search(sentence, numbered.end())
     count = 1 if numbered["list3"] else how_many(numbered["list"] or numbered["list2"])
+    # "nodes 2-4 for us, the storage nodes are off limits".
+    is_apart = away is not None and lex.HARDWARE.search(sentence, numbered.end(), away.start())
     # "The third has to keep two cards free".
     is_part_of_it = away is not None and lex.COUNTED.search(sentence[: away.start()], numbered.end()) is not None
-    if away is None or not count or is_part_of_it:
+    if away is None or not count or is_part_of_it or (is_apart and lex.RANGE.search(numbered.group())):
         return None
     words = _clause_taken(page, start + numbered.start(), start + numbered.end())
     return _kept(count, words, is_node=any(map(numbered.group, ("node", "node2", "node3"))))
@@ -352,6 +362,9 @@ def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
     return _SHARE.search(clause) is not None
 
 
+_BOUND = Gated(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$")
+
+
 def _is_beside(sentence: str) -> bool:
     """Whether a sentence speaks of a model that runs already and is not planned."""
     return OTHER in sentence and STAYS.search(sentence) is not None
@@ -360,7 +373,14 @@ def _is_beside(sentence: str) -> bool:
 def _counted_beside(sentence: str) -> re.Match[str] | None:
     """What such a model takes, where it is counted; with its card it is other hardware, unless it is a part of it."""
     counted = lex.COUNTED.finditer(sentence) if _is_beside(sentence) else ()
-    return next((one for one in counted if CARD not in one.group() or " of " in one.group()), None)
+    return next(
+        (
+            one
+            for one in counted
+            if (CARD not in one.group() or " of " in one.group()) and not _BOUND.search(sentence, 0, one.start())
+        ),
+        None,
+    )
 
 
 def _around(clause: str, match: re.Match[str], start: int) -> str:

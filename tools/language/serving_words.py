@@ -27,6 +27,15 @@ _UNKNOWN = Gated(
     r"|triton\sinference\sserver|ray\sserve"
     r"|(?<!search\s)engine\s?[:=]\s?(?!(?:not|none|no|any|open|tbd|undecided|unknown|to)(?![a-z]))[a-z][\w.-]{1,40})(?![a-z])",
 )
+# An engine that nobody there has used yet, and where that is said of all that were named.
+_NEW_BEFORE = Gated(
+    r"(?<![a-z])(?:no\sexperience\s(?:with|in|of)|(?:never|haven't|hasn't|have\snot|not\syet)\s(?:\w+ly\s)?(?:used|run|ran|tried|worked\swith|touched|deployed))"
+    r"(?:\s(?:either|any\sof|both))?\s$",
+)
+_NEW_AFTER = Gated(
+    r"\s?(?:我们|咱们?)?(?:都|均|也)?还?没(?:有?经验|用过|试过|接触过)|\s(?:is|are)\s(?:both\s|all\s|equally\s)?new\sto\s(?:us|me)(?![a-z])",
+)
+_ALL_NEW = Gated(r"\s?(?:我们|咱们?)?[都均]|\sare\s")
 # Between two engines of which neither is wanted.
 _NOR = Gated(r"\s?,?\s?(?:or|nor|and|和|与|跟|或者?|及)\s?")
 # A plan that no engine has to start; that none is chosen yet is no such wish.
@@ -107,14 +116,17 @@ def read_engine(page: Page, claims: Claims) -> None:
 
 
 def _named_engines(page: Page) -> tuple[list[Named], list[Named], dict[int, str | None]]:
-    """The engines that may be meant, those that are ruled out, and the versions."""
+    """The engines that may be meant, those that are ruled out or that nobody has used yet, and the versions."""
     names: list[Named] = []
     denied: list[Named] = []
     versions: dict[int, str | None] = {}
     for match in page.search(_ENGINE):
         start, end, version = _with_version(page, match)
         goes_on = bool(denied) and _NOR.fullmatch(page.original[denied[-1].end : start]) is not None
-        is_denied = goes_on or page.is_negated(*match.span())
+        is_new = _NEW_BEFORE.search(page.original[max(0, start - 60) : start]) or _NEW_AFTER.match(page.original, end)
+        if is_new and _ALL_NEW.match(page.original, end):
+            denied, names = [*denied, *names], []
+        is_denied = goes_on or is_new or page.is_negated(*match.span())
         if is_denied or not is_former(page.original, start):
             (denied if is_denied else names).append(Named(start, end, known_engine(match.group()) or FRONT))
             versions[start] = version

@@ -26,6 +26,9 @@ _WITHDRAWN = Gated(
     r"(?:v\d[\d.]{0,6}|上一?版|旧版|初版|之前(?:的)?版本)\s?(?:中|里|的)?[^,;。\n]{1,30}?(?:有误|不对|写错了?|错了|作废|过时)|"
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
 )
+_FORMER = Gated(
+    r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
+)
 # "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
 _IN_BRACKETS = Gated(
     r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
@@ -99,12 +102,15 @@ _NOT_OURS = Gated(
 _DENIES = Gated(
     r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too(?=\s(?!but|and|so)[a-z])|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
 )
+# Said of a rejection itself: what was said is to be left alone, whatever it says.
+_IGNORED = Gated(r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数")
 _DENIAL = Gated(
     r"(?:(?<![a-z])(?:not|isn't|aren't|nowhere\snear|not\s(?:even\s)?close\sto|far\s(?:below|from|under|away\sfrom))\s(?:the\s|our\s)?|不是\s?|并非\s?)$",
 )
 _ONE = ("one", "a", "an", "sin")  # "not one of them", "not a single"
 _MOST_SAID = 240  # characters of what somebody says
 _HAS = Gated(r"(?:ha[sd]|have)$")  # a fact, which nobody rejects
+_WRITER = Gated(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我")
 _WRITER_REJECTS = Gated(r"(?:i|we)(?![a-z])|[但不过可是]*我|被")
 # What is replaced: up to what replaces it, or to the end of its clause where nothing follows that does.
 _WITH_BRACKETS = r"(?:\([^()\n]{0,200}\)|[^.,;:!?()\n。]|\.(?=\S)|(?<=\d),(?=\d{3}))"
@@ -125,7 +131,7 @@ _NOT_YET = Gated(
 
 def set_aside_former(page: Page, claims: Claims) -> None:
     """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
-    for match in (*page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
+    for match in (*page.search(_FORMER), *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
     for match in page.search(_ASIDE):
         cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
@@ -171,13 +177,16 @@ def set_aside_rejected(page: Page, claims: Claims) -> None:
     for match in page.search(_REJECTION):
         start = _opinion_before(page, held, match)
         words = page.original[match.start() if start is None else start : match.end()].strip()
-        if start is not None and not _DENIES.search(page.text, start, match.start()):
+        if start is not None and (_IGNORED.search(words) or not _DENIES.search(page.text, start, match.start())):
             page.take(start, match.end())
             claims.reading(f"{words[:300]!r}: what is rejected counts for nothing")
         elif start is not None or _WRITER_REJECTS.match(match.group()):
             claims.leave_unread(f"{words[:300]!r} rejects something; say plainly what is wanted")
     for match in page.search(_NOT_OURS):
         start = _opinion_before(page, opinions, match)
+        if start is None and not (match["it"] or match["na"]):
+            left, _ = page.clause(*match.span())
+            start = None if _WRITER.search(page.text, left, match.start()) else left
         if start is not None and re.search(r"\d", page.text[start : match.start()]):
             words = page.take(start, match.end())
             claims.reading(f"{words[:300]!r}: what is said of something else counts for nothing")

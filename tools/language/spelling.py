@@ -36,7 +36,7 @@ _TERMS = {
 _TERM = re.compile("|".join(_TERMS))
 _DECIMAL_COMMA = Gated(
     r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})"
-    r"(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒|[gmt]i?b(?:/s|ps|it/s)?|[tp]flops?)(?![a-z])|\s?%)|"
+    r"(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))|"
     r"(?<=\s)(\d{1,2}),(\d{1,2})(?=\s?(?:req(?:uest)?s?|rps|qps|queries|usd|eur|euros?|dollars?|[€$])(?![a-z]))"
 )
 _COUNTED = r"(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/])"

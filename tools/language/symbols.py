@@ -28,6 +28,7 @@ _ARROW = Gated(
 _EMOJI = (
     "[\u2600-\u2712\u2717-\u2767\u27c0\u2b12-\u2b2f\u2b50-\u2b5a\U0001f000-\U0001f800\U0001f8b0-\U0001faff■□▪▫●○◆◇★☆]"
 )
+_EMOJI_OF_NUMBER = re.compile(rf"(?<=\d)\s?{_EMOJI}{{1,20}}\s?(?=[A-Za-z]|$)")
 _EMOJIS = re.compile(rf"\s?{_EMOJI}(?:\s?{_EMOJI}){{0,40}}\s?")
 
 
@@ -37,5 +38,5 @@ def visible(text: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """The text with one kind of arrow and commas for emoji."""
-    return _EMOJIS.sub(", ", _ARROW.sub("→", text))
+    """The text with one kind of arrow and commas for emoji; one between a number and its word is nothing."""
+    return _EMOJIS.sub(", ", _EMOJI_OF_NUMBER.sub(" ", _ARROW.sub("→", text)))

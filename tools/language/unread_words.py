@@ -12,7 +12,7 @@ from .claims import Claims
 from .constraint_words import LEFT_TO_US
 from .model_names import leave_sizes_unread
 from .objective_words import wants
-from .page import OTHER, TAKEN, Page
+from .page import MODEL, OTHER, TAKEN, Page
 from .quantities import find_quantities
 from .reserved_lexicon import HARDWARE
 from .standing import STAYS
@@ -28,6 +28,10 @@ _MODELS = Gated(r"\smodels(?![a-z])|个?模型")  # "two models", of which one i
 # "since 09:40", "by 6:00": times of a day ask for nothing; a window in which an amount comes was read before.
 _CLOCK = Gated(
     r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?![\d:])\s?(?:[ap]\.?m\.?(?![a-z])|uhr|h(?![a-z]))?",
+)
+# "DeepSeek V3 0324", "R1-0528": the month of a release, whose shape the name before it has.
+_RELEASE = Gated(
+    rf"(?<={MODEL})[\s\-]?(?:0[1-9]|1[0-2]|2[3-6])\d\d(?![\d.,]|\s?[a-z%\u4e00-\u9fff]*(?:tok|in|out|词))",
 )
 _ARTICLE = Gated(r"(?:a|an|one|single|一)(?![a-z])")
 # What demands something, of whatever.
@@ -52,9 +56,13 @@ _DECISIVE = Gated(
 _ASKS = Gated(
     r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend|as\s(?:many|few))(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否",
 )
+_QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
 # A part of hardware that was counted before it: what is said of that part may keep it back.
 _PART_OF_THEM = Gated(
     r"(?<![A-Za-z0-9.])(?:one|two|three|four|five|six|seven|eight|\d{1,2})\sof\s(?:them|those|these|its(?!\w)|the\s(?:gpus|cards|nodes|servers|boxes|machines))(?![a-z])|其中[一二两三四五六七八\d]{1,2}[张块台]",
+)
+_PEOPLE = Gated(
+    r"(?<![a-z])(?:users?|people|persons?|dev(?:eloper)?s|agents?|engineers|staff|employees|customers|clients|lawyers|analysts|questions|requests|options|models|teams)(?![a-z])|用户|人|请求",
 )
 # What changes a figure by a factor may not go by in silence.
 _CHANGES = Gated(
@@ -106,7 +114,7 @@ def _list_parts(page: Page, claims: Claims) -> None:
         named = (claims.words.get(name, "") for name in ("accelerator", "gpus", "gpus_per_node", "nodes"))
         things += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
         things = [end for end in things if end <= match.start()]
-        if things:
+        if things and not _PEOPLE.search(page.original, max(things), match.start()):
             claims.leave_unread(
                 f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood"
             )
@@ -140,13 +148,14 @@ def _list_passed_over(page: Page, claims: Claims) -> None:
     """List the clauses that speak of what decides a plan where nothing of the clause was read."""
     for match in list(page.search(_DECISIVE))[:_MOST_UNREAD]:
         words = _unread_clause(page, claims, match)
-        if words is not None and not (_ASKS.search(words) or LEFT_TO_US.search(words)):
+        is_asked = _QUESTION.match(page.original, page.clause(*match.span())[1])
+        if words is not None and not (_ASKS.search(words) or LEFT_TO_US.search(words) or is_asked):
             claims.leave_unread(f"{match.group()!r} in {words[:80]!r} was not understood")
 
 
 def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
-    page.take_all(_CLOCK)
+    page.take_all(_CLOCK, _RELEASE)
     references = [match.span() for match in _NUMBERED_THING.finditer(page.original)]
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         is_figure = any(character.isdigit() for character in quantity.words)

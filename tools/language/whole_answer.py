@@ -47,6 +47,7 @@ _RULES = (
 # "The first token is back within 2 s".
 _OF_FIRST = Gated(r"(?<![a-z])(?:first|tokens?|words?|ttft|setup|upload|load(?:ed|ing)?|start(?:ed|up)?)(?![a-z])")
 _NEAR = 40
+_WE_DID = Gated(r"(?<![a-z])(?:we|they|i|it)\s$")
 # "for 95%", "(95 %)" behind a time: of the requests.
 _SHARE_BEHIND = Gated(
     r"(?P<time>\d\s?(?:ms|s|secs?|seconds?|min|minutes?))(?P<latest>\sat\sthe\slatest)?,?\s(?:for\s(?P<a>50|90|95|99)\s?%(?:\sof\s(?:the\s)?(?:cases|time))?|\(\s?(?P<b>50|90|95|99)\s?%\s?\))(?=\s?[.,;:)\n]|$|\s(?:and|but)(?![a-z]))"
@@ -63,4 +64,6 @@ def with_whole_answers(text: str) -> str:
 
 def _from_end_to_end(match: re.Match[str]) -> str:
     before = re.split(r"[,.;:\n]", match.string[max(0, match.start() - _NEAR) : match.start()])[-1]
+    if _WE_DID.search(match.string, max(0, match.start() - 8), match.start()) and "answered" in match.group().lower():
+        return match.group()  # "last year we answered within 300 ms"
     return match.group() if _OF_FIRST.search(before) else f" end to end within {match['time']}"

@@ -18,6 +18,7 @@ _WRITTEN = Gated(
     r"(?:(?P<hanzi>(?:中文|英文|汉)?字符?(?![节段幕体时]))|(?P<word>(?:english\s)?words?(?![a-z]))|"
     r"(?P<letter>char(?:acter)?s?(?![a-z])))",
 )
+_EACH_SECOND = re.compile(r"[每一1]\s?秒钟?[^\d,;。]{0,4}$|(?<![a-z])(?:per|a|each|every)\ssecond\s$")
 # What one token is of a text, where it is stated: "4 characters a token", "take 1.33 tokens per word".
 _STATED = Gated(
     r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
@@ -28,6 +29,9 @@ _STATED = Gated(
 )
 _STATED_CHINESE = Gated(
     r"[1一每]\s?个?(?:汉字|字|字符)\s?(?:大?约|算|按|是|为|=|合|等于|折(?:算)?(?:成|为)?|对应)*\s?(?P<n>\d(?:\.\d{1,3})?)\s?(?:个\s?)?tokens?",
+)
+_STATED_INVERSE = Gated(
+    r"(?:按|以)?(?:1|一|每)\s?个?\s?token\s?(?:大?约|大概|平均)?(?:等于|相当于|折合|对应|是|为|=|≈|合)?\s?(?:大?约)?(?P<n>\d(?:\.\d{1,3})?)\s?个?(?:汉字|中文字|字符?)(?:折算|计算?|算)?"
 )
 _KILOBYTES = Gated(r"(?<![\w.])(?P<number>\d{1,4}(?:\.\d{1,3})?)\s?(?:kb|kilobytes?)(?![a-z/])")
 _USUAL = {"hanzi": 1.0, "word": 4 / 3, "letter": 1 / 4}
@@ -53,12 +57,16 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
     for one in _STATED_CHINESE.finditer(text):
         rates["hanzi"] = float(one["n"])
     text = _STATED_CHINESE.sub("", text)
+    for one in _STATED_INVERSE.finditer(text):
+        rates["hanzi"] = 1 / (float(one["n"]) or 1.0)
+    text = _STATED_INVERSE.sub("", text)
     if "letter" in rates:
         text = _KILOBYTES.sub(lambda match: f"{float(match['number']) * 1000:g} characters", text)
 
     def replaced(match: re.Match[str]) -> str:
         found = find_quantities(match["number"])
-        if not found or (found[0].value < _LEAST):
+        is_speed = _EACH_SECOND.search(match.string, max(0, match.start() - 10), match.start()) is not None
+        if not found or (found[0].value < _LEAST and not is_speed):
             return match.group()
         of = str(match.lastgroup)
         tokens = round(found[0].value * rates.get(of, _USUAL[of]))
