@@ -19,7 +19,7 @@ from ..plan.blocks import fold_sequence
 from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Group, Links, domain_of
 from .operation import Operation, TokenLoad, is_core, longest_path
-from .overlap import overlap_layers
+from .overlap import Overlapped, overlap_layers
 from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
 from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram
@@ -227,7 +227,7 @@ class StageTimer:
         return _OVERLAPPED.get(self.setting.caches, key, lambda: tuple(self._overlapped(halved)))
 
     def _overlapped(self, halved: tuple[HalvedLayer, ...]) -> Iterator[Piece]:
-        overlapped = overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence))
+        overlapped = self._in_turn(halved)
         for number, kind in enumerate(self.kinds):
             for half in (0, 1):
                 yield on_path(overlapped, number, half, kind, halved[number])
@@ -245,7 +245,12 @@ class StageTimer:
 
     def _in_halves(self, kind: LayerKind, load: TokenLoad, halves: tuple[TokenLoad, TokenLoad]) -> HalvedLayer:
         clash = contention(self.setting, load)
-        first, second = self._beside_collectives(clash.share).of_kind(kind, halves)
+        beside = self
+        if clash.share > 0.0:
+            beside = StageTimer(
+                self.setting, self.phase, self.stage, shape=self.shape, free=self.free, compute_share=1.0 - clash.share
+            )
+        first, second = beside.of_kind(kind, halves)
         if not collectives_of((*first, *second)):
             # Where nothing is sent nothing is kept for it.
             first, second = self.of_kind(kind, halves)
@@ -255,20 +260,15 @@ class StageTimer:
         """The operations of a layer of `kind` under each of `loads`."""
         return [self.layer(kind.spec, kind.following, load).operations for load in loads]
 
-    def _beside_collectives(self, share: float) -> StageTimer:
-        """A timer of the same stage while collectives hold `share` of the multiprocessors."""
-        if share == 0.0:
-            return self
-        return StageTimer(
-            self.setting, self.phase, self.stage, shape=self.shape, free=self.free, compute_share=1.0 - share
-        )
-
     def layers_seconds(self, load: TokenLoad) -> float:
         """Seconds of all layers of the stage, as two halves in turn where the plan chooses that."""
         halved = self.halved_layers(load)
         if halved is None:
             return float(pieces_seconds(self.layer_pieces(load)))
-        return overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence)).seconds
+        return self._in_turn(halved).seconds
+
+    def _in_turn(self, halved: tuple[HalvedLayer, ...]) -> Overlapped:
+        return overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence))
 
     @cached_property
     def kind_sequence(self) -> tuple[int, ...]:

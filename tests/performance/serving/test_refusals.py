@@ -44,12 +44,13 @@ def test_a_run_that_cannot_be_is_refused_by_the_field_that_is_wrong(case: dict[s
 
 
 def test_a_run_that_needs_too_many_steps_is_cut_off_and_says_so() -> None:
-    inputs = inputs_of(ENGINE, ROOMY, ClosedLoop(1, 100), Lengths(10, 10))
+    arrivals = ClosedLoop(1, 100)
+    inputs = inputs_of(ENGINE, ROOMY, arrivals, Lengths(10, 10))
     inputs = replace(inputs, rules=inputs.rules._replace(most_events=20))
     seen = Seen.blank(100)
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     with pytest.raises(InputError, match="needs more than 20 steps; lower the requests"):
-        outcome_of(inputs, seen, totals, 0)
+        outcome_of(inputs, seen, totals, arrivals)
 
 
 @pytest.mark.parametrize("field", ["client_s", "client_s_per_token", "jitter_s", "prefix_hit_rate", "token_budget"])

@@ -20,14 +20,14 @@ from .costs import columns_of
 from .decode_server import DecodeServer, Rates
 from .host_tier import host_tier
 from .inputs import check_budget, check_cache, client_seconds, longest_of, request_count, requests_of
-from .load import Arrivals, Lengths, OpenLoop, ServingTimes, StaticBatch
+from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
 from .prefill_server import Pass, PassTimes, PrefillLine, PrefillServer
 from .prefix_cache import PrefixCache
 from .records import Requests, Seen
 from .replicas import shares_of
 from .routing import Router, Target
-from .simulate import late_without_line, warmup_of
+from .simulate import warmup_of, without_line
 from .state import GivenPrefixes
 from .step_table import StepTable
 from .summary import Outcome, latencies_of, times_of
@@ -98,7 +98,7 @@ class ApartRun:
     def __init__(self, deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> None:
         """No request has come yet."""
         arrivals = whole_conversations(arrivals, lengths)
-        self.warmup, self.is_open = warmup_of(arrivals), isinstance(arrivals, OpenLoop)
+        self.warmup, self.arrivals = warmup_of(arrivals), arrivals
         request_count(arrivals)
         drawn = requests_of(deployment.prefill_policy, arrivals, lengths)
         check_cache(deployment.prefill_policy, max(drawn.inputs))
@@ -234,14 +234,8 @@ class ApartRun:
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
-            without_line=self._without_line(),
+            without_line=without_line(self.arrivals, self.seen.ahead, self.ahead_of_decode),
             cache_use=self.callers.talks.cache_use(self.hits, self.from_host, self.filled, kept)
             if self.shares
             else None,
         )
-
-    def _without_line(self) -> float:
-        """That of `ServingTimes`: of the two lines the one in which fewer found nobody before them."""
-        if not self.is_open:
-            return 1.0
-        return min(late_without_line(line) for line in (self.seen.ahead, self.ahead_of_decode))

@@ -14,7 +14,7 @@ from .core import run
 from .inputs import Inputs, inputs_of
 from .load import Arrivals, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
-from .records import Requests, Seen, Totals
+from .records import Seen, Totals
 from .step_table import StepTable
 from .summary import Outcome, latencies_of
 
@@ -35,7 +35,7 @@ def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths
     if isinstance(arrivals, StaticBatch):
         # Nobody sees anything before the whole batch is prefilled.
         seen.first[:] = [max(seen.first)] * count
-    return outcome_of(inputs, seen, totals, warmup_of(arrivals))
+    return outcome_of(inputs, seen, totals, arrivals)
 
 
 def warmup_of(arrivals: Arrivals) -> int:
@@ -46,7 +46,7 @@ def warmup_of(arrivals: Arrivals) -> int:
     return warmup
 
 
-def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outcome:
+def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, arrivals: Arrivals) -> Outcome:
     """What `core.run` filled in, as users count it. Raises InputError where the run was cut off."""
     count = len(inputs.requests.inputs)
     if totals.finished < count:
@@ -56,29 +56,24 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outco
         )
     outputs, client_s = inputs.requests.outputs, inputs.client_s
     return Outcome(
-        **latencies_of(seen, outputs, client_s, range(warmup, count)),
+        **latencies_of(seen, outputs, client_s, range(warmup_of(arrivals), count)),
         output_tokens=sum(outputs),
         end_s=totals.end_s,
         prefill_s=totals.prefill_s,
         decoding_s=totals.decoding_s,
         preemptions=totals.preemptions,
-        without_line=without_line(inputs.requests, seen.ahead),
+        without_line=without_line(arrivals, seen.ahead),
         cache_use=None,
     )
 
 
-def without_line(requests: Requests, ahead: Sequence[float]) -> float:
+def without_line(arrivals: Arrivals, *lines: Sequence[float]) -> float:
     """The share of an open loop's last requests before which nobody waited: none where more come than are served.
 
-    1 of a closed loop, whose users wait for each other, and of a burst.
+    Of several `lines` that of the one with the least; 1 of a closed loop, whose users wait for each other, and of a
+    burst. `lines`: how many were before each request.
     """
-    count = len(requests.inputs)
-    if len(requests.arrivals) < count or requests.arrivals[-1] <= 0.0:
+    if not isinstance(arrivals, OpenLoop):
         return 1.0
-    return late_without_line(ahead)
-
-
-def late_without_line(ahead: Sequence[float]) -> float:
-    """The share of the last requests before which nobody waited."""
-    late = ahead[int(_LATE * len(ahead)) :]
-    return sum(1 for others in late if others == 0) / len(late)
+    late = [ahead[int(_LATE * len(ahead)) :] for ahead in lines]
+    return min(sum(1 for others in line if others == 0) / len(line) for line in late)

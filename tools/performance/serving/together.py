@@ -25,7 +25,7 @@ from .policy import Policy
 from .prefix_cache import PrefixCache
 from .records import Requests, Seen
 from .routing import Router, Target
-from .simulate import late_without_line, warmup_of
+from .simulate import warmup_of, without_line
 from .state import Group, Replica
 from .step_table import StepTable
 from .summary import Outcome, latencies_of, times_of
@@ -226,7 +226,7 @@ class TogetherRun:
             prefill_s=sum(replica.prefill_s for replica in replicas) / len(replicas),
             decoding_s=sum(replica.decoding_s for replica in replicas),
             preemptions=sum(replica.preemptions for replica in replicas),
-            without_line=late_without_line(self.seen.ahead) if isinstance(self.arrivals, OpenLoop) else 1.0,
+            without_line=without_line(self.arrivals, self.seen.ahead),
             cache_use=self.talks.cache_use(self.hits, self.from_host, self.filled, kept),
         )
         return times_of([(outcome, 1)])
