@@ -25,7 +25,7 @@ def test_every_row_is_read_in_its_order() -> None:
 def test_blank_cells_stay_unknown() -> None:
     row = row_of(gpus="", ep="", dp="", isl="", osl="", framework_version="", notes="")
     assert (row.gpus, row.ep, row.dp, row.input_tokens, row.output_tokens) == (None,) * 5
-    assert (row.tier, row.is_core, row.peak_memory_gb) == ("", False, None)
+    assert (row.tier, row.peak_memory_gb) == ("", None)
 
 
 def test_columns_that_are_absent_are_unknown() -> None:
@@ -40,9 +40,9 @@ def test_a_degree_may_be_stated_for_each_phase() -> None:
     assert row.tp == Degree(4, 16) and str(row.tp) == "P4/D16" and str(Degree(8, 8)) == "8"
 
 
-def test_notes_carry_tier_core_and_peak_memory() -> None:
+def test_notes_carry_tier_and_peak_memory() -> None:
     row = row_of(notes="core=1; tier=B; static batch; peak_gpu_mem_gb=31.5; e2e_ms=9")
-    assert (row.tier, row.is_core, row.peak_memory_gb, row.note("e2e_ms")) == ("B", True, 31.5, "9")
+    assert (row.tier, row.peak_memory_gb, row.note("e2e_ms")) == ("B", 31.5, "9")
 
 
 def test_the_source_is_what_the_id_begins_with() -> None:

@@ -112,11 +112,6 @@ class MeasuredRow(Struct, frozen=True):
         return self.note("tier") or ""
 
     @property
-    def is_core(self) -> bool:
-        """Whether the row is one of the balanced subset."""
-        return self.note("core") == "1"
-
-    @property
     def peak_memory_gb(self) -> float | None:
         """Measured peak memory of a GPU, in GB as printed, where the notes carry it."""
         text = self.note("peak_gpu_mem_gb")

@@ -87,7 +87,8 @@ class Reader:
             if self.kind not in ("", kind):
                 raise RowError("of another format than those before")
             self.kind = kind
-            for row in rows_of(kind, given):
+            for row in _READERS[kind](given):
+                # Of one result those that cannot be read are told one by one.
                 yield row if isinstance(row, Row) else Fault(place, str(row))
         except UnknownFormatError as fault:
             self.unlike = self.unlike or fault.unlike
@@ -227,18 +228,10 @@ def kind_of(given: Object) -> str:
     raise UnknownFormatError(given)
 
 
-def rows_of(kind: str, given: Object) -> Iterator[Row | RowError]:
-    """The requests of an object; of one result those that cannot be read are told one by one."""
-    yield from _READERS[kind](given)
-
-
 def _mooncake(given: Object) -> Iterator[Row]:
     at = given.get("timestamp")
     at_s = None if at is None else seconds_of(at, "timestamp", _MILLISECOND)
-    prompt, answer = (
-        tokens_of(given.get("input_length"), "input_length"),
-        tokens_of(given.get("output_length"), "output_length"),
-    )
+    prompt, answer = (tokens_of(given.get(name), name) for name in ("input_length", "output_length"))
     hashes = given.get("hash_ids")
     yield row_of(at_s, prompt, answer, () if hashes is None else blocks_of(hashes))
 
