@@ -136,16 +136,18 @@ class ApartRun:
         """The lines for prefill: one for all replicas, unless routing is by what their caches have or in turn."""
         deployment, policy, talks = self.deployment, self.deployment.prefill_policy, self.callers.talks
         passes = min(deployment.prefill_servers, deployment.prefill_passes if self.shares else MOST_SERVERS)
-        step, took, servers = columns_of(deployment.prefill_table), PassTimes(), list[PrefillServer]()
-        for _ in range(deployment.prefill_servers // passes):
-            cache = GivenPrefixes(self.requests.cached)
-            if self.shares:
-                host = host_tier(policy, self.from_host)
-                cache = PrefixCache(talks.tree, policy.kv_tokens, talks.leaves, self.hits, [], host)
-            servers.append(PrefillServer(step, policy.token_budget, self.requests, cache, passes, took))
+        step, took, count = columns_of(deployment.prefill_table), PassTimes(), deployment.prefill_servers // passes
+
+        def server(cache: GivenPrefixes) -> PrefillServer:
+            return PrefillServer(step, policy.token_budget, self.requests, cache, passes, took)
+
+        if not self.shares:
+            return [Target(0, PrefillLine([server(GivenPrefixes(self.requests.cached)) for _ in range(count)]))]
+        hosts = (host_tier(policy, self.from_host) for _ in range(count))
+        caches = [PrefixCache(talks.tree, policy.kv_tokens, talks.leaves, self.hits, [], host) for host in hosts]
         if self.callers.routing == DEFAULT_ROUTING:
-            return [Target(0, PrefillLine(servers), servers[0].cache)]
-        return [Target(place, PrefillLine([server]), server.cache) for place, server in enumerate(servers)]
+            return [Target(0, PrefillLine([server(cache) for cache in caches]), caches[0])]
+        return [Target(place, PrefillLine([server(cache)]), cache) for place, cache in enumerate(caches)]
 
     def serve(self) -> None:
         """Serve every request of the run."""

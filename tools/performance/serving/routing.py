@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from ...plan.prefixes import Routing
-from .state import GivenPrefixes
+from .prefix_cache import PrefixCache
 
 # SGLang's router (`--policy cache_aware`; the guide to load balancing in lightseekorg/smg): by the longest match where
 # it is at least this share of the prompt; by load where it is not, or where the busiest has so many requests more than
@@ -34,11 +34,11 @@ S = TypeVar("S", bound=Scheduler)
 
 
 class Target(Struct, Generic[S], frozen=True):
-    """A scheduler that requests can go to: its replica by number, itself, and its cache."""
+    """A scheduler that requests can go to: its replica by number, itself, its cache where prompts share anything."""
 
     replica: int
     scheduler: S
-    cache: GivenPrefixes
+    cache: PrefixCache | None = None
 
 
 class Router(Generic[S]):
@@ -47,6 +47,7 @@ class Router(Generic[S]):
     def __init__(self, routing: Routing, targets: Sequence[Target[S]]) -> None:
         """Nothing is dealt yet."""
         self._routing, self._targets, self._last = routing, targets, -1
+        self._caches = [target.cache for target in targets if target.cache is not None]
         self._went_to: dict[int, int] = {}
 
     def choose(self, request: int, before: int, tokens: int) -> Target[S]:
@@ -83,7 +84,7 @@ class Router(Generic[S]):
         present = [target.scheduler.present for target in self._targets]
         least, most = min(present), max(present)
         if most - least <= _MOST_AHEAD or most <= _MOST_TIMES * least:
-            found = self._matches(self._targets[0].cache.path_of(request))
+            found = self._matches(self._caches[0].path_of(request))
             longest = max(found)
             if longest >= _LEAST_MATCH * tokens:
                 if found.count(longest) == 1:
@@ -100,9 +101,9 @@ class Router(Generic[S]):
         """
         found = [0] * len(self._targets)
         for node in reversed(path):
-            for place, target in enumerate(self._targets):
-                if found[place] == 0 and target.cache.holds(node):
-                    found[place] = target.cache.match(path, target.scheduler.cached)
-            if max(found) > self._targets[0].cache.start_of(node):
+            for place, cache in enumerate(self._caches):
+                if found[place] == 0 and cache.holds(node):
+                    found[place] = cache.match(path, self._targets[place].scheduler.cached)
+            if max(found) > self._caches[0].start_of(node):
                 break
         return found

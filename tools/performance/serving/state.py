@@ -62,7 +62,7 @@ class Batch:
 class GivenPrefixes:
     """What a group's cache has of prompts where that is given: nothing that another request has in use.
 
-    `PrefixCache` has the same methods for prompts of which is known what they share.
+    `PrefixCache` has the same methods, and more, for prompts of which is known what they share.
     """
 
     cached: Sequence[int]
@@ -96,22 +96,6 @@ class GivenPrefixes:
     def filled(self, used: int) -> float:
         """The share of the cache that holds something where requests use so many tokens: not known."""
         return 0.0
-
-    def path_of(self, request: int) -> Sequence[int]:
-        """The nodes of a request's prompt and answer: not known."""
-        return ()
-
-    def holds(self, node: int) -> bool:
-        """Whether blocks of a node are here: not known."""
-        return False
-
-    def start_of(self, node: int) -> int:
-        """Tokens of a path before a node: not known."""
-        return 0
-
-    def match(self, path: Sequence[int], used: int) -> int:
-        """Tokens of whole blocks on a path that are here: not known."""
-        return 0
 
 
 class Group:

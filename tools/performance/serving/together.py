@@ -192,7 +192,7 @@ class TogetherRun:
         replica = server.replica
         self.seen.arrived[request] = now
         self.seen.ahead[request] = len(group.line) - group.admitted
-        self.filled[request] = target.cache.filled(group.cached)
+        self.filled[request] = group.prefixes.filled(group.cached)
         is_cut = server.steps > 1 and may_join(replica)
         group.line.append(request)
         group.present += 1
