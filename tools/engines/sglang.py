@@ -20,6 +20,11 @@ _MEMORY_USE = MemoryUse(
     counts_passes=False,
 )
 
+_ATTENTION_CHOICES = (
+    "triton", "torch_native", "flex_attention", "dsa", "nsa", "dsv4", "compressed", "cutlass_mla", "fa3", "fa4",
+    "flashinfer", "flashmla", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "trtllm_mha", "dual_chunk_flash_attn",
+    "hpc_ops", "minicpm_flashattn", "minicpm_flashinfer", "aiter", "wave", "intel_amx", "ascend", "intel_xpu",
+)  # fmt: skip
 # `server_args.py` and `arg_groups/` of the version below, older spellings included.
 VOCABULARY = Vocabulary(
     spelled={
@@ -68,6 +73,18 @@ VOCABULARY = Vocabulary(
     choices={
         "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "mode": ("null", "prefill", "decode"),
+        "all_to_all": (
+            "none", "deepep", "deepep_v2", "mooncake", "nixl", "mori", "flashinfer", "megamoe", "pplx", "ascend_fuseep",
+            "ascend_tp",
+        ),
+        "transfer": ("mooncake", "mooncake_tcp", "nixl", "mori", "ascend", "fake"),
+        "attention-backend": _ATTENTION_CHOICES, "prefill-attention-backend": _ATTENTION_CHOICES,
+        "decode-attention-backend": _ATTENTION_CHOICES, "sampling-backend": ("flashinfer", "pytorch", "ascend"),
+        "moe-runner-backend": (
+            "auto", "deep_gemm", "triton", "triton_kernel", "flashinfer_trtllm", "experimental_sgl_trtllm",
+            "flashinfer_trtllm_routed", "flashinfer_cutlass", "flashinfer_mxfp4", "flashinfer_cutedsl", "cutlass",
+            "aiter", "marlin", "humming", "experimental_sgl_marlin", "hpc_ops", "megamoe",
+        ),
     },
     meeting="host port nnodes node-rank dist-init-addr",
 )  # fmt: skip

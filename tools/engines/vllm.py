@@ -98,6 +98,15 @@ VOCABULARY = Vocabulary(
     choices={
         "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "kv_role": ("kv_producer", "kv_consumer", "kv_both"),
+        "all_to_all": (
+            "allgather_reducescatter", "deepep_high_throughput", "deepep_low_latency", "deepep_v2", "nixl_ep",
+            "mori_high_throughput", "mori_low_latency", "mori", "flashinfer_nvlink_one_sided",
+            "flashinfer_nvlink_two_sided", "flashinfer_all2allv", "pplx", "naive",
+        ),
+        # `Executor.get_class` takes the path of a class too.
+        "executor": ("mp", "ray", "uni", "external_launcher", "module.Class"),
+        "data-parallel-backend": ("mp", "ray"), "expert-placement-strategy": ("linear", "round_robin"),
+        "scheduling-policy": ("fcfs", "priority"), "kv-offloading-backend": ("native", "lmcache"),
     },
     meeting=(
         "host port headless nnodes node-rank master-addr master-port data-parallel-size-local "

@@ -31,7 +31,8 @@ _BESIDE = re.compile(
 )
 # What an engine does in a way that does not say how much memory it takes.
 HOST_CACHE = "a KV cache in CPU memory"
-# Values that choose a format, beside those that have the name of one in them.
+# Concepts whose values choose a format: the name of any is known, and what else does.
+_OF_FORMATS = frozenset({"kv_cache", "quantization", "dtype"})
 DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
 METHOD_CHOICES = (
     "fp8", "awq", "gptq", "nvfp4", "compressed-tensors", "modelopt", "bitsandbytes", "gguf", "torchao", "quark",
@@ -44,10 +45,11 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     The first name of a concept is the one to write; `switches` take no value. `unplanned`: what an engine does that the
     estimate does not know, with the flags that turn it on. `beside`: flags that change nothing of what is planned,
-    beside switches without a concept and those of all engines. `choices` are the values that are known of a concept, in
-    lower case, where not every text is one; the name of a number format is one of all. `meeting`: flags by which the
-    processes of a server find each other, and callers find it. Names stand in one text, parted by blanks. Where they
-    are `in_file`, a file of options states them, and counts more than flags.
+    beside switches without a concept and those of all engines. `choices` are the values that are known of a concept, or
+    of a flag without one, in lower case, where not every text is one: those of all releases; one with a point stands
+    for the path of any class. `meeting`: flags by which the processes of a server find each other, and callers find it.
+    Names stand in one text, parted by blanks. Where they are `in_file`, a file of options states them, and counts more
+    than flags.
     """
 
     spelled: Mapping[str, str]
@@ -113,10 +115,13 @@ class Vocabulary(Struct, frozen=True, dict=True):
         near = get_close_matches(name[:LONGEST_NAME], self.known, n=1, cutoff=_NEAR)
         return f" (did you mean --{near[0]}?)" if near else ""
 
-    def refuses(self, concept: str, value: str) -> str | None:
-        """Why `value` says nothing of a concept, with what would; `None` where it does, or all texts may."""
-        known = self.choices.get(concept)
-        if known is None or value.lower() in known or is_open(value) or named_format(value[:LONGEST_NAME]):
+    def refuses(self, name: str, value: str) -> str | None:
+        """Why the flag of a `name` does not take `value`, with what it takes; `None` where it does, or takes any."""
+        key = self.concepts.get(name, name)
+        known = self.choices.get(key)
+        if known is None or value.lower() in known or is_open(value):
+            return None
+        if (key in _OF_FORMATS and named_format(value[:LONGEST_NAME])) or ("." in value and "." in "".join(known)):
             return None
         shown = "no value" if value == VALUELESS else repr(value[:40])
         return f"{shown}; would pass: {', '.join(known)}"

@@ -121,7 +121,7 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
         concept = vocabulary.concepts.get(name)
         if value.startswith("{") and shown != _POSITIONAL and not is_open(value):
             unknown[f"{shown} {value[:LONGEST_NAME]} (no JSON object)"] = None
-        elif concept is not None and (why := vocabulary.refuses(concept, value)) is not None:
+        elif (why := vocabulary.refuses(name, value)) is not None:
             unknown[f"{shown} ({why})"] = None
         elif concept is not None:
             # A flag wins over a word that belongs to none.

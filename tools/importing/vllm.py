@@ -69,6 +69,8 @@ def _refusals(flags: Flags, environment: Mapping[str, str], group: Group, is_moe
         yield f"{flags.written['expert_parallel']}: it needs a model with experts, and this one has none"
     if flags.on("eplb") and is_moe and not (flags.on("expert_parallel") and group.width > 1):
         yield f"{flags.written['eplb']} needs --enable-expert-parallel and several ranks"
+    if (copies := flags.count("redundant")) and not flags.on("eplb"):
+        yield f"{flags.written['redundant']} {copies} needs --enable-eplb: turn that on, or leave the copies out"
     tokens, sequences = flags.count("token_budget"), flags.count("max_sequences")
     if tokens is not None and sequences is not None and tokens < sequences:
         names = flags.written["token_budget"], flags.written["max_sequences"]
