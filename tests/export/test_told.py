@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.import_api import import_plan
 from shardwright.agent.pipeline import plan
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import TargetName
@@ -123,3 +124,21 @@ def test_what_engines_do_of_themselves_is_told_where_they_do_it(
     told = export(made.plan, target).by_itself
     assert any("dispatch and combine" in one for one in told) is sends
     assert any("run of experts" in one for one in told) is places
+
+
+@pytest.mark.one_in(1)
+@pytest.mark.parametrize(
+    ("flags", "contradicted"),
+    [
+        ("", ()),
+        ("--no-enable-prefix-caching", ("share a beginning",)),
+        ("--expert-placement-strategy round_robin", ("run of experts",)),
+        ("--all2all-backend deepep_low_latency", ("dispatch and combine",)),
+    ],
+)
+def test_what_a_kept_flag_says_otherwise_is_not_told_of_the_engine(flags: str, contradicted: tuple[str, ...]) -> None:
+    command = f"vllm serve Qwen/Qwen3-30B-A3B -dp 2 -ep {flags}"
+    found = export(import_plan(command, hardware="1x2:h100-sxm").plan, "vllm")
+    for what in ("share a beginning", "run of experts", "dispatch and combine"):
+        assert any(what in one for one in found.by_itself) is (what not in contradicted)
+    assert found.text is not None and flags in found.text

@@ -6,6 +6,7 @@ what that engine cannot run, and repair finds the nearest plan that it can. What
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -18,7 +19,6 @@ from ..errors import InputError
 from ..importing.launch import request_line
 from ..performance.estimate import benchmark_of
 from ..performance.layout import LoadedLayout, layout_from_view
-from ..performance.overlap_halves import is_two_batch
 from ..plan.canonical import content_hash
 from ..plan.describe import describe
 from ..plan.document import Plan
@@ -40,7 +40,7 @@ from .result import Export, TargetName
 from .script import script
 from .server import Server, servers_of, settings_of
 from .slurm import batch_script
-from .target import CannotExportError, Target, Written
+from .target import CannotExportError, Commands, Target, Written
 from .traces import SCHEMA_VERSION
 
 # The forms other than an engine's own script, which run the engine of the plan.
@@ -57,6 +57,7 @@ TRACES: TargetName = "chakra"
 TARGETS = tuple(one for one in get_args(TargetName) if one != TRACES)
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
+_FLAG = re.compile(r"--[\w-]+")
 
 
 @checks_arguments
@@ -200,7 +201,7 @@ def _written(
     benchmark = benchmark_of(layout, plan.model.name)
     remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))
     remarks = (*remarks, *kept_remarks(kept, servers, target))
-    by_itself = tuple(_by_itself(layout, target, servers))
+    by_itself = tuple(_by_itself(layout, target, servers, commands))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
         engine=target.engine,
@@ -231,17 +232,17 @@ def _written(
     }
 
 
-def _by_itself(layout: LoadedLayout, target: Target, servers: Sequence[Server]) -> Iterator[str]:
-    """What the engine does unasked, as far as it concerns this plan."""
+def _by_itself(
+    layout: LoadedLayout, target: Target, servers: Sequence[Server], commands: Sequence[Commands]
+) -> Iterator[str]:
+    """What the engine does unasked, as far as it concerns this plan and its `commands` leave it to the engine."""
     yield engine_relaxations(target.engine.name, layout.setting.architecture)["vocab_parallel"]
     # Ranks of one attention group have the same tokens: only between groups, or parts of a prompt, are they sent.
     are_sent = any(one.ep > 1 and one.groups * one.context > 1 for one in servers)
-    concerned = {
-        "experts": any(one.ep > 1 for one in servers),
-        "all-to-all": are_sent and not is_two_batch(layout.setting),
-    }
+    concerned = {"experts": any(one.ep > 1 for one in servers), "all-to-all": are_sent}
+    stated = {word.partition("=")[0] for one in commands for launch in one.launches for word in launch.arguments}
     for concern, what in target.engine.by_itself.items():
-        if concerned.get(concern, True):
+        if concerned.get(concern, True) and stated.isdisjoint(_FLAG.findall(what)):
             yield what
 
 
