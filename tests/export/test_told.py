@@ -17,7 +17,12 @@ SAMPLED = {"pairs": [[100, 10]] * 20, "longest": [30_000, 700]}
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
-    ("target", "setting"), [("vllm", "--max-model-len"), ("sglang", "--context-length"), ("trtllm", "max_seq_len")]
+    ("target", "setting"),
+    [
+        ("vllm", "--max-model-len, set for the load, tighter than vLLM's own"),
+        ("sglang", "--context-length, set for the load, tighter than SGLang's own"),
+        ("trtllm", "max_seq_len, set for the load, tighter than TensorRT-LLM's own"),
+    ],
 )
 @pytest.mark.parametrize(
     ("lengths", "longest", "taken"),
@@ -45,6 +50,12 @@ def test_requests_that_the_command_refuses_are_told(
     ]
     assert found.text is not None and f"Mind: {told[0]}" in found.text
     assert str(taken) in found.text
+
+
+def test_a_length_that_the_imported_command_states_is_told_as_kept() -> None:
+    command = "vllm serve Qwen/Qwen3-8B --max-model-len 4096"
+    told = export(import_plan(command, hardware="1x1:h100-sxm").plan, "vllm").remarks
+    assert any("tokens in all are refused by this command (--max-model-len, kept);" in one for one in told)
 
 
 def test_no_longer_request_is_taken_than_the_cache_holds() -> None:

@@ -43,7 +43,7 @@ def settings_with(settings: ServingSettings, flags: KeptFlags, positions: int, t
     for role in _ROLES:
         said = read_flags((MODEL, *flags.of(role)), target.engine.vocabulary)
         if "max_tokens" in said.values:
-            return replace(settings, max_tokens=most_tokens_taken(said) or positions)
+            return replace(settings, max_tokens=most_tokens_taken(said) or positions, keeps_max_tokens=True)
     return settings
 
 

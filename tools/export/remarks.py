@@ -62,10 +62,11 @@ def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> 
     setting = layout.setting
     most, longest = setting.architecture.max_position_embeddings, settings.longest_tokens
     if settings.max_tokens < most:
+        whose = "kept" if settings.keeps_max_tokens else f"set for the load, tighter than {target.engine.title}'s own"
         yield (
             f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command "
-            f"({target.engine.vocabulary.flag('max_tokens')}); the load's longest has {longest:,}, the model takes "
-            f"{most:,}"
+            f"({target.engine.vocabulary.flag('max_tokens')}, {whose}); the load's longest has {longest:,}, the model "
+            f"takes {most:,}"
         )
     stated = setting.serving.max_batch
     whose = f"{target.engine.title}'s own" if stated is None else "the plan's"

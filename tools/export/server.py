@@ -112,6 +112,7 @@ class ServingSettings(Struct, frozen=True):
     cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
     `checkpoint_format` what the checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
     `overlaps`: two halves of a batch overlap. `kv_offload_bytes`: memory of the host per GPU that keeps KV cache.
+    `keeps_max_tokens`: `max_tokens` is what the plan keeps of an imported command.
     """
 
     max_sequences: int
@@ -128,6 +129,7 @@ class ServingSettings(Struct, frozen=True):
     has_split_ffn: bool
     overlaps: bool
     kv_offload_bytes: int | None
+    keeps_max_tokens: bool = False
 
 
 def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> ServingSettings:
