@@ -59,7 +59,7 @@ class Imported(Sparse):
     it starts: flags that mean nothing here, values that mean nothing with these or do what is not known, and files that
     were not given; `unplanned` is what the engine was told that no estimate of ours knows. `waiting`: it serves fewer
     requests at a time than the load has, which breaks ME001 where they do not fit into memory, and no other rule.
-    `left_out`: flags that say what no plan says, and that the plan does not keep for an export either.
+    `left_out`: flags and variables that say what no plan says, and that the plan does not keep for an export either.
     """
 
     plan: Plan

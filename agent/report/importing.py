@@ -28,7 +28,7 @@ def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: 
     if found.estimate is not None:
         sections += [*estimate_sections(found.estimate, width), confidence(found.estimate)]
     sections.append(assumption_section(found, {}))
-    sections.append(section("Flags that a plan does not say", Bullets(tuple(_flags(found)))))
+    sections.append(section("Flags and variables that a plan does not say", Bullets(tuple(_flags(found)))))
     following = (
         "shardwright fix FILE mends it" if not found.valid else "shardwright compare FILE PLAN sets another beside it"
     )

@@ -40,6 +40,20 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
     "what a plan says itself": (f"{VLLM} --max-num-seqs 64 --port 8001 --gpu-memory-utilization 0.8", None, []),
     "a secret": (f"{VLLM} --api-key s3cret", None, ["--api-key (a secret)"]),
     "a variable": (f"{VLLM} --served-model-name $NAME", None, ["--served-model-name (left to a variable"]),
+    "variables of the command": (
+        f"export VLLM_USE_DEEP_GEMM=1 LENGTH=8k\nNCCL_IB_HCA=mlx5 CUDA_VISIBLE_DEVICES=0,1,2,3 {VLLM} "
+        "--max-model-len $LENGTH",
+        {"both": ["--max-model-len", "8k"]}, ["VLLM_USE_DEEP_GEMM (a variable)", "NCCL_IB_HCA (a variable)"],
+    ),
+    "a secret in a variable": (
+        "docker run --gpus all -e HF_TOKEN=s3cret vllm/vllm-openai:latest --model Qwen/Qwen3-32B -tp 4",
+        None, ["HF_TOKEN (a variable)"],
+    ),
+    "variables of a container": (
+        "services:\n  llm:\n    image: vllm/vllm-openai:latest\n    command: [--model, Qwen/Qwen3-32B, -tp, '4']\n"
+        "    environment: {NCCL_IB_HCA: mlx5}\n",
+        None, ["NCCL_IB_HCA (a variable)"],
+    ),
     "replicas that differ": (f"{VLLM} --block-size 32\n{VLLM}", None, ["--block-size (not in all commands"]),
 }  # fmt: skip
 

@@ -17,10 +17,15 @@ from .launch import DIALECTS, Launch
 _OPEN_CONCEPTS = frozenset({"max_tokens", "quantization", "transfer", "whole_prompts", "all_to_all"})
 _SECRET = re.compile(r"api-key|hf-token|.*password.*")
 _WORD = re.compile(KEPT_WORD)
+# Variables that say which GPUs a process sees, which an export sets anew, or which a scheduler does.
+_SET_ANEW = re.compile(
+    r"\w+_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|VLLM_NIXL_SIDE_CHANNEL_\w+|VLLM_HTTP_TIMEOUT_KEEP_ALIVE|\w+_PP_LAYER_PARTITION"
+    r"|(?:SLURM|SKYPILOT|LWS)_\w+"
+)
 
 
 class Kept(Struct, frozen=True):
-    """The flags that a plan keeps, by the role of their servers, and those that it does not, with why."""
+    """The flags that a plan keeps, by the role of their servers; flags and variables that it does not, with why."""
 
     flags: Mapping[Role, tuple[Spoken, ...]]
     left_out: tuple[str, ...]
@@ -66,7 +71,9 @@ def kept_flags(launch: Launch) -> Kept:
             else:
                 left_out.append(f"{one.shown} ({why})")
     filed = (one.flags.written["config"] for one in launch.commands if "config" in one.flags.values)
-    return Kept(flags, tuple(dict.fromkeys((*left_out, *(f"options of {name} (in a file)" for name in filed)))))
+    left_out += [f"options of {name} (in a file)" for name in filed]
+    left_out += [f"{name} (a variable)" for name in launch.variables if not _SET_ANEW.fullmatch(name)]
+    return Kept(flags, tuple(dict.fromkeys(left_out)))
 
 
 def _whole(one: Spoken, vocabulary: Vocabulary) -> Spoken:

@@ -30,6 +30,7 @@ from .vllm import DIALECT as _VLLM
 
 DIALECTS: Mapping[EngineName, Dialect] = {one.engine.name: one for one in (_VLLM, _SGLANG, _TRTLLM)}
 _SET = re.compile(r"^(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=[\"']?([^\s\"'#]{0,200})", re.MULTILINE)
+_USED = re.compile(r"\$[{(]?(\w{1,60})")
 _REQUEST = "For shardwright import: "
 _BLOCKS = ("hardware", "workload", "precision", "policy")
 _DISAGGREGATED = re.compile(
@@ -66,7 +67,7 @@ class Launch(Struct, frozen=True):
     """What a text starts. `planned` are the blocks of the plan that it was exported from, where it says so.
 
     `load` are the fields of a workload that a load generator beside the commands is told. `model` is none where no
-    command names it.
+    command names it. `variables` are set for the commands, beside those that the text itself puts in somewhere.
     """
 
     engine: EngineName
@@ -75,6 +76,7 @@ class Launch(Struct, frozen=True):
     commands: tuple[Command, ...]
     planned: Mapping[str, Any]
     load: Mapping[str, float]
+    variables: tuple[str, ...]
 
 
 def request_line(plan: Plan) -> str:
@@ -111,6 +113,7 @@ def read_launch(text: str, files: Mapping[str, str] | None = None) -> Launch:
         raise InputError(
             f"several models in one text ({', '.join(one[:80] for one in models[:4])}): import them one by one"
         )
+    used = {name for one in texts.values() for name in _USED.findall(one)}
     return Launch(
         engine=engines[0],
         version=next((one.version for one in processes if one.version), None),
@@ -118,6 +121,7 @@ def read_launch(text: str, files: Mapping[str, str] | None = None) -> Launch:
         commands=commands,
         planned=_planned(script.comments),
         load=_load(script.loads),
+        variables=tuple(dict.fromkeys(name for one in processes for name in one.environment if name not in used)),
     )
 
 
