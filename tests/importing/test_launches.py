@@ -17,6 +17,7 @@ from shardwright.tools.performance.layout import layout_from_view
 from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.plan.describe import describe
 from shardwright.tools.plan.reader import read_document
+from shardwright.tools.rules.engine.split_scale_blocks import RULE as SPLIT_BLOCKS
 
 _CASES: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "launches.json").read_text(encoding="utf-8")
@@ -88,6 +89,13 @@ def test_what_breaks_a_rule_is_shown_with_its_findings() -> None:
     found = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 3", hardware="1x8:h100-sxm")
     assert not found.valid and "TP005" in {one.rule for one in found.findings}
     assert found.exit_status == 1
+
+
+def test_the_flag_that_cut_experts_are_told_to_be_mended_by_mends_them() -> None:
+    command, flag = "vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 8", "--enable-expert-parallel"
+    cut = shardwright.import_plan(command, hardware="1x8:h100-sxm")
+    assert {one.rule for one in cut.findings} == {"EN002"} and flag in SPLIT_BLOCKS.remedy.partition(",")[0]
+    assert shardwright.import_plan(f"{command} {flag}", hardware="1x8:h100-sxm").valid
 
 
 def test_arguments_win_over_the_text() -> None:

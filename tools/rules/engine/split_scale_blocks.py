@@ -80,7 +80,10 @@ RULE = Rule(
         "SGLang 0.5.23 layers/quantization/fp8.py and awq.py"
     ),
     fix="re-plan",
-    remedy="choose a degree that leaves whole blocks, or serve the weights in bf16",
+    remedy=(
+        "keep experts whole by EP instead of cutting them (vLLM: --enable-expert-parallel, SGLang: --ep-size), choose "
+        "a degree that leaves whole blocks, or serve the weights in bf16"
+    ),
     visits="parts",
     limits=(DegreeLimit(("tp_ffn",), _ffn), DegreeLimit(("tp_expert",), _expert)),
     good=Example(edits=_FP8),
