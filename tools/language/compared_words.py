@@ -60,7 +60,7 @@ _GROUPS = Gated(
 )
 _GROUPS_ALONE = Gated(rf"(?:{ATTENTION_DP})(?:\s?(?:[+&/]|with|plus)\s?)?(?!\s?=?\s?\d)")
 _LINK = re.compile(r"[\s+&,/]*(?:(?:with|and|plus)\s?)?$")
-_DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|tensor[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
+_DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|(?:tensor|pipeline|data|expert)[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
 
 
 class Compared(Struct, frozen=True):
@@ -82,7 +82,10 @@ def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
     if span is None:
         return None
     inside = [one for one in degrees if span[0] <= one.start and one.end <= span[1]]
-    return Compared(page.original[slice(*span)].strip(), options(page, [inside]))
+    groups = _GROUPS.match(page.original, span[1])
+    return Compared(
+        page.original[span[0] : span[1] if groups is None else groups.end()].strip(), options(page, [inside])
+    )
 
 
 def _two_sides(page: Page, degrees: Sequence[Degree]) -> tuple[Sequence[Degree], Sequence[Degree]] | None:
@@ -146,18 +149,20 @@ def _named(page: Page, degrees: Sequence[Degree]) -> list[StatedStrategy]:
             if before is None or degree.name in found[-1] or is_other:
                 found.append(_counted(page, degree))
             found[-1][degree.name] = degree.value
-            if degree.name == "ep" and "attention_dp" not in found[-1] and _has_groups(page, degree):
-                width = found[-1].get("tp", 1) * found[-1].get("sp", 1)
+            width = found[-1].get("tp", 1) * found[-1].get("sp", 1)
+            is_spanned = found[-1].get("dp") == degree.value // width
+            if degree.name == "ep" and "attention_dp" not in found[-1] and not is_spanned and _has_groups(page, degree):
                 found[-1]["attention_dp"] = max(1, degree.value // width)
     return [strategy_of(one) for one in found]
 
 
 def _has_groups(page: Page, ep: Degree) -> bool:
     """Whether attention DP without a number stands right beside a degree of EP; it then fills what EP leaves of TP."""
-    left = max(0, ep.start - 40)
-    return any(
-        match.end() <= ep.start - left + 1 and _LINK.fullmatch(page.original[left + match.end() : ep.start]) is not None
-        for match in _GROUPS.finditer(page.original[left : ep.end])
+    left, text = max(0, ep.start - 40), page.original
+    before = text[left : ep.end]
+    return _GROUPS.match(text, ep.end) is not None or any(
+        match.end() <= ep.start - left + 1 and _LINK.fullmatch(text[left + match.end() : ep.start]) is not None
+        for match in _GROUPS.finditer(before)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from .alternative_layouts import with_alternatives_apart
 from .alternatives import with_corrected_figures
 from .arithmetic import worked_out
 from .asides import without_asides
@@ -26,7 +27,14 @@ def mended(text: str) -> Mended:
     """A normalised text with each figure where it counts."""
     notes: list[str] = []
     text = without_asides(text)
-    for step in (with_corrected_figures, worked_out, with_parts_together, with_told_lengths, without_observed):
+    for step in (
+        with_corrected_figures,
+        worked_out,
+        with_parts_together,
+        with_told_lengths,
+        without_observed,
+        with_alternatives_apart,
+    ):
         text, more = step(text)
         notes += more
     text, lengths = in_tokens(with_whole_answers(text))

@@ -1,0 +1,61 @@
+"""What is said of one of several strategies to choose from belongs to it: "TP8 without EP, or TP8 with EP?".
+
+It becomes a degree beside the others of its strategy ("TP8 EP1, or TP8 EP8"), so that no reader takes it as a demand on
+all. What stands behind the last of them after a comma is said of all ("TP8 or TP4, without EP?") and stays.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..gated import Gated
+from .page import breaks_of
+
+_NUMBERED = r"(?:tp|pp|ep|sp|dp|(?:tensor|pipeline|expert|sequence|context|data)[\s\-]parallel(?:ism)?)[\s=\-]{0,2}\d{1,4}(?![\d.])"
+_PRIMITIVE = (
+    r"(?P<ep>ep|expert[\s\-]parallel(?:ism)?|专家并行)|(?P<pp>pp|pipeline[\s\-]parallel(?:ism)?|流水线?并行)|"
+    r"(?P<sp>sp|(?:sequence|context)[\s\-]parallel(?:ism)?|序列并行)"
+)
+_SAID_OF_ONE = Gated(
+    rf"(?P<degrees>(?<![a-z]){_NUMBERED}(?:\s?[x×*+/&]?\s?{_NUMBERED}){{0,3}})(?P<gap>[\s,(]{{0,3}})"
+    r"(?:(?P<both>with\s(?:and|or)\swithout\s|with/without\s)|(?P<no>(?:without|w/o|no|not\susing)\s|[不无没][开用带加有]?)|"
+    r"(?:(?:with|plus)\s|[+&]\s?|[开用带加]))"
+    rf"(?:{_PRIMITIVE})(?![a-z])(?!\s?[=\-]?\s?\d)\)?"
+)
+_SENTENCE_END = re.compile(r"[;!?\n。]|(?<!vs)\.(?=\s|$)", re.IGNORECASE)
+_DEGREE = Gated(rf"(?<![a-z]){_NUMBERED}")
+_TP = Gated(r"(?:tp|tensor[\s\-]parallel(?:ism)?)[\s=\-]{0,2}(?P<n>\d{1,4})")
+_OR = Gated(r"(?<![a-z])(?:or|vs|versus)(?![a-z])|还是")
+_COMPARES = Gated(r"(?<![a-z])(?:compar(?:e|ed|ing|ison)|vs|versus)(?![a-z])|对比|比较")
+
+
+def with_alternatives_apart(text: str) -> tuple[str, list[str]]:
+    """The text with what is said of one of several strategies as its degree, and which words those were."""
+    notes: list[str] = []
+    done, start = "", 0
+    for left, right in (*breaks_of(text, _SENTENCE_END), (len(text), len(text))):
+        sentence, end = text[start:left], text[left:right]
+        done += (_apart(sentence, end == "?", notes) if _SAID_OF_ONE.search(sentence) else sentence) + end
+        start = right
+    return done, notes
+
+
+def _apart(sentence: str, is_question: bool, notes: list[str]) -> str:
+    degrees = [one.span() for one in _DEGREE.finditer(sentence)]
+    first, last = degrees[0][1], degrees[-1][0]
+    is_weighed = _COMPARES.search(sentence) or (is_question and _OR.search(sentence, first, last))
+    is_choice = is_weighed and len(degrees) > 1
+
+    def written(match: re.Match[str]) -> str:
+        tp = _TP.search(match["degrees"])
+        is_of_all = "," in match["gap"] and last < match.start("gap")
+        # Experts in as many groups as TP is wide; of other kinds of parallelism nothing says how wide.
+        is_settled = match["no"] or (match["ep"] and tp)
+        if is_of_all or not is_settled or not (is_choice or match["both"]):
+            return match.group()
+        notes.append(f"{match.group()!r} is said of that strategy alone, one of several to compare")
+        name = next(name for name in ("ep", "pp", "sp") if match[name]).upper()
+        having, without = (f"{match['degrees']} {name}{degree}" for degree in (tp["n"] if tp else 1, 1))
+        return f"{having} or {without}" if match["both"] else without if match["no"] else having
+
+    return _SAID_OF_ONE.sub(written, sentence)
