@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from math import ceil
 
 from msgspec.structs import replace
@@ -45,12 +47,38 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
     is_open = choice is None or choice.nodes is None
     usual_node = proposal.request.facts.accelerator.typical_node_accelerators if is_open else None
     found = [_judged(stated, model, proposal, usual_node, may_be_apart=may_be_apart) for stated in looked_at]
+    # Words that leave a degree open may name the layout of others.
+    rows = Counter(row for row, _ in found)
+    layouts = [one for row, one in dict(found).items() if one is not None]
     left = len(intent.compared) - len(looked_at)
     return ComparedStrategies(
-        strategies=tuple(row for row, _ in found),
-        verdict=_verdict([one for _, one in found if one is not None], proposal.request.workload.objective, known),
+        strategies=tuple(_counted(row, count) for row, count in rows.items()),
+        verdict=_verdict(layouts, proposal.request.workload.objective, known),
+        experts=_experts(zip(looked_at, (row.summary for row, _ in found), strict=True), proposal.request),
         left_out=left,
     )
+
+
+def _counted(row: ComparedStrategy, count: int) -> ComparedStrategy:
+    """The row, which says so where several of those that were named are this layout."""
+    reason = f"{row.reason}; {count} of those named are this one"
+    return row if count == 1 else row.model_copy(update={"reason": reason})
+
+
+def _experts(summaries: Iterable[tuple[StatedStrategy, str]], request: SearchRequest) -> str | None:
+    """How the experts are taken of the strategies that leave that open; `None` where none does."""
+    taken = dict.fromkeys(summary for stated, summary in summaries if summary and _leaves_experts_open(stated))
+    if not taken or not request.architecture.is_moe:
+        return None
+    return (
+        f"How experts lie was not said of what is taken as {', '.join(taken)}: EP keeps each expert whole; expert-TP "
+        'cuts it over the ranks, as an engine that is told of TP alone does. Say "with EP" or "without EP" beside a '
+        "strategy to compare that"
+    )
+
+
+def _leaves_experts_open(stated: StatedStrategy) -> bool:
+    return any(one.ep is None and (one.tp or 1) * (one.sp or 1) > 1 for one in (stated.prefill, stated.decode))
 
 
 def _judged(

@@ -38,4 +38,4 @@ def compared_sections(report: PlanReport | None) -> list[Section]:
         for one in found.strategies
     )
     more = f"{found.left_out} more were not looked at" if found.left_out else None
-    return [section(say("What you compare"), Table(columns, rows), found.verdict, more)]
+    return [section(say("What you compare"), Table(columns, rows), found.verdict, found.experts, more)]

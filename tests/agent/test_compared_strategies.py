@@ -70,6 +70,24 @@ def test_attention_dp_that_nobody_allowed_has_figures_and_says_what_it_takes() -
     assert allowed.strategies[1].tpot_ms == pytest.approx(groups.tpot_ms)
 
 
+def test_what_is_one_layout_is_shown_once_and_how_open_experts_are_taken_is_said() -> None:
+    _, found = asked(f"Qwen3-30B-A3B on 2 H100, {LOAD}. TP2, TP2 with EP, or TP2 without EP?", engine="vllm")
+    as_one, other = found.strategies
+    assert {as_one.summary, other.summary} == {"EP2 × TP2", "TP2 × expert-TP2"}
+    assert "2 of those named are this one" in as_one.reason and "of those named" not in other.reason
+    assert found.experts is not None and f"not said of what is taken as {as_one.summary}:" in found.experts
+    _, told = asked(f"Qwen3-30B-A3B on 2 H100, {LOAD}. TP2 with or without EP?", engine="vllm")
+    assert told.experts is None and len(told.strategies) == 2
+
+
+def test_attention_dp_of_one_alternative_has_figures_and_no_alternative_binds_the_plan() -> None:
+    result, found = asked(f"Qwen3-30B-A3B on 4 H100, {LOAD}: TP4 without EP, or EP4 with attention DP?", engine="vllm")
+    whole, groups = found.strategies
+    assert (whole.summary, groups.summary) == ("TP4 × expert-TP4", "EP4 × attention-DP4")
+    assert whole.tpot_ms is not None and groups.tpot_ms is not None and groups.needs == ("attention_dp",)
+    assert result.intent is not None and not result.intent.constraints
+
+
 def test_more_than_can_be_looked_at_are_counted() -> None:
     many = ", ".join(f"TP{tp} x PP{pp}" for tp, pp in ((1, 8), (2, 4), (4, 2), (8, 1), (1, 4), (2, 2), (4, 1)))
     _, found = asked(f"Llama-3.1-8B on 8 H100, {LOAD}. Compare {many}")

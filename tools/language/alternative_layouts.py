@@ -11,7 +11,8 @@ import re
 from ..gated import Gated
 from .page import breaks_of
 
-_NUMBERED = r"(?:tp|pp|ep|sp|dp|(?:tensor|pipeline|expert|sequence|context|data)[\s\-]parallel(?:ism)?)[\s=\-]{0,2}\d{1,4}(?![\d.])"
+_NAMES = r"(?:tp|pp|ep|sp|dp|(?:tensor|pipeline|expert|sequence|context|data)[\s\-]parallel(?:ism)?)"
+_NUMBERED = rf"{_NAMES}[\s=\-]{{0,2}}\d{{1,4}}(?![\d.])"
 _PRIMITIVE = (
     r"(?P<ep>ep|expert[\s\-]parallel(?:ism)?|专家并行)|(?P<pp>pp|pipeline[\s\-]parallel(?:ism)?|流水线?并行)|"
     r"(?P<sp>sp|(?:sequence|context)[\s\-]parallel(?:ism)?|序列并行)"
