@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import pairwise
@@ -59,6 +60,19 @@ class OrderedGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names as they were added."""
         return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` name; one that states an option of one value twice is refused.
+
+        Raises:
+            click.UsageError: there is no such command, or it is called wrongly.
+        """
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:  # words to complete are no call yet
+            _refuse_repeated(command, command.context_class(command, ctx, name, **command.context_settings), rest)
+        return name, command, rest
 
 
 @click.group(
@@ -176,6 +190,16 @@ def _with_words_apart(arguments: list[str]) -> list[str]:
         f" {one}" if _DASHED_WORDS.match(one) and one[:2] not in names and before not in valued else one
         for before, one in pairwise(["", *arguments])
     ]
+
+
+def _refuse_repeated(command: click.Command, context: click.Context, arguments: list[str]) -> None:
+    """Refuse an option of one value that is stated more than once: click would take the last and drop the others."""
+    _, _, stated = command.make_parser(context).parse_args([*arguments])
+    for option, times in Counter(stated).items():
+        has_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count)
+        if has_one and times > 1:
+            what = f"{option.opts[0]} is stated {times} times and has one value; state it once"
+            raise click.UsageError(what, context)
 
 
 def _refuse(where: str, message: str, status: int) -> int:
