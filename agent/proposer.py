@@ -114,11 +114,17 @@ def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:
 
 def _of_choices(intent: Intent) -> Examined | Refused:
     """The best of the named kinds, by the objective: of costs at the middle of the prices that are known."""
-    answers = [
-        examine(intent.model_copy(update={"hardware": choice, "hardware_choices": ()}), with_fewer_too=False)
-        for choice in intent.hardware_choices
-    ]
+    answers: list[Examined | Refused] = []
+    unknown: list[MissingFieldError] = []
+    for choice in intent.hardware_choices:
+        alone = intent.model_copy(update={"hardware": choice, "hardware_choices": ()})
+        try:
+            answers.append(examine(alone, with_fewer_too=False))
+        except MissingFieldError as error:  # a fact of one kind is no reason to answer nothing of the others
+            unknown.append(error)
     found = [one for one in answers if isinstance(one, Examined)]
+    if unknown and not found:
+        raise unknown[0]
     if not found:
         return answers[0]
     objective = intent.workload.objective
@@ -140,7 +146,7 @@ def _of_choices(intent: Intent) -> Examined | Refused:
     by = "the cheapest per token" if by_price else f"the best for {objective}"
     if objective == "cost" and unpriced:
         by = f"the fewest GPU-seconds per token (no price is known of {', '.join(unpriced)})"
-    reason = f"{by} of the kinds to choose from; {others}"
+    reason = "; ".join((f"{by} of the kinds to choose from; {others}", *(f"left out: {error}" for error in unknown)))
     assumption = Assumption(field="hardware.accelerator", value=best.request.facts.accelerator.id, reason=reason)
     return replace(best, assumptions=(assumption, *best.assumptions))
 

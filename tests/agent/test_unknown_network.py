@@ -39,6 +39,13 @@ def test_what_no_node_holds_is_an_error_that_names_the_field_and_how_to_say_it()
     assert plan(f"{request}, 100 gig ethernet between them").plan is not None
 
 
+def test_of_cards_to_choose_from_one_whose_network_is_not_known_leaves_the_others_answered() -> None:
+    result = plan("Qwen3-32B in bf16 on 4 nodes of 1 L40S or H100, 512 in 64 out, 2 users")
+    assert result.plan is not None and result.plan.hardware.accelerator == "h100-sxm" and result.report is not None
+    chosen = next(one.reason for one in result.report.assumptions if one.field == "hardware.accelerator")
+    assert "left out: hardware (l40s): field 'inter_node_bw_gb_s' is missing" in chosen
+
+
 def test_what_is_said_to_lie_apart_needs_the_network() -> None:
     with pytest.raises(MissingFieldError, match=r"inter_node_bw_gb_s.*or have prefill and decode share replicas"):
         plan("Llama-3.1-8B on 2 nodes of 4 L40S, prefill and decode disaggregated, 1000 in 200 out")
