@@ -124,6 +124,8 @@ def _of_choices(intent: Intent) -> Examined | Refused:
             unknown.append(error)
     found = [one for one in answers if isinstance(one, Examined)]
     if unknown and not found:
+        others = [f"elsewhere {one.infeasible.reason}" for one in answers if isinstance(one, Refused)]
+        unknown[0].args = ("; ".join((str(unknown[0]), *others)),)
         raise unknown[0]
     if not found:
         return answers[0]

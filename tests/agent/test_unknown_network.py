@@ -44,6 +44,8 @@ def test_of_cards_to_choose_from_one_whose_network_is_not_known_leaves_the_other
     assert result.plan is not None and result.plan.hardware.accelerator == "h100-sxm" and result.report is not None
     chosen = next(one.reason for one in result.report.assumptions if one.field == "hardware.accelerator")
     assert "left out: hardware (l40s): field 'inter_node_bw_gb_s' is missing" in chosen
+    with pytest.raises(MissingFieldError, match=r"l40s.*elsewhere no strategy on 4 × h100-sxm.*0\.1 ms"):
+        plan("Qwen3-32B in bf16 on 4 nodes of 1 L40S or H100, 512 in 64 out, 2 users, TPOT at most 0.1 ms")
 
 
 def test_what_is_said_to_lie_apart_needs_the_network() -> None:
