@@ -72,7 +72,7 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
             largest = resized(request, max(1, SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
             return refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
         return _on_sized(sized)
-    if choice.is_most and intent.workload.objective == "cost":
+    if choice.is_most and _is_enough_known(intent, request):
         sized = fewest_gpus(request, choice.gpus_per_node, at_most=request.facts.gpus)
         if sized is not None and sized.result is not None:
             return _on_sized(sized)
@@ -92,6 +92,12 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     best = result.best or result.candidates[0]
     words = None if found is None else on_fewer(request, best, fewer)
     return Examined(request.settled(best), result, best, on_fewer=words)
+
+
+def _is_enough_known(intent: Intent, request: SearchRequest) -> bool:
+    """Whether of the most GPUs that may be used fewer can be the better answer: an objective asked for may want all."""
+    is_assumed = any(one.field == "objective" for one in intent.assumptions)
+    return intent.workload.objective == "cost" or (is_assumed and request.says_enough)
 
 
 def _on_sized(sized: Sized) -> Examined:

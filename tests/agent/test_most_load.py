@@ -48,6 +48,23 @@ def test_a_tighter_limit_allows_fewer_and_the_report_says_whose_number_it_is() -
     assert counts[0] > counts[1] > 1
 
 
+CEILINGS = [
+    ("5 requests per second, TPOT under 60 ms", 1),
+    ("4 users, TPOT under 60 ms", 1),
+    ("5 requests per second, TPOT under 60 ms, lowest latency", 4),
+    ("TPOT under 60 ms, maximum throughput", 4),
+    ("4 users", 4),
+]
+
+
+@pytest.mark.parametrize(("load", "used"), CEILINGS)
+def test_of_at_most_so_many_gpus_all_are_used_only_where_the_load_does_not_say_what_is_enough(
+    load: str, used: int
+) -> None:
+    result = shardwright.plan(f"Llama-3.2-1B on at most 4 L4, 512 in / 32 out, {load}")
+    assert result.plan is not None and result.plan.strategy.gpu_count == used
+
+
 @pytest.mark.thorough
 def test_a_strategy_that_holds_more_requests_than_the_best_one_is_named_first() -> None:
     words = "How many users can 8 H100 serve with Llama-3.1-70B, 2k in / 300 out, TPOT under 50 ms?"
