@@ -103,11 +103,11 @@ def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
         yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
 
 
-_SAID_FIRST = ("hardware.inter_node_bw_gb_s", "disaggregated", "request_rate")
+_SAID_FIRST = ("gpus_per_node", "hardware.inter_node_bw_gb_s", "disaggregated", "request_rate")
 
 
 def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
-    """What a model's name was read as, what of the hardware is not known, and that phases lie apart: first lines."""
+    """What a model's name was read as, what of the hardware is kept back or not known, how phases lie: first lines."""
     for one in assumptions:
         if (one.field == "model" and one.value is not None) or one.field in _SAID_FIRST:
             yield say("Assumed: {reason}", reason=one.reason)

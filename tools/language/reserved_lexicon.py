@@ -16,7 +16,10 @@ _OF = (
     rf"(?:\s(?:of|out\sof)\s(?:the|our|these|those|its|my)?\s?(?:(?:{NUMBER})\s)?)?"
     r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\s(?:the|those|our|these)(?:\s\d{1,4})?)){0,2}"
 )
-_PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU}))?"
+_PART = (
+    rf"(?:\s(?:of|out\sof|from)\s(?:(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU})|"
+    rf"(?:each|every)\s(?:{NODE})))?"
+)
 COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",

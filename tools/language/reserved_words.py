@@ -203,8 +203,10 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         if first is not None:
             yield first
             yield from _kept_beside(page, claims, start, first)
-        elif TAKEN not in sentence and away is not None and not _is_of_memory(sentence, away):
-            words = page.original[start : start + len(sentence)].strip()
+            continue
+        end = start + len(sentence)
+        if TAKEN not in page.text[start:end] and away is not None and not _is_of_memory(sentence, away):
+            words = page.original[start:end].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
 
 
@@ -252,7 +254,8 @@ def settle_kept_of_each(claims: Claims) -> None:
     if nodes is not None and gpus == nodes * per_node:
         claims.replace("gpus", nodes * (per_node - count), claims.words["gpus"])
     claims.replace("gpus_per_node", per_node - count, claims.words.get("gpus_per_node", words))
-    claims.reading(f"{words!r} of each node are kept back: {per_node - count} of its {per_node} are planned for")
+    left = f"{per_node - count} of the {per_node} GPUs of each node"
+    claims.assume("gpus_per_node", f"{left} are planned for and billed, {words!r} is kept back and not in the bill")
 
 
 def _taken_by_others(page: Page) -> Iterator[Constraint]:
