@@ -157,7 +157,9 @@ def _autoscaler(day: OverDay) -> str:
 
 def _not_in(day: OverDay) -> str:
     weights = bytes_text(day.weights_bytes_per_replica)
+    is_of_parts = day.gpus_named is None and day.scaled.billed_gpu_hours == day.scaled.gpu_hours
+    machines = "; nor whether machines of just these GPUs, which are billed, can be had by the hour" * is_of_parts
     return (
         f"Not in it: how long a replica takes to start (its {weights} of weights to load, the engine's start-up): it "
-        "has to be there when the hour begins; nor requests that are cut off when one stops"
+        f"has to be there when the hour begins; nor requests that are cut off when one stops{machines}"
     )

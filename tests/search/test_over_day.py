@@ -78,6 +78,20 @@ def test_hours_and_cost_are_those_of_the_steps() -> None:
     assert {"TP2"} < {one.layout for one in found.layouts}
 
 
+@pytest.mark.parametrize("usual_node", [2, 16])
+def test_whole_nodes_are_billed_at_all_hours_where_the_peak_takes_more_than_one(usual_node: int) -> None:
+    asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=1, headroom_share=0.1)
+    rented = replace(HARDWARE, usual_node=usual_node)
+    found = size_over_day(request(), AtPeak(chosen(), others=[chosen(TWO)]), asked, rented)
+    is_part = max(one.gpus for one in found.steps) <= usual_node
+    assert is_part == (usual_node == 16) and any(one.gpus % 2 for one in found.steps)
+    for one in found.steps:
+        assert one.billed_gpus == (one.gpus if is_part else -(-one.gpus // usual_node) * usual_node)
+    assert found.scaled.billed_gpu_hours == sum((one.ends_h - one.begins_h) * one.billed_gpus for one in found.steps)
+    told = " ".join(render([day_section(found)], width=100).split())
+    assert ("can be had by the hour" in told) == is_part and ("billed, whole nodes" in told) != is_part
+
+
 @cache
 def day_of(chosen_: str, *, is_as_good: bool) -> OverDay:
     """The day of one of two layouts of which the other was found too, as good at the peak or not."""

@@ -9,7 +9,8 @@ class DayStep(Sparse):
     """From `begins_h` to `ends_h` (hours) the rate, the replicas that run, the GPUs, and what users see.
 
     `replicas` are those that decode; of phases apart `prefill_replicas` stand beside them. Both include the reserve.
-    `billed_gpus`: nodes are rented whole. Latencies are absent where no request comes.
+    `billed_gpus`: nodes are rented whole, but for a day that takes a part of one alone. Latencies are absent where no
+    request comes.
     """
 
     begins_h: float

@@ -62,7 +62,7 @@ _MOST_TIMES = 4
 class Rented(Struct, frozen=True):
     """How GPUs are paid for: in nodes of so many, the price of an hour where one is stated.
 
-    `is_open`: the number of GPUs was left open, so that a part of one node is rented as such.
+    `is_open`: the number of GPUs was left open, so that a part of one node is rented as such where that is enough.
     """
 
     usual_node: int
@@ -186,10 +186,11 @@ class DaySizer(Struct, frozen=True):
         """GPUs of the replicas that run in a span."""
         return fleet.running(self.level_of(span.requests_per_s), self.asked.reserve_replicas).gpu_count
 
-    def billed(self, gpus: int) -> int:
-        """GPUs that are rented: whole nodes, and where hardware is open a part of one node as such."""
-        node = self.rented.usual_node
-        return gpus if self.rented.is_open and gpus <= node else -(-gpus // node) * node
+    def billed(self, fleet: Fleet, span: Span) -> int:
+        """GPUs that are rented in a span: whole nodes, or of an open number a part of one where all of the day fits."""
+        gpus, node = self.gpus(fleet, span), self.rented.usual_node
+        most = fleet.running(self.levels[0], self.asked.reserve_replicas).gpu_count
+        return gpus if self.rented.is_open and most <= node else -(-gpus // node) * node
 
     def step(self, fleet: Fleet, span: Span) -> DayStep:
         """A span of the day, with what users see of the replicas that run in it, the reserve among them."""
@@ -205,7 +206,7 @@ class DaySizer(Struct, frozen=True):
             replicas=counts[-1],
             prefill_replicas=counts[0] if len(counts) == 2 else None,
             gpus=strategy.gpu_count,
-            billed_gpus=self.billed(strategy.gpu_count),
+            billed_gpus=self.billed(fleet, span),
             ttft_p95_ms=None if seen is None else seen.ttft.p95 * 1e3,
             tpot_p95_ms=None if seen is None else seen.tpot.p95 * 1e3,
         )
@@ -233,12 +234,12 @@ class DaySizer(Struct, frozen=True):
         sized = fewest_gpus(request, self.rented.usual_node)
         return () if sized is None or sized.result is None else sized.result.candidates
 
-    def cost(self, spans: Iterable[tuple[float, int]], price: Price | None) -> DayCost:
-        """What GPUs over so many hours each take."""
-        listed = list(spans)
-        hours = math.fsum(hours * self.billed(gpus) for hours, gpus in listed)
+    def cost(self, taken: Iterable[tuple[float, int, int]], price: Price | None) -> DayCost:
+        """What a day takes, of the hours of each span, its GPUs, and those that are billed."""
+        listed = list(taken)
+        hours = math.fsum(hours * billed for hours, _, billed in listed)
         return DayCost(
-            gpu_hours=math.fsum(hours * gpus for hours, gpus in listed),
+            gpu_hours=math.fsum(hours * gpus for hours, gpus, _ in listed),
             billed_gpu_hours=hours,
             usd=None if price is None else (hours * price.low, hours * price.high),
         )

@@ -20,7 +20,7 @@ from ..performance.weights import loaded_bytes
 from ..plan.describe import OR_TOGETHER, describe
 from ..plan.document import Strategy
 from ..plan.placement import is_disaggregated
-from ..plan.rate_curve import DAY_H, DayAsked
+from ..plan.rate_curve import DAY_H, DayAsked, Span
 from .candidate import Candidate, SearchRequest
 from .day import LayoutDay, OverDay
 from .day_sizes import DaySizer, Fleet, Rented, levels_of, one_of_each
@@ -68,14 +68,13 @@ def size_over_day(request: SearchRequest, at_peak: AtPeak, asked: DayAsked, rent
     fleets = [fleet, *_others(day, chosen, at_peak.others)]
     price = price_of(request.facts.accelerator, rented.usd_per_gpu_hour)
     spans = list(curve.spans())
-    costs = [day.cost(((span.hours, day.gpus(one, span)) for span in spans), price) for one in fleets]
-    best = day.cost(
-        (
-            (span.hours, min((day.gpus(one, span) for one in fleets), key=lambda gpus: (day.billed(gpus), gpus)))
-            for span in spans
-        ),
-        price,
-    )
+
+    def taken(span: Span, one: Fleet) -> tuple[float, int, int]:
+        return span.hours, day.gpus(one, span), day.billed(one, span)
+
+    costs = [day.cost((taken(span, one) for span in spans), price) for one in fleets]
+    of_each = (min((taken(span, one) for one in fleets), key=lambda each: (each[2], each[1])) for span in spans)
+    best = day.cost(of_each, price)
     ranked = sorted(zip(fleets, costs, strict=True), key=lambda pair: (pair[1].billed_gpu_hours, pair[1].gpu_hours))
     units = at_peak.units
     fleet, scaled = next(pair for pair in ranked if pair[0].unit in units)
@@ -91,7 +90,7 @@ def size_over_day(request: SearchRequest, at_peak: AtPeak, asked: DayAsked, rent
         target_per_s_each=fleet.target_per_s(),
         steps=steps,
         scaled=scaled,
-        at_peak_all_day=day.cost([(DAY_H, peak.gpus)], price),
+        at_peak_all_day=day.cost([(DAY_H, peak.gpus, peak.billed_gpus)], price),
         price_source=None if price is None else price.source,
         layouts=tuple(LayoutDay(layout=describe(one.unit), cost=cost) for one, cost in ranked),
         best_of_each_hour=best,
