@@ -219,8 +219,12 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
     if sized is not None and sized.result is None and rule == "PE010":
         return Needs(accelerator=name, note=f"no number in one node; how many in several is not known: {sized.unknown}")
     if sized is None:
-        known = "is enough" if not left_out() else "that was looked at before the time limit is enough"
-        return Needs(accelerator=name, note=f"no number of {name} up to {tried} {known}")
+        if left_out():
+            why = "the time was over before all of them were looked at; allow more"
+            return Needs(
+                accelerator=name, note=f"whether a number of {name} up to {tried} is enough is not known: {why}"
+            )
+        return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
     chosen = in_format(sized.request.precision) if request.precisions else ""

@@ -27,7 +27,7 @@ from .intent.intent import Assumption, Intent
 from .keeping import keeps, pinned, sized_with, with_stated, without_stated
 from .open_hardware import kinds_of, least_hardware, on_any_hardware
 from .placement import filled, placed
-from .reasons import KEEPING_UP, Proposal, figures, named, on_fewer
+from .reasons import KEEPING_UP, LOOKED_AT, Proposal, figures, named, on_fewer
 from .results import Infeasible
 from .search_request import accelerator_of, hardware_block, search_request
 
@@ -234,7 +234,7 @@ def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
         return None
     nodes = max(1, fewer // usual_node)
     smaller = resized(request, nodes, fewer // nodes)
-    found = if_time("why fewer GPUs do not do", lambda: searched(smaller)[1])
+    found = if_time(f"what the best plan on {fewer} GPUs misses", lambda: searched(smaller)[1])
     best = next(iter(found.candidates), None) if found is not None else None
     if best is None or best.feasible:
         return None
@@ -249,5 +249,5 @@ def _sized_assumption(sized: Sized) -> Assumption:
         value=f"{hardware.nodes}x{hardware.gpus_per_node}",
         reason="the number of accelerators was left open: the fewest that hold every limit"
         + (f" and {KEEPING_UP}" if sized.without_reserve is not None else "")
-        + (" of those looked at before the time limit" if left_out() else ""),
+        + (f", {LOOKED_AT}" if left_out() else ""),
     )

@@ -28,6 +28,8 @@ MAX_ALTERNATIVES = 5
 # What a number of GPUs is chosen by besides, where fewer hold every limit but have no reserve of the stated rate.
 KINDS_NAMED = "kinds to choose from were named"
 KEEPING_UP = f"keep up with {RATE_RESERVE:.0%} more requests"
+# What a number of GPUs is the fewest of, where the time was over before all were looked at.
+LOOKED_AT = "of those looked at before the time limit"
 # What stands against a candidate without the reserve of the stated rate.
 WITHOUT_RESERVE = f"with {RATE_RESERVE:.0%} more requests its queue grows"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
-from ..reasons import KEEPING_UP, KINDS_NAMED
+from ..reasons import KEEPING_UP, KINDS_NAMED, LOOKED_AT
 from ..results import AUTHORS
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
@@ -126,7 +126,7 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
             )
         else:
             said = say("How many GPUs was left open: planned for the fewest that hold every limit")
-        yield said + whole
+        yield said + whole + (say(", of those looked at before the time limit") if LOOKED_AT in hardware.reason else "")
     elif hardware is not None and hardware.reason.startswith(KINDS_NAMED):
         yield "No number of GPUs was named: of the kinds to choose from, planned for the least that does"
     elif hardware is not None:

@@ -9,6 +9,9 @@ from shardwright.agent.report.estimate import GROWS
 from shardwright.agent.report.plan import figures_text, render_plan
 from shardwright.agent.report.search import render_search
 from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
+from shardwright.tools.search.candidate import Candidate
+from shardwright.tools.search.strategy_rows import reordered
 
 TOO_MUCH = "Llama-3.2-1B on 1 L4, 100 requests per second, 512 in / 64 out"
 SIGN = "queue grows, so TTFT and end to end only grow"
@@ -34,6 +37,24 @@ def test_the_table_of_a_search_shows_none() -> None:
         if line.lstrip().startswith("1  one")
     ]
     assert rows and all(row.count(GROWS) == 2 for row in rows)
+
+
+def missing(tokens_per_s: float, ttft_ms: float, *, grows: bool) -> Candidate:
+    one = PhaseStrategy()
+    return Candidate(
+        strategy=Strategy(dp=1, gpu_count=1, prefill=one, decode=one), feasible=False, gpus=1, concurrency=9,
+        ttft_ms=ttft_ms, tpot_ms=20.0, end_to_end_ms=ttft_ms + 2000.0, output_tokens_per_s=tokens_per_s,
+        queue_grows=grows,
+    )  # fmt: skip
+
+
+def test_of_what_misses_a_steady_run_is_the_closest_and_then_what_serves_the_most_of_the_rate() -> None:
+    load = WorkloadBlock(
+        input_tokens=1024, output_tokens=100, concurrency=9, request_rate=10.0, ttft_ms_max=500.0, objective="latency"
+    )
+    steady, most = missing(1000.0, 4000.0, grows=False), missing(950.0, 3000.0, grows=True)
+    least = missing(500.0, 600.0, grows=True)
+    assert reordered([least, most, steady], load) == [steady, most, least]
 
 
 @pytest.mark.parametrize(("rate", "grows"), [(1.0, False), (100.0, True)])

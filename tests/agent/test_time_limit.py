@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from shardwright.agent.cli.app import run
 from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.budget import Limits
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
+from shardwright.agent.report.plan import render_plan
 from shardwright.agent.sweep.document import read_sweep
 from shardwright.agent.sweep.run import Running, run_sweep, sweep_journal
 from shardwright.tools.errors import InputError
@@ -131,3 +133,13 @@ def test_the_first_lines_say_that_the_limit_was_over(
     places = files(tmp_path)
     assert run([*(places.get(word, word) for word in command), "--time-limit", "1e-9"]) == 0
     assert "(--time-limit)" in capsys.readouterr().out[:1000]
+
+
+def test_a_sizing_that_is_cut_short_says_that_it_is_and_claims_nothing_of_what_it_did_not_look_at() -> None:
+    asked = "Llama-3.1-8B, 40 requests per second, 2k in / 256 out, TPOT under 20 ms"
+    cut = shardwright.plan(f"{asked}, as few H100 as needed", time_limit_s=0)
+    for result in (cut, shardwright.plan(f"{asked}, on 1 H100", time_limit_s=0)):
+        report = " ".join(render_plan(result, width=100).split())
+        assert "The time limit was over" in report
+        assert "is enough is not known: the time was over" in report or "of those looked at before" in report
+        assert not re.search(r"no number of h100-sxm up to \d+ (?:is|that)", report)

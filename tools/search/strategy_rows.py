@@ -25,6 +25,8 @@ TIE_SHARE = 0.005
 REPEAT_SHARE = 0.02
 # What is missed at a percentile alone.
 _LEAST_EXCESS = 1e-9
+# What is missed where the queue grows, more than by any steady run.
+_GROWING_EXCESS = 1e9
 
 
 class StrategyRows(Table, frozen=True):
@@ -135,7 +137,11 @@ def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Strateg
     )  # fmt: skip
     # Limits were judged by the statistics that they name; these are means.
     holds = np.array([one.feasible for one in candidates], dtype=np.bool_)
-    rows = replace(rows, excess=np.where(holds, 0.0, np.maximum(rows.excess, _LEAST_EXCESS)))
+    excess = np.where(holds, 0.0, np.maximum(rows.excess, _LEAST_EXCESS))
+    # A queue that grows has no steady TTFT: what counts is how far the rate is missed, behind all that keep up with it.
+    grows = np.array([one.queue_grows for one in candidates], dtype=np.bool_)
+    without_ttft = floats(excess_shares(workload, 0.0 * rows.ttft_s, rows.tpot_s * 1e3, rows.tokens_per_s))
+    rows = replace(rows, excess=np.where(grows & ~holds, _GROWING_EXCESS + without_ttft, excess))
     if workload.objective != "cost":
         return rows
     return replace(rows, cost=np.array([worth(one, "cost") for one in candidates]))
