@@ -81,8 +81,8 @@ class Imported(Sparse):
 
     @property
     def exit_status(self) -> int:
-        """0: the deployment keeps every rule, and its engine serves the load with it; 1: it does not."""
-        return 0 if self.valid and not self.refused else 1
+        """0: it keeps every rule, or only lets requests wait, and its engine serves the load; 1: it does not."""
+        return 0 if (self.valid or self.waiting is not None) and not self.refused else 1
 
     @property
     def caveats(self) -> tuple[str, ...]:

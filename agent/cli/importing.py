@@ -35,7 +35,8 @@ def import_command(
     """Read what starts an engine: a command in quotes, files (scripts, manifests, options of TensorRT-LLM), or both.
 
     vLLM, SGLang and TensorRT-LLM; Kubernetes, docker-compose, Dynamo, Ray Serve. The plan is judged and estimated as
-    it runs; exit 1 where it breaks a rule, or its engine refuses it or every request of the load. --hardware and the
+    it runs; exit 1 where it breaks a rule (not where requests only wait for room), or its engine refuses it or every
+    request of the load. --hardware and the
     load say what no command does. A file that a command names (--config FILE) is read where it is given too.
 
     \b
