@@ -309,7 +309,7 @@ def send_ms(model: str, tokens: str, accelerator: str, where: str, parts: str = 
     """The hidden states of `tokens`, `parts` links sharing them, from one stage to the next."""
     size = int(tokens) * load_model(model).architecture().hidden_size * 2 / int(parts)
     links = Links(hardware_facts(accelerator, 2, 8))
-    return _plain(links.send(size, between_domains=where == "between").seconds * 1e3, 2)
+    return _plain(links.send(size, "network" if where == "between" else "link").seconds * 1e3, 2)
 
 
 @number("experts-read")

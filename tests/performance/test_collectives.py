@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from shardwright.tools.catalog.hardware import hardware_facts
+from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
+from shardwright.tools.errors import MissingFieldError
 from shardwright.tools.performance.collectives import (
     LINK_EFFICIENCY,
     ExpertRoutes,
@@ -16,10 +18,12 @@ from shardwright.tools.performance.collectives import (
     Links,
     distinct_destinations,
     group_of,
+    path_of,
 )
 from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.timing import StageTimer
 from shardwright.tools.performance.transfer import kv_transfer_seconds
+from shardwright.tools.search.devices import StagePlaces
 
 NODE = Links(hardware_facts("h100-sxm", 2, 8))
 PREFILL_BYTES = 8192 * 8192 * 2
@@ -114,3 +118,48 @@ def test_faster_links_and_smaller_messages_never_take_longer(
 def test_a_group_of_one_talks_to_nobody() -> None:
     assert NODE.all_reduce(1e9, Group(1)).seconds == 0.0
     assert NODE.expert_exchange("dispatch", 100, 1e4, ExpertRoutes(Group(1), 8)).sent_bytes == 0.0
+
+
+@pytest.mark.parametrize(
+    ("card", "devices", "like"),
+    [
+        ("h100-nvl", ("n0.g0", "n0.g1"), None),
+        ("h100-nvl", ("n0.g1", "n0.g2"), "h100-pcie"),
+        ("h100-nvl", tuple(f"n0.g{gpu}" for gpu in range(8)), "h100-pcie"),
+        ("h200-nvl", tuple(f"n0.g{gpu}" for gpu in range(4)), None),
+        ("h200-nvl", tuple(f"n0.g{gpu}" for gpu in range(8)), "h100-pcie"),
+    ],
+)
+def test_cards_that_no_bridge_joins_send_as_fast_as_those_with_pcie_alone(
+    card: str, devices: tuple[str, ...], like: str | None, layout_of: Any
+) -> None:
+    """And no collective inside a bridge is slowed by what lies outside it."""
+
+    def links(card: str) -> Links:
+        setting = layout_of("Llama-3.1-70B", {"tp": 8, "tp_ffn": 8}, accelerator=card).setting
+        return Links(setting.hardware, setting.clock)
+
+    own, group = links(card), group_of(devices, links(card).hardware)
+    assert group.over_host == (like is not None)
+    assert path_of(devices, own.hardware) == ("link" if like is None else "host")
+    seconds = own.all_reduce(PREFILL_BYTES, group).seconds
+    if like is None:
+        assert seconds < links("h100-pcie").all_reduce(PREFILL_BYTES, group).seconds / 2
+    else:
+        whole = replace(group, over_host=False)
+        assert seconds == pytest.approx(links(like).all_reduce(PREFILL_BYTES, whole).seconds, rel=1e-6)
+
+
+def test_an_unknown_path_between_bridges_is_named_and_a_stated_rate_is_that_of_the_whole_node() -> None:
+    card = find_accelerator("h100-nvl").model_copy(update={"host_pcie_gb_s_unidirectional": None})
+    devices = ("n0.g0", "n0.g7")
+    unknown = hardware_facts(card, 1, 8)
+    with pytest.raises(MissingFieldError, match="host_pcie_gb_s_unidirectional"):
+        Links(unknown).all_reduce(PREFILL_BYTES, group_of(devices, unknown))
+    assert path_of(devices, hardware_facts(card, 1, 8, intra_node_bw_gb_s=300)) == "link"
+
+
+def test_a_search_sends_between_stages_over_the_path_of_the_plan() -> None:
+    places = StagePlaces(hardware_facts("h100-nvl", 2, 8), 8, 2)
+    assert places.paths(4) == ("host", "host", "host", "network")
+    assert StagePlaces(hardware_facts("h100-nvl", 1, 8), 8, 1).paths(2) == ("link", "host")

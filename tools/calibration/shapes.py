@@ -93,12 +93,14 @@ class Elementwise(Struct, frozen=True):
 
 class Collective(Struct, frozen=True):
     """`op` of `size_bytes` over `ranks` in `nodes`; size as NCCL tests count it: all_reduce the buffer of one rank,
-    all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message."""
+    all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message. `over_host`: those
+    of a node lie in several islands of fast links, and PCIe joins them."""
 
     op: CollectiveOp
     size_bytes: Number
     ranks: Number
     nodes: Number
+    over_host: bool = False
 
 
 class ExpertExchange(Struct, frozen=True):
@@ -106,7 +108,7 @@ class ExpertExchange(Struct, frozen=True):
 
     `low_latency`: the kernels for decode that send a copy for each expert; else those that send one for each rank
     inside a node and one for each other node. `nodes` are interconnect domains; `most_nodes` is how many of them the
-    routing lets a token reach (0: any).
+    routing lets a token reach (0: any). `over_host` as of a `Collective`.
     """
 
     phase: Literal["dispatch", "combine"]
@@ -117,6 +119,7 @@ class ExpertExchange(Struct, frozen=True):
     nodes: Number
     low_latency: bool
     most_nodes: int = 0
+    over_host: bool = False
 
 
 Kernel = Gemm | Attention | LatentAttention | GroupedGemm | Elementwise | Collective | ExpertExchange

@@ -7,6 +7,7 @@ share of a peak is reached is the performance model's business.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import InputError, MissingFieldError
 from .accelerators import Accelerator
@@ -17,7 +18,10 @@ SAY_NETWORK = "say it (100 Gbit/s between the nodes), or give a hardware block w
 
 
 class HardwareFacts(Struct, frozen=True):
-    """`nodes` of `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per accelerator."""
+    """`nodes` of `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per accelerator.
+
+    `island_gpus`: so many of a node share fast links (bridged pairs), where that is not all of it.
+    """
 
     accelerator: Accelerator
     nodes: int
@@ -27,6 +31,7 @@ class HardwareFacts(Struct, frozen=True):
     stated_memory_bandwidth_bytes_s: float | None
     stated_intra_bw_bytes_s: float | None
     stated_inter_bw_bytes_s: float | None
+    island_gpus: int | None = None
 
     @property
     def memory_bandwidth_bytes_s(self) -> float:
@@ -69,6 +74,17 @@ class HardwareFacts(Struct, frozen=True):
         if size is None or (usual_node is not None and size <= usual_node):
             return 1
         return max(1, size // self.gpus_per_node)
+
+    def over_host(self) -> HardwareFacts:
+        """The cluster as accelerators of one node find it that lie in several islands: PCIe joins them.
+
+        Raises MissingFieldError: nobody states how fast that is.
+        """
+        pcie_gb_s, joined = self.accelerator.host_pcie_gb_s_unidirectional, self.island_gpus
+        why = f"its fast links join {joined} accelerators, and more of a node send over PCIe"
+        over_pcie_s = self._known(pcie_gb_s, "host_pcie_gb_s_unidirectional", why) * 1e9
+        part = self.accelerator.model_copy(update={"scale_up_domain_accelerators": 1})
+        return replace(self, accelerator=part, stated_intra_bw_bytes_s=over_pcie_s, island_gpus=None)
 
     @property
     def crosses_nodes(self) -> bool:
@@ -119,7 +135,14 @@ def facts_of(
         stated_memory_bandwidth_bytes_s=None if bandwidth is None else bandwidth * 1e9,
         stated_intra_bw_bytes_s=None if intra is None else intra * 1e9,
         stated_inter_bw_bytes_s=None if inter is None else inter * 1e9,
+        # A stated rate is that of the whole node.
+        island_gpus=_island(part, gpus_per_node) if intra_node_bw_gb_s is None else None,
     )
+
+
+def _island(part: Accelerator, gpus_per_node: int) -> int | None:
+    size = part.scale_up_domain_accelerators
+    return size if size is not None and 1 < size < gpus_per_node else None
 
 
 def _intra_gb_s(part: Accelerator) -> float | None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ..catalog.hardware import HardwareFacts
-from ..performance.collectives import INTER_STEP_S, LINK_EFFICIENCY, RING_STEP_S, domain_of, group_of
+from ..performance.collectives import INTER_STEP_S, LINK_EFFICIENCY, RING_STEP_S, domain_of, path_of
 from ..performance.execution import MAX_NODES, TooManyNodesError, expand_plan
 from ..performance.layout import LoadedLayout
 from ..performance.request_memory import all_layers, request_bytes
@@ -227,16 +227,16 @@ def _send_cache(layout: LoadedLayout, traces: Traces) -> float:
     for number, replica in enumerate(layout.prefill_replicas):
         source, target = replica.prefill, layout.decode_replicas[number % len(layout.decode_replicas)].decode
         assert source is not None and target is not None
-        between = group_of((*source.devices, *target.devices), setting.hardware).spans_domains
+        path = path_of((*source.devices, *target.devices), setting.hardware)
         senders = [rank_of[device] for device in _cache_devices(source)]
         receivers = [rank_of[device] for device in _cache_devices(target)]
         parts = max(len(senders), len(receivers))
         needs = {rank: traces.ranks[rank].last for rank in senders}
-        seconds = send_seconds(setting, parts, between_domains=between)
+        seconds = send_seconds(setting, parts, path)
         pairs = spread_pairs(senders, receivers, parts)
         traces.send(f"r{number}.kv_cache.send", pairs, size_bytes / parts, seconds, needs)
         ends = min(cache_ends(source), cache_ends(target))
-        longest_s = max(longest_s, send_seconds(setting, ends, between_domains=between))
+        longest_s = max(longest_s, send_seconds(setting, ends, path))
     return longest_s * 1e3
 
 

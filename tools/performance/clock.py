@@ -13,6 +13,7 @@ not fitted ones; an accelerator's own `compute_efficiency` and `memory_efficienc
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
@@ -59,6 +60,19 @@ class Clock:
         self._reads_for_each_head = engine.facts.reads_for_each_head(generation, class_)
         self._one_block_a_head = engine.facts.gives_heads_one_block(generation)
         self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration, compute_share)
+        self._calibration, self._compute_share = calibration, compute_share
+
+    @cached_property
+    def _host_kernels(self) -> KernelTimes | None:
+        """What times collectives over PCIe between islands of fast links.
+
+        Where collectives of more than an island were measured on the card itself, these went over PCIe already.
+        """
+        part, most = self.hardware.accelerator, self.hardware.island_gpus or 1
+        own = None if self._calibration is None else self._calibration.kernel_file(part.id)
+        if own is not None and any((entry.ranks or 1) > most for entry in own.entries):
+            return self.kernels
+        return _kernel_times(self.hardware.over_host(), self.engine, None, self._compute_share)
 
     def time(self, work: Work) -> OperatorTime:
         """Seconds of `work` on one device, and which bound it hits."""
@@ -130,9 +144,10 @@ class Clock:
 
     def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
         """Time of a collective; `None` where no table covers the links."""
-        if self.kernels is None:
+        kernels = self._host_kernels if kernel.over_host else self.kernels
+        if kernels is None:
             return None
-        time = self.kernels.seconds(kernel)
+        time = kernels.seconds(kernel)
         seconds = larger(time.seconds * self.engine.entry.constants.communication_scale, time.floor_s)
         return CollectiveTime(seconds, time.origin)
 

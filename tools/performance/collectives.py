@@ -34,12 +34,21 @@ EXPERT_INTRA_S = 12e-6
 EXPERT_INTER_S = 25e-6
 
 
+# What devices send over: fast links, PCIe between the islands of such links in a node, the network between domains.
+Path = Literal["link", "host", "network"]
+PATHS: tuple[Path, ...] = ("link", "host", "network")
+
+
 class Group(Struct, frozen=True):
-    """Ranks of one collective: how many, over how many domains, and the most of them in one domain."""
+    """Ranks of one collective: how many, over how many domains, and the most of them in one domain.
+
+    `over_host`: those of a domain lie in several islands of fast links, and all send as fast as PCIe does.
+    """
 
     ranks: int
     domains: int = 1
     local: int = 1
+    over_host: bool = False
 
     @property
     def is_trivial(self) -> bool:
@@ -90,12 +99,32 @@ def domains_of(devices: Iterable[str], hardware: HardwareFacts) -> Counter[objec
     return Counter(domain_of(device, hardware) for device in devices)
 
 
+def islands_of(devices: Iterable[str], hardware: HardwareFacts) -> Counter[object]:
+    """The islands of fast links that `devices` lie in, with how many are in each: domains where nothing is smaller."""
+    size = hardware.island_gpus
+    if size is None:
+        return domains_of(devices, hardware)
+    places = ((device, parse_device(device)) for device in devices)
+    return Counter(device if place is None else (place[0], place[1] // size) for device, place in places)
+
+
+def spread_of(devices: Sequence[str], hardware: HardwareFacts) -> tuple[tuple[int, ...], ...]:
+    """How `devices` lie over domains and islands: two stages with equal spreads are timed alike."""
+    return tuple(domains_of(devices, hardware).values()), tuple(islands_of(devices, hardware).values())
+
+
 def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
     """The group that `devices` form."""
     if len(devices) == 1:
         return Group(1)
-    domains = domains_of(devices, hardware)
-    return Group(len(devices), len(domains), max(domains.values(), default=1))
+    domains, islands = domains_of(devices, hardware), islands_of(devices, hardware)
+    return Group(len(devices), len(domains), max(domains.values(), default=1), len(islands) > len(domains))
+
+
+def path_of(devices: Sequence[str], hardware: HardwareFacts) -> Path:
+    """The slowest path between any two of `devices`."""
+    group = group_of(devices, hardware)
+    return "network" if group.spans_domains else "host" if group.over_host else "link"
 
 
 class CollectiveTime(Struct, frozen=True):
@@ -123,11 +152,12 @@ class Links(Struct, frozen=True):
         """The measured time where there is one, else that of the datasheet's rates."""
         found = None
         if self.clock is not None and exceeds(size, 0.0):
-            found = self.clock.collective(Collective(op, size, group.ranks, group.domains))
+            found = self.clock.collective(Collective(op, size, group.ranks, group.domains, group.over_host))
         return found or CollectiveTime(otherwise_s, DATASHEET)
 
-    def _intra(self) -> float:
-        return self.hardware.intra_bw_bytes_s * LINK_EFFICIENCY
+    def _intra(self, group: Group) -> float:
+        hardware = self.hardware.over_host() if group.over_host else self.hardware
+        return hardware.intra_bw_bytes_s * LINK_EFFICIENCY
 
     def _inter(self) -> float:
         return self.hardware.inter_bw_bytes_s * LINK_EFFICIENCY
@@ -138,7 +168,7 @@ class Links(Struct, frozen=True):
         if group.domains > 1:
             seconds = size * (group.domains - 1) / group.domains / group.local / self._inter()
         if group.local > 1:
-            seconds = seconds + size * (group.local - 1) / group.local / self._intra()
+            seconds = seconds + size * (group.local - 1) / group.local / self._intra(group)
         return seconds
 
     @staticmethod
@@ -151,7 +181,7 @@ class Links(Struct, frozen=True):
             return NO_TRANSFER
         seconds = RING_BASE_S + 2 * self._steps(group) + 2 * self._half(size, group)
         if group.domains == 1:
-            seconds = smaller(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra())
+            seconds = smaller(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra(group))
         time = self._known("all_reduce", size, group, seconds)
         return Transfer(time.seconds, 2 * (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
@@ -167,24 +197,26 @@ class Links(Struct, frozen=True):
         """`size` bytes that part of the group has, brought to all of it."""
         if group.is_trivial:
             return NO_TRANSFER
-        link = self._inter() if group.domains > 1 else self._intra()
+        link = self._inter() if group.domains > 1 else self._intra(group)
         return Transfer(RING_BASE_S + self._steps(group) + size / link, size, group.spans_domains)
 
     def all_to_all(self, size: Number, group: Group) -> Transfer:
         """Each rank spreads its `size` bytes evenly; links inside and between domains work at the same time."""
         if group.is_trivial:
             return NO_TRANSFER
-        inside = size * (group.local - 1) / group.ranks / self._intra() if group.local > 1 else 0.0
+        inside = size * (group.local - 1) / group.ranks / self._intra(group) if group.local > 1 else 0.0
         outside = size * (group.ranks - group.local) / group.ranks / self._inter() if group.domains > 1 else 0.0
         seconds = RING_BASE_S + self._steps(group) + larger(inside, outside)
         time = self._known("all_to_all", size, group, seconds)
         return Transfer(time.seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
-    def send(self, size: Number, *, between_domains: bool) -> Transfer:
+    def send(self, size: Number, path: Path) -> Transfer:
         """`size` bytes from one device to one other."""
-        seconds = INTER_STEP_S + size / self._inter() if between_domains else RING_BASE_S + size / self._intra()
-        time = self._known("send_recv", size, Group(2, 2 if between_domains else 1), seconds)
-        return Transfer(time.seconds, size, between_domains, time.origin)
+        group = Group(2, 2 if path == "network" else 1, over_host=path == "host")
+        between = group.spans_domains
+        seconds = INTER_STEP_S + size / self._inter() if between else RING_BASE_S + size / self._intra(group)
+        time = self._known("send_recv", size, group, seconds)
+        return Transfer(time.seconds, size, between, time.origin)
 
     def expert_exchange(
         self, phase: Literal["dispatch", "combine"], tokens: Number, copy_bytes: float, routes: ExpertRoutes
@@ -198,7 +230,7 @@ class Links(Struct, frozen=True):
             return NO_TRANSFER
         inside = tokens * copy_bytes * routes.remote_ranks
         outside = tokens * copy_bytes * routes.remote_domains
-        seconds = inside / self._intra() if group.local > 1 else 0.0
+        seconds = inside / self._intra(group) if group.local > 1 else 0.0
         if group.domains > 1:
             seconds = larger(seconds, outside / self._inter())
         floor = EXPERT_INTER_S if group.domains > 1 else EXPERT_INTRA_S
@@ -208,7 +240,7 @@ class Links(Struct, frozen=True):
                 self.clock.collective(
                     ExpertExchange(
                         phase, tokens, copy_bytes, routes.top_k, group.ranks, group.domains, low_latency,
-                        routes.most_domains,
+                        routes.most_domains, group.over_host,
                     )
                 )
                 for low_latency in (True, False)

@@ -241,6 +241,9 @@ def _faster(facts: HardwareFacts, resource: Resource) -> HardwareFacts:
         quick = part.model_copy(update={"memory_bandwidth_gb_s": doubled / 1e9})
         return replace(facts, accelerator=quick, stated_memory_bandwidth_bytes_s=doubled)
     if resource == "link":
+        if facts.island_gpus is not None and (pcie := part.host_pcie_gb_s_unidirectional) is not None:
+            part = part.model_copy(update={"host_pcie_gb_s_unidirectional": 2.0 * pcie})
+            facts = replace(facts, accelerator=part)
         return replace(facts, stated_intra_bw_bytes_s=2.0 * facts.intra_bw_bytes_s)
     return replace(facts, stated_inter_bw_bytes_s=2.0 * facts.inter_bw_bytes_s)
 

@@ -12,7 +12,7 @@ from ..engines.defaults import engine_relaxations
 from ..plan.load import longest_stated
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
-from .collectives import domains_of
+from .collectives import group_of, spread_of
 from .host_memory import without_effect
 from .layout import LoadedLayout
 from .operation import TokenLoad
@@ -161,9 +161,7 @@ def _spread(layout: LoadedLayout, index: int) -> tuple[object, ...]:
     """How the stages of a replica lie over the domains."""
     replica, hardware = layout.replicas[index], layout.setting.hardware
     return tuple(
-        (phase.phase, *domains_of(stage.devices, hardware).values())
-        for phase in replica.phases
-        for stage in phase.stages
+        (phase.phase, *spread_of(stage.devices, hardware)) for phase in replica.phases for stage in phase.stages
     )
 
 
@@ -178,6 +176,13 @@ def _general(layout: LoadedLayout) -> Iterator[str]:
         yield (
             f"no chunk of prompts is stated: steps of the simulated run take up to {budget:,} tokens ({engine}'s own), "
             f"the prefill pass that is taken apart the {tokens:,} of one prompt{cut}"
+        )
+    hardware = layout.setting.hardware
+    stages = (stage.devices for replica in layout.replicas for phase in replica.phases for stage in phase.stages)
+    if hardware.island_gpus is not None and any(group_of(devices, hardware).over_host for devices in stages):
+        yield (
+            f"fast links join {hardware.island_gpus} {hardware.accelerator.id} each: groups of more GPUs of a node are "
+            f"counted at PCIe's {hardware.over_host().intra_bw_bytes_s / 1e9:g} GB/s"
         )
     host_ms = host_seconds(layout.setting, TokenLoad(1, 1, 0)) * 1e3
     yield f"{host_ms:.2g} ms of host time are counted for each pass"

@@ -162,7 +162,7 @@ def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> Sta
 
     def widest(groups: Iterable[tuple[str, ...]]) -> Group:
         found = [group_of(group, hardware) for group in groups if group]
-        return max(found, key=lambda group: (group.ranks, group.domains), default=Group(1))
+        return max(found, key=lambda group: (group.ranks, group.domains, group.over_host), default=Group(1))
 
     def union(own: Sequence[str], following: Sequence[str]) -> Group | None:
         devices = union_devices(own, following, stage) if own and following else None

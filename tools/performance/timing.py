@@ -17,7 +17,7 @@ from ..catalog.attention.spec import AttentionSpec
 from ..kept import Cache
 from ..plan.blocks import fold_sequence
 from ..plan.layout import PhaseLayout, StageLayout
-from .collectives import Group, Links, domain_of
+from .collectives import Group, Links, Path, path_of
 from .operation import Operation, TokenLoad, is_core, longest_path
 from .overlap import Overlapped, overlap_layers
 from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
@@ -53,11 +53,6 @@ class StageTimer:
         self.shape: StageShape = shape or stage_shape(setting, phase, stage)
         self.shape_number = shape_number(setting, self.shape, compute_share)
         self.clock, self.links = setting.clock_with(compute_share), Links(setting.hardware, setting.clock)
-
-    @cached_property
-    def domains(self) -> frozenset[object]:
-        """The interconnect domains that the stage's devices are in."""
-        return frozenset(domain_of(device, self.setting.hardware) for device in self.stage.devices)
 
     def context(self, load: TokenLoad) -> ProgramContext:
         """What programs of a pass of `load` are written from."""
@@ -158,26 +153,25 @@ class StageTimer:
         """Final norm and LM head under `load`."""
         return self._end("head", (self.shape_number,), write_head, load)
 
-    def send(self, load: TokenLoad, following: StageTimer, *, between: bool | None = None) -> Piece:
+    def send(self, load: TokenLoad, following: StageTimer, path: Path | None = None) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive.
 
-        `between`: over the links between domains, whatever domains the devices of `following` are in.
+        `path`: over this one, whatever devices `following` has.
         """
-        slices, group, is_between = self.way_to(following)
-        is_between = is_between if between is None else between
-        write = partial(write_send, slices=slices, group=group, between=is_between)
-        return self._end("send", (is_between, slices, group), write, load)
+        slices, group, own = self.way_to(following)
+        write = partial(write_send, slices=slices, group=group, path=path or own)
+        return self._end("send", (path or own, slices, group), write, load)
 
     def _end(self, name: str, of: tuple[object, ...], write: Callable[[ProgramWriter], None], load: TokenLoad) -> Piece:
         """What is before or behind the layers, kept by what it depends on beside the load."""
         bare = replace(load, context=0)
         return self._without(self._piece((name, bare.key, *of), name, lambda: self._written(write, bare)))
 
-    def way_to(self, following: StageTimer) -> tuple[int, Group, bool]:
-        """How hidden states go there: in slices, to be gathered by a group, and whether over the network."""
-        between = len(self.domains | following.domains) > 1
+    def way_to(self, following: StageTimer) -> tuple[int, Group, Path]:
+        """How hidden states go there: in slices, to be gathered by a group, over which path."""
+        path = path_of((*self.stage.devices, *following.stage.devices), self.setting.hardware)
         slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
-        return slices, following.shape.token_group, between
+        return slices, following.shape.token_group, path
 
     @cached_property
     def layer_key(self) -> tuple[tuple[int, OperatorSet | None], ...]:

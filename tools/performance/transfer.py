@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..catalog.attention.spec import AttentionSpec
 from ..plan.layout import PhaseLayout, StageLayout
-from .collectives import Links, group_of
+from .collectives import Links, Path, group_of, path_of
 from .layout import LoadedLayout
 from .request_memory import all_layers, heads_share, layer_request_bytes, request_bytes
 from .setting import Setting
@@ -39,15 +39,15 @@ def kv_transfer_seconds(layout: LoadedLayout) -> float:
         return 0.0
     setting = layout.setting
     prefill, decode = layout.phase("prefill"), layout.phase("decode")
-    apart = group_of((*prefill.devices, *decode.devices), setting.hardware).domains > 1
+    path = path_of((*prefill.devices, *decode.devices), setting.hardware)
     ends = min(cache_ends(prefill), cache_ends(decode))
-    return send_seconds(setting, ends, between_domains=apart) + copy_seconds(setting, decode)
+    return send_seconds(setting, ends, path) + copy_seconds(setting, decode)
 
 
-def send_seconds(setting: Setting, ends: int, *, between_domains: bool) -> float:
+def send_seconds(setting: Setting, ends: int, path: Path) -> float:
     """Seconds in which `ends` links bring the cache of one prompt across."""
     total = request_bytes(setting, all_layers(setting), setting.prompt_tokens)
-    return float(Links(setting.hardware, setting.clock).send(total / ends, between_domains=between_domains).seconds)
+    return float(Links(setting.hardware, setting.clock).send(total / ends, path).seconds)
 
 
 def copy_seconds(setting: Setting, decode: PhaseLayout) -> float:

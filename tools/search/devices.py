@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.hardware import HardwareFacts
-from ..performance.collectives import domains_of
+from ..performance.collectives import Path, path_of, spread_of
 
 # Numbers of replicas of one kind that are all looked at; of more, those in steps.
 ALL_REPLICAS = 128
@@ -80,7 +80,7 @@ class StagePlaces:
 
     def __init__(self, hardware: HardwareFacts, gpus_per_node: int, stage_gpus: int) -> None:
         self._hardware, self._gpus_per_node, self._stage_gpus = hardware, gpus_per_node, stage_gpus
-        self._domains: dict[int, dict[object, int]] = {}
+        self._spreads: dict[int, tuple[tuple[int, ...], ...]] = {}
 
     def devices(self, stage: int) -> tuple[str, ...]:
         """The devices of a stage: inside one node where it fits into one."""
@@ -89,17 +89,16 @@ class StagePlaces:
         start = stage // per_node * max(node, width) + stage % per_node * width
         return tuple(f"n{gpu // node}.g{gpu % node}" for gpu in range(start, start + width))
 
-    def domains(self, stage: int) -> dict[object, int]:
-        """The interconnect domains that a stage lies in, with how many of its devices are in each."""
-        if stage not in self._domains:
-            self._domains[stage] = dict(domains_of(self.devices(stage), self._hardware))
-        return self._domains[stage]
+    def _spread(self, stage: int) -> tuple[tuple[int, ...], ...]:
+        if stage not in self._spreads:
+            self._spreads[stage] = spread_of(self.devices(stage), self._hardware)
+        return self._spreads[stage]
 
-    def spreads(self, stages: int) -> tuple[tuple[int, ...], ...]:
-        """How each of the first `stages` stages lies over domains: stages with equal spreads are timed alike."""
-        return tuple(tuple(self.domains(stage).values()) for stage in range(stages))
+    def spreads(self, stages: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """How each of the first `stages` stages lies over links: stages with equal spreads are timed alike."""
+        return tuple(self._spread(stage) for stage in range(stages))
 
-    def crossings(self, stages: int) -> tuple[bool, ...]:
-        """Whether what each of the first `stages` stages sends to the next one leaves the domain."""
-        domains = [self.domains(stage).keys() for stage in range(stages + 1)]
-        return tuple(len(one | following) > 1 for one, following in pairwise(domains))
+    def paths(self, stages: int) -> tuple[Path, ...]:
+        """What each of the first `stages` stages sends to the next one over."""
+        devices = [self.devices(stage) for stage in range(stages + 1)]
+        return tuple(path_of((*one, *following), self._hardware) for one, following in pairwise(devices))

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ..arrays import BoolArray, FloatArray, IntArray, distinct, floats, ints
 from ..checkpoint import checkpoint
+from ..performance.collectives import PATHS
 from ..performance.limits import first_token_ms_max, token_ms_max
 from ..performance.service import PhaseSeconds, Prompts, client_seconds, disaggregated_service
 from ..performance.setting import Setting
@@ -161,16 +162,18 @@ class DisaggregatedScreen:
         return ints(end_of_replicas(node, taken, decodes, decode.footprint))
 
     def _transfer_seconds(self, prefill: PhaseRows, decode: PhaseRows) -> FloatArray:
-        """Seconds to hand on a request [R]: over a network unless the first of each phase are in one domain."""
-        domain = self.setting.hardware.nodes_per_domain * self.space.gpus_per_node
-        is_apart = self._end(prefill, decode, 1) > domain
+        """Seconds to hand on a request [R]: over what lies between the first replicas of the phases."""
+        hardware, end = self.setting.hardware, self._end(prefill, decode, 1)
+        domain = hardware.nodes_per_domain * self.space.gpus_per_node
+        inside = np.where(end > (hardware.island_gpus or domain), PATHS.index("host"), PATHS.index("link"))
+        paths = np.where(end > domain, PATHS.index("network"), inside)
         links = np.minimum(prefill.links, decode.links)
         seconds = decode.copy_s + counted_handoff_seconds(self.setting)
         for count in distinct(links):
-            for between in (False, True):
-                rows = (links == count) & (is_apart == between)
+            for number in distinct(paths):
+                rows = (links == count) & (paths == number)
                 if rows.any():
-                    seconds[rows] += send_seconds(self.setting, int(count), between_domains=between)
+                    seconds[rows] += send_seconds(self.setting, int(count), PATHS[int(number)])
         return seconds
 
 

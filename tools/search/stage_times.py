@@ -19,6 +19,7 @@ from ..arrays import FloatArray, IntArray, ints
 from ..catalog.architecture import LayerSpec
 from ..checkpoint import checkpoint
 from ..kept import Cache
+from ..performance.collectives import PATHS
 from ..performance.layout import stage_maker
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
@@ -88,7 +89,7 @@ _COUNTS = Cache[_LayerKinds, FloatArray]("layers of each kind in each stage")
 class StageTimes:
     """Times one phase in `degrees` (their `pp` and cut do not matter) with stages that lie at `places`.
 
-    Stages that lie alike over interconnect domains share a timer: its number is their class.
+    Stages that lie alike over links share a timer: its number is their class.
     """
 
     def __init__(self, setting: Setting, phase: Phase, degrees: PhaseStrategy, places: StagePlaces) -> None:
@@ -97,7 +98,7 @@ class StageTimes:
         self._degrees = degrees.model_copy(update={"pp": 1, "stage_layers": None})
         self._timers: list[StageTimer] = [self._timer(0)]
         self._operators = [OperatorTimes(self._timers[0])]
-        self._class_of_spread: dict[tuple[int, ...], int] = {places.spreads(1)[0]: 0}
+        self._class_of_spread: dict[tuple[tuple[int, ...], ...], int] = {places.spreads(1)[0]: 0}
 
     @property
     def layout(self) -> PhaseLayout:
@@ -187,12 +188,13 @@ class StageTimes:
         sends = np.flatnonzero(~pipelines.is_last)
         if not len(sends):
             return
-        crossing = np.array(self._places.crossings(int(pipelines.stages.max())))[pipelines.place[sends]]
-        key = (classes[sends] * (int(classes.max()) + 1) + classes[sends + 1]) * 2 + crossing
+        paths = [PATHS.index(path) for path in self._places.paths(int(pipelines.stages.max()))]
+        path = np.array(paths)[pipelines.place[sends]]
+        key = (classes[sends] * (int(classes.max()) + 1) + classes[sends + 1]) * len(PATHS) + path
         for value in set(key.tolist()):
             rows = sends[key == value]
             start, end = (self._timers[int(classes[row])] for row in (rows[0], rows[0] + 1))
-            seconds[rows] += start.send(load, end, between=value % 2 == 1).seconds
+            seconds[rows] += start.send(load, end, PATHS[value % len(PATHS)]).seconds
 
     def _one_by_one(self, pipelines: Pipelines, load: TokenLoad, classes: IntArray) -> FloatArray:
         """Seconds of the layers of each stage [S, L] where halves of the batch overlap: one by one, load by load."""

@@ -10,7 +10,7 @@ from ...calibration.forms.elementary import Number, Truth, larger
 from ...catalog.dtypes import WeightTensor
 from ...kept import Cache
 from ..clock import Clock, rate_dtype
-from ..collectives import NO_TRANSFER, Group, Links, Transfer, pick_transfer
+from ..collectives import NO_TRANSFER, Group, Links, Path, Transfer, pick_transfer
 from ..operation import COLLECTIVES, Operation, Owner, Role, Shape, TokenLoad, Where
 from ..request_memory import heads_share
 from ..setting import Setting
@@ -167,13 +167,13 @@ def scatter_tokens(writer: ProgramWriter, owner: Owner) -> None:
     )
 
 
-def write_send(writer: ProgramWriter, slices: int, group: Group, *, between: bool) -> None:
+def write_send(writer: ProgramWriter, slices: int, group: Group, path: Path) -> None:
     """A SendRecv of one slice from each device, and the gather of the slices on the other side."""
     context, load, hidden = writer.context, writer.context.load, writer.context.hidden_shape
     part = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden / slices)
     writer.transfer(
         Operation("pipeline.send", "SendRecv", "pipeline", "pipeline", hidden, part if slices > 1 else hidden),
-        context.links.send(context.token_bytes / slices, between_domains=between),
+        context.links.send(context.token_bytes / slices, path),
     )
     if not group.is_trivial:
         gather = context.links.all_gather if slices > 1 else context.links.broadcast
