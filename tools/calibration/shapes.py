@@ -93,8 +93,10 @@ class Elementwise(Struct, frozen=True):
 
 class Collective(Struct, frozen=True):
     """`op` of `size_bytes` over `ranks` in `nodes`; size as NCCL tests count it: all_reduce the buffer of one rank,
-    all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message. `over_host`: those
-    of a node lie in several islands of fast links, and PCIe joins them."""
+    all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message.
+
+    `over_host`: those of a node lie in several islands of fast links, and PCIe joins them.
+    """
 
     op: CollectiveOp
     size_bytes: Number
