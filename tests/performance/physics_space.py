@@ -128,7 +128,7 @@ def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = F
     model = draw(st.sampled_from(MODELS))
     nodes, gpus = draw(st.sampled_from(SIZES))
     parts = [part for part in all_accelerators() if part.memory_bandwidth_gb_s is not None]
-    part = draw(st.sampled_from([part for part in parts if nodes == 1 or has_nic(part)]))
+    part = draw(st.sampled_from([part for part in parts if joins_node(part, gpus) and (nodes == 1 or has_nic(part))]))
     architecture = architecture_of(model)
     tokens = min(
         draw(st.one_of(st.sampled_from([1, 100, 1000, 2048, 8192, 20_000]), st.integers(1, 40_000))),
@@ -159,6 +159,11 @@ def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = F
         ),
         tuple(sorted(relaxations - {"ulysses"})),
     )  # fmt: skip
+
+
+def joins_node(part: Accelerator, gpus: int) -> bool:
+    """Whether it is known how fast all `gpus` of a node of `part` talk to each other."""
+    return hardware_facts(part, 1, gpus).island_gpus is None or part.host_pcie_gb_s_unidirectional is not None
 
 
 def has_nic(part: Accelerator) -> bool:
