@@ -9,17 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.operation import COLLECTIVES, Operation, TokenLoad
 from shardwright.tools.performance.overlap import Overlapped, overlap_layers
 from shardwright.tools.performance.overlap_halves import (
     HalvedLayer,
     contention,
     halve_layer,
+    halves_of,
     split_load,
 )
 from shardwright.tools.performance.schedule import PhaseTimer, host_seconds
 from shardwright.tools.plan.blocks import fold_sequence
 from shardwright.tools.plan.document import ServingBlock
+from shardwright.tools.plan.kept_flags import KeptFlags
 
 from ..examples import examples
 
@@ -252,3 +255,40 @@ def test_a_pass_is_never_faster_than_what_its_halves_compute_or_send(
 def test_both_spellings_choose_it_and_all_others_do_not() -> None:
     chosen = [ServingBlock(overlap=value) for value in (True, "two_batch", False, "none", None)]
     assert [serving.overlap in (True, "two_batch") for serving in chosen] == [True, True, False, False, False]
+
+
+VLLM_OVERLAP = {"engine": "vllm", "overlap": "two_batch"}
+DECODE_ABOVE = {"flags": KeptFlags(both=("--dbo-decode-token-threshold", "100"))}
+
+
+@pytest.mark.parametrize(
+    ("serving", "load", "is_halved"),
+    [
+        (VLLM_OVERLAP, TokenLoad(31, 1, 4096, 8), False),
+        (VLLM_OVERLAP, TokenLoad(32, 1, 4096, 8), True),
+        (VLLM_OVERLAP, TokenLoad(1, 511, 0, 8), False),
+        (VLLM_OVERLAP, TokenLoad(1, 512, 0, 8), True),
+        (VLLM_OVERLAP | DECODE_ABOVE, TokenLoad(99, 1, 4096, 8), False),
+        (VLLM_OVERLAP | DECODE_ABOVE, TokenLoad(100, 1, 4096, 8), True),
+        (VLLM_OVERLAP | DECODE_ABOVE, TokenLoad(1, 512, 0, 8), True),
+        (VLLM_OVERLAP | {"engine": "sglang"}, TokenLoad(2, 1, 4096, 8), True),
+        ({"engine": "vllm"}, TokenLoad(64, 1, 4096, 8), False),
+    ],
+)
+def test_an_engine_halves_passes_from_its_own_or_the_stated_tokens_of_a_rank_on(
+    serving: dict[str, Any], load: TokenLoad, is_halved: bool, layout_of: Any
+) -> None:
+    layout = layout_of("DeepSeek-V3", {"attention_dp": 8, "ep": 8}, serving=serving, accelerator="h200-sxm", **WIDE_EP)
+    assert (halves_of(layout.setting, load) is not None) == is_halved
+
+
+def test_an_estimate_says_which_passes_are_not_halved_and_which_are_slower_for_it(layout_of: Any) -> None:
+    def notes(requests: int) -> str:
+        layout = layout_of(
+            "DeepSeek-V3", {"attention_dp": 8, "ep": 8}, serving=VLLM_OVERLAP, accelerator="h200-sxm",
+            concurrency=requests, **WIDE_EP,
+        )  # fmt: skip
+        return " ".join(estimate_layout(layout).notes)
+
+    assert "no decode pass of this load is halved; vLLM does from 32 tokens a rank on" in notes(64)
+    assert "two-batch overlap costs decode more than it hides" in notes(512)

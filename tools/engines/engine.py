@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
@@ -197,6 +197,10 @@ class Engine(Struct, frozen=True, kw_only=True):
     def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
         """What it needs to overlap two halves of a batch and these degrees of `stage` devices lack; `None`: nothing."""
         return "has no setting for it that is known here"
+
+    def overlaps_from_tokens(self, words: Sequence[str], *, is_decode: bool) -> int:
+        """Tokens of a rank from which on it halves a pass, of a server with the flags `words` among others."""
+        return 0
 
     def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
         """Sizes of groups that a generation reduces by kernels of its own, `over_pcie` or over other links."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release, release_of
@@ -154,6 +156,16 @@ class _VLLM(Engine, frozen=True):
     def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
         """Dual batch overlap hides the all-to-all of experts in deployments of data and expert parallelism."""
         return None if ep == stage and attention_dp > 1 else "needs attention_dp, and ep over all devices of a stage"
+
+    def overlaps_from_tokens(self, words: Sequence[str], *, is_decode: bool) -> int:
+        """Below two thresholds (`config/parallel.py`: of steps that decode alone, and of others) it splits nothing."""
+        name = f"--dbo-{'decode' if is_decode else 'prefill'}-token-threshold"
+        found = 32 if is_decode else 512
+        for word, following in pairwise((*words, "")):
+            flag, _, value = word.partition("=")
+            if flag.replace("_", "-") == name and (value or following).isdecimal():
+                found = int(value or following)
+        return found
 
     def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
         """FlashAttention 2 does, which cards before Hopper run (pull request 58013, open, parts the two)."""

@@ -40,7 +40,7 @@ from ..plan.view import PlanView, as_str
 from ..traffic.trace import Trace, read_trace, under_trace
 from .confidence import calibration_of, ranges_of
 from .energy import energy_notes, energy_of, price_of
-from .explain import expert_imbalance, explain
+from .explain import expert_imbalance, explain, overlap_notes
 from .layout import LoadedLayout, layout_from_view
 from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
@@ -101,7 +101,11 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
         ),
         cost=_cost(layout, run.times),
         energy=energy_of(layout, run.times, prefill.time.parts, decode.time.parts),
-        notes=(*estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)), *energy_notes(layout)),
+        notes=(
+            *estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)),
+            *overlap_notes(explained),
+            *energy_notes(layout),
+        ),
         explanation=explain(*explained, transfer) if with_explanation else None,
     )
 

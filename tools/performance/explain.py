@@ -6,7 +6,7 @@ at no cost. It changes no plan and proposes none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct, field
@@ -17,7 +17,7 @@ from ..catalog.hardware import HardwareFacts
 from ..plan.performance import ConstantsShare, CostShare, Explanation, PhaseExplanation, Remedy, ResourceShare
 from .confidence import engine_origin
 from .operation import Operation, Resource
-from .overlap_halves import is_two_batch, split_load
+from .overlap_halves import halves_of, is_two_batch, overlaps_from_tokens, split_load
 from .programs.expert_delivery import expert_load
 from .schedule import PhaseTime, PhaseTimer
 from .setting import Setting
@@ -209,6 +209,23 @@ def _remedies(
     return tuple(sorted(found, key=lambda remedy: -remedy.saves_pct))
 
 
+def overlap_notes(passes: Iterable[tuple[PhaseTimer, PhaseTime]]) -> Iterator[str]:
+    """Of a plan with two-batch overlap: which passes are not halved, and which it makes longer."""
+    for timer, time in passes:
+        setting, phase = timer.setting, timer.phase.phase
+        if not is_two_batch(setting):
+            continue
+        if halves_of(setting, time.loads[0]) is None:
+            least = overlaps_from_tokens(setting, phase)
+            does = f"{setting.engine.facts.title} does from {least:,} tokens a rank on"
+            yield f"two-batch overlap: no {phase} pass of this load is halved; {does}"
+            continue
+        whole_s = timer.under(_overlapping(setting, chosen=False)).seconds_again(time)
+        saved_pct = 100.0 * (1.0 - whole_s / time.seconds)
+        if saved_pct >= _LEAST_SAVED_PCT:
+            yield f"two-batch overlap costs {phase} more than it hides: a pass without it takes {saved_pct:.0f}% less"
+
+
 def _overlapping(setting: Setting, *, chosen: bool) -> Setting:
     # Operations are the same in both: what was timed still holds.
     overlap = {"overlap": "two_batch" if chosen else "none"}
@@ -251,7 +268,7 @@ def _faster(facts: HardwareFacts, resource: Resource) -> HardwareFacts:
 def expert_imbalance(timer: PhaseTimer, time: PhaseTime) -> float | None:
     """Load of the slowest expert group over the mean, as timed; `None` where nowhere several devices share experts."""
     load = time.loads[0]
-    halves = split_load(load) if is_two_batch(timer.setting) else None
+    halves = halves_of(timer.setting, load)
     found = [
         float(expert_load(stage.context(one), kind.spec.moe).imbalance)
         for stage in timer.stages

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..calibration.chip import ASSUMED_MULTIPROCESSORS
-from ..plan.document import TWO_BATCH
+from ..plan.document import TWO_BATCH, Phase
 from .clock import Roofline
 from .operation import COLLECTIVES, Operation, TokenLoad
 from .programs.work import Work
@@ -41,6 +41,23 @@ def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
         first = load.new_tokens - second
         return replace(load, new_tokens=first), replace(load, new_tokens=second, context=load.context + first)
     return None
+
+
+def overlaps_from_tokens(setting: Setting, phase: Phase) -> int:
+    """Tokens of a rank from which on the engine halves a pass; a plan that names none means all passes."""
+    serving = setting.serving
+    if serving is None or serving.engine is None:
+        return 0
+    words = () if serving.flags is None else (*serving.flags.of("both"), *serving.flags.of(phase))
+    return setting.engine.facts.overlaps_from_tokens(words, is_decode=phase == "decode")
+
+
+def halves_of(setting: Setting, load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
+    """The halves of a pass that overlap; `None` where the plan or the engine does not halve it."""
+    phase: Phase = "prefill" if load.new_tokens > 1 else "decode"
+    if not is_two_batch(setting) or load.sequences * load.new_tokens < overlaps_from_tokens(setting, phase):
+        return None
+    return split_load(load)
 
 
 class Contention(Struct, frozen=True):

@@ -20,7 +20,7 @@ from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Group, Links, Path, path_of
 from .operation import Operation, TokenLoad, is_core, longest_path
 from .overlap import Overlapped, overlap_layers
-from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
+from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, halves_of
 from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import (
@@ -212,7 +212,7 @@ class StageTimer:
     def overlapped_pieces(self, load: TokenLoad) -> tuple[Piece, ...]:
         """The layers as two halves in turn, by kind and half: what of each lies on the critical path.
 
-        Empty where the plan does not choose two-batch overlap, or where there is nothing to halve.
+        Empty where the plan does not choose two-batch overlap, or the engine does not halve such a pass.
         """
         halved = self.halved_layers(load)
         if halved is None:
@@ -228,7 +228,7 @@ class StageTimer:
 
     def halved_layers(self, load: TokenLoad) -> tuple[HalvedLayer, ...] | None:
         """Each kind of layer as the two halves of `load` run it; `None` where they do not."""
-        halves = split_load(load) if is_two_batch(self.setting) else None
+        halves = halves_of(self.setting, load)
         if halves is None:
             return None
         return tuple(self._halved(kind, load, halves) for kind in self.kinds)
