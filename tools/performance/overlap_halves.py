@@ -46,7 +46,7 @@ def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
 def overlaps_from_tokens(setting: Setting, phase: Phase) -> int:
     """Tokens of a rank from which on the engine halves a pass; a plan that names none means all passes."""
     serving = setting.serving
-    if serving is None or serving.engine is None:
+    if serving.engine is None:
         return 0
     words = () if serving.flags is None else (*serving.flags.of("both"), *serving.flags.of(phase))
     return setting.engine.facts.overlaps_from_tokens(words, is_decode=phase == "decode")
