@@ -126,3 +126,13 @@ def test_the_tokens_of_a_step_are_those_that_the_engine_takes_by_itself(command:
     assert found.plan == same.plan and found.estimate is not None and half.plan.serving is not None
     assert any(f"take up to {own:,} tokens" in note for note in found.estimate.notes)
     assert half.plan.serving.prefill_chunk_tokens == own // 2
+
+
+def test_a_chunk_that_groups_share_takes_its_part_of_memory_alone() -> None:
+    # SGLang hands each of the four attention groups a quarter of the chunk, stated or its own.
+    command = "python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --dp 4 --enable-dp-attention"
+    chunks = (f"{command} --chunked-prefill-size {tokens}" for tokens in (4096, 8192, 16384))
+    found = [import_plan(one, hardware="1x4:h100-sxm", input_tokens=8000, concurrency=4) for one in chunks]
+    activations = [one.estimate.memory.per_device[0].activation_bytes for one in found if one.estimate is not None]
+    assert activations[1] == pytest.approx(2 * activations[0], rel=0.01)
+    assert activations[2] == pytest.approx(2 * activations[1], rel=0.01)

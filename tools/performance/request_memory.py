@@ -78,10 +78,16 @@ LOGIT_BYTES = 4
 
 
 def pass_tokens(setting: Setting, phase: PhaseLayout, requests: Number) -> Number:
-    """Tokens of one pass in one attention group that serves `requests`: a prefill chunk, or one each in decode."""
+    """Tokens of one pass in one attention group that serves `requests`: a prefill chunk, or one each in decode.
+
+    A scheduler of an engine that is named takes no more than its own budget, which SGLang divides among groups.
+    """
     if phase.phase == "decode":
         return requests
-    return smaller(setting.prefill_chunk_tokens, setting.workload.input_tokens * requests)
+    chunk = setting.prefill_chunk_tokens
+    if setting.serving.engine is not None:
+        chunk = min(chunk, setting.token_budget(phase.attention_groups))
+    return smaller(chunk, setting.workload.input_tokens * requests)
 
 
 def activation_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:

@@ -190,8 +190,9 @@ class StageTimes:
             return
         paths = [PATHS.index(path) for path in self._places.paths(int(pipelines.stages.max()))]
         path = np.array(paths)[pipelines.place[sends]]
-        key = (classes[sends] * (int(classes.max()) + 1) + classes[sends + 1]) * len(PATHS) + path
-        for value in set(key.tolist()):
+        key: IntArray = (classes[sends] * (int(classes.max()) + 1) + classes[sends + 1]) * len(PATHS) + path
+        different: set[int] = set(key.tolist())
+        for value in different:
             rows = sends[key == value]
             start, end = (self._timers[int(classes[row])] for row in (rows[0], rows[0] + 1))
             seconds[rows] += start.send(load, end, PATHS[value % len(PATHS)]).seconds
