@@ -47,7 +47,8 @@ class HardwareChoice(FrozenModel):
     gpus_per_node: int
     intra_node_bw_gb_s: float | None = None
     inter_node_bw_gb_s: float | None = None
-    is_most: bool = False
+    # Not a part of what is shown and stated again: where a number is edited it is that number.
+    is_most: bool = Field(default=False, exclude=True)
 
     @property
     def gpus(self) -> int | None:

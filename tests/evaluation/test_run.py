@@ -96,10 +96,7 @@ def test_a_solver_that_cannot_be_sent_answers_here(whole: tuple[CaseResult, ...]
     class Local(Failing):
         """A class that no other process can import."""
 
-    heard: list[str] = []
-    solver = Local()
-    object.__setattr__(solver, "heard", heard)
-    kept = run_dataset(SMALL, solver, RunOptions(jobs=2))
+    kept = run_dataset(SMALL, Local(), RunOptions(jobs=2))
     assert results(kept) == whole
 
 

@@ -76,7 +76,7 @@ class WeightDTypes(Struct, frozen=True):
         return getattr(self, tensor_class)
 
 
-class Architecture(Struct, frozen=True, dict=True):
+class Architecture(Struct, frozen=True, dict=True, weakref=True):
     """A decoder-only transformer. `layers[i]` is layer i; equal layers are the same object (compare with `is`/`==`)."""
 
     model_type: str

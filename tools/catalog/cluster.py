@@ -142,7 +142,9 @@ def facts_of(
 
 def _island(part: Accelerator, gpus_per_node: int) -> int | None:
     size = part.scale_up_domain_accelerators
-    return size if size is not None and 1 < size < gpus_per_node else None
+    # Several islands are a node of such cards as they are sold; a larger node than that is taken as it is stated.
+    is_split = size is not None and 1 < size < min(gpus_per_node, part.typical_node_accelerators or 1)
+    return size if is_split else None
 
 
 def _intra_gb_s(part: Accelerator) -> float | None:
