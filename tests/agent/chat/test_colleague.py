@@ -147,7 +147,7 @@ def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path
         "TTFT under 250 ms",
         "TPOT under 400 ms",
         "use 16 GPUs",
-        "use TP2",
+        "use PP4",
         "switch to A100",
         "use fp8",
         "use sglang",
