@@ -181,7 +181,7 @@ def imported(
         intent = intent.model_copy(update={"model": model})
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
-    request = request_of(intent, launch, deployment)
+    request = request_of(intent, launch, deployment, architecture)
     request, assumptions = filled(request, launch, deployment, architecture, intent.assumptions)
     kept = kept_flags(launch)
     plan = settled(build_stated(request, architecture), request, deployment, architecture)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tools.catalog.config import read_architecture
+from ..tools.catalog.architecture import Architecture
 from ..tools.engines.defaults import engine_relaxations
 from ..tools.importing.deployment import Deployment
 from ..tools.importing.launch import Launch
@@ -16,10 +16,9 @@ from .search_request import hardware_block
 _USUAL_NODE = 8
 
 
-def request_of(intent: Intent, launch: Launch, deployment: Deployment) -> BuildRequest:
+def request_of(intent: Intent, launch: Launch, deployment: Deployment, architecture: Architecture) -> BuildRequest:
     """All that is known, as the plan's builder takes it."""
     hardware = _hardware(intent, deployment)
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     brought = engine_relaxations(launch.engine, architecture)
     policy = intent.policy
     own = as_mapping(launch.planned.get("policy")).get("relaxations")

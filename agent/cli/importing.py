@@ -36,8 +36,8 @@ def import_command(
 
     vLLM, SGLang and TensorRT-LLM; Kubernetes, docker-compose, Dynamo, Ray Serve. The plan is judged and estimated as
     it runs; exit 1 where it breaks a rule (not where requests only wait for room), or its engine refuses it or every
-    request of the load. --hardware and the
-    load say what no command does. A file that a command names (--config FILE) is read where it is given too.
+    request of the load. --hardware and the load say what no command does. A file that a command names (--config FILE)
+    is read where it is given too.
 
     \b
       shardwright import "vllm serve Qwen/Qwen3-32B -tp 4" --hardware 1x4:h100-sxm -o today.json

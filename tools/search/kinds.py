@@ -48,9 +48,9 @@ def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         gpus = min(at_most, math.ceil(most_bytes / kind.memory_bytes) - 1 if best is not None else at_most)
         if gpus < kind.least_gpus:
             continue
-        sized, found = _least_of(kind, gpus)
-        if sized is not None and found is not None and (best is None or not found.lacks_reserve):
-            best, most_bytes = sized, sized.request.facts.gpus * kind.memory_bytes
+        taken = _least_of(kind, gpus, best)
+        if taken is not None:
+            best, most_bytes = taken[0], taken[0].request.facts.gpus * kind.memory_bytes
     return best
 
 
@@ -67,9 +67,10 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         most = at_most if best is None or is_by_token else min(at_most, math.ceil(least_usd / usd_per_gpu) - 1)
         if kind.least_gpus > most:
             continue
-        sized, found = _least_of(kind, most)
-        if sized is None or found is None or (found.lacks_reserve and best is not None):
+        taken = _least_of(kind, most, best)
+        if taken is None:
             continue
+        sized, found = taken
         usd = sized.request.facts.gpus * usd_per_gpu
         if is_by_token:
             usd /= max(found.output_tokens_per_s or 0.0, 1e-12)
@@ -78,10 +79,15 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     return best
 
 
-def _least_of(kind: Kind, at_most: int) -> tuple[Sized | None, Candidate | None]:
-    """The fewest accelerators of a kind that do, up to `at_most`, and the plan for them."""
+def _least_of(kind: Kind, at_most: int, best: Sized | None) -> tuple[Sized, Candidate] | None:
+    """The fewest accelerators of a kind that do, up to `at_most`, and the plan for them.
+
+    `None`: there are none, or they have no reserve of the stated rate and would take the place of `best`.
+    """
     sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
-    return sized, None if sized is None or sized.result is None else sized.result.best
+    if sized is None or sized.result is None or (found := sized.result.best) is None:
+        return None
+    return None if found.lacks_reserve and best is not None else (sized, found)
 
 
 def _usd_per_flops(kind: Kind) -> float:
