@@ -85,9 +85,8 @@ def _lead(best: Candidate, other: Candidate, objective: Objective) -> float:
 
 
 def holds_as_much(candidate: Candidate, best: Candidate) -> bool:
-    """Whether it holds the limits and the reserve of the rate, is warned of no more, and no more GPUs are billed."""
+    """Whether it holds the limits, lacks and is warned of no more, and no more GPUs are billed."""
     of_each = [
-        (not one.feasible, one.lacks_reserve, bool(one.warnings), one.billed_gpus or one.gpus)
-        for one in (candidate, best)
+        (not one.feasible, one.behind, bool(one.warnings), one.billed_gpus or one.gpus) for one in (candidate, best)
     ]
     return all(one <= other for one, other in zip(*of_each, strict=True))

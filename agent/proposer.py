@@ -27,7 +27,7 @@ from .intent.intent import Assumption, Intent
 from .keeping import keeps, pinned, sized_with, with_stated, without_stated
 from .open_hardware import kinds_of, least_hardware, on_any_hardware
 from .placement import filled, placed
-from .reasons import KEEPING_UP, LOOKED_AT, Proposal, figures, named, on_fewer
+from .reasons import LOOKED_AT, Proposal, done_by_more_than, figures, named, on_fewer
 from .results import Infeasible
 from .search_request import accelerator_of, hardware_block, search_request
 
@@ -104,10 +104,16 @@ def _on_sized(sized: Sized) -> Examined:
     """The answer on the hardware that was found to do."""
     if sized.result is None or sized.result.best is None:
         raise InputError(sized.unknown or "the hardware cannot be evaluated")
+    least = sized.less_sound
+    if least is not None:
+        # With a batch of the load's size an engine may hold what it does not with its own.
+        request, result = searched(least.request, least.result)
+        if result.best is not None and result.best.is_sound:
+            return _on_sized(replace(least, request=request, result=result))
     request, result = searched(sized.request, sized.result)
     best = result.best or sized.result.best
     stays = [inside_nodes(request.facts.accelerator.id)] if request.stays_in_nodes else []
-    return Examined(request, result, best, (_sized_assumption(sized), *stays), _without_reserve(sized))
+    return Examined(request, result, best, (_sized_assumption(sized), *stays), _less_sound(sized))
 
 
 def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:
@@ -141,10 +147,10 @@ def _of_choices(intent: Intent) -> Examined | Refused:
     # Between a card with a price and one without there is no cheaper one: then the least time of GPUs counts.
     by_price = objective == "cost" and not unpriced
 
-    def rank(one: Examined) -> tuple[bool, float]:
+    def rank(one: Examined) -> tuple[float, float]:
         price = one.request.facts.accelerator.usd_per_hour if by_price else None
-        lacks_reserve, cost = merit(one.best, objective)
-        return lacks_reserve, cost * (price or 1.0)
+        behind, cost = merit(one.best, objective)
+        return behind, cost * (price or 1.0)
 
     best = min(found, key=rank)
     others = (
@@ -217,13 +223,15 @@ def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
     return replace(proposal, hint=found.hint, with_engine=found.first)
 
 
-def _without_reserve(sized: Sized) -> str | None:
-    """That fewer GPUs hold every limit too, without a reserve of the stated rate."""
-    least = sized.without_reserve
+def _less_sound(sized: Sized) -> str | None:
+    """That fewer GPUs hold every limit too, and what they lack."""
+    least = sized.less_sound
     if least is None or least.result is None or least.result.best is None:
         return None
     best = least.result.best
-    return f"{least.request.facts.gpus} GPUs hold every limit too: {named(best)} with {figures(best)}"
+    gpus = least.request.facts.gpus
+    held = "GPU holds" if gpus == 1 else "GPUs hold"
+    return f"{gpus} {held} every limit too: {named(best)} with {figures(best)}"
 
 
 def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
@@ -243,11 +251,12 @@ def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
 
 
 def _sized_assumption(sized: Sized) -> Assumption:
-    hardware = sized.request.hardware
+    hardware, less = sized.request.hardware, None if sized.less_sound is None else sized.less_sound.result
+    more = None if less is None or less.best is None else done_by_more_than(less.best)
     return Assumption(
         field="hardware",
         value=f"{hardware.nodes}x{hardware.gpus_per_node}",
         reason="the number of accelerators was left open: the fewest that hold every limit"
-        + (f" and {KEEPING_UP}" if sized.without_reserve is not None else "")
+        + (f" and {more}" if more is not None else "")
         + (f", {LOOKED_AT}" if left_out() else ""),
     )

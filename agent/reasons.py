@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from .search_results import SearchAnswer
 
 MAX_ALTERNATIVES = 5
-# What a number of GPUs is chosen by besides, where fewer hold every limit but have no reserve of the stated rate.
 KINDS_NAMED = "kinds to choose from were named"
-KEEPING_UP = f"keep up with {RATE_RESERVE:.0%} more requests"
 # What a number of GPUs is the fewest of, where the time was over before all were looked at.
 LOOKED_AT = "of those looked at before the time limit"
-# What stands against a candidate without the reserve of the stated rate.
-WITHOUT_RESERVE = f"with {RATE_RESERVE:.0%} more requests its queue grows"
+# What others do that a candidate behind them (`Candidate.behind`) does not, and what stands against it.
+KEEPING_UP, HOLDING = f"keep up with {RATE_RESERVE:.0%} more requests", "whose engine's KV cache holds a request"
+_BEHIND = {
+    1: (KEEPING_UP, f"with {RATE_RESERVE:.0%} more requests its queue grows"),
+    2: (HOLDING, "its engine's KV cache holds no request"),
+}
 
 
 class Proposal(Struct, frozen=True):
@@ -59,6 +61,16 @@ class Proposal(Struct, frozen=True):
         return f"as good as the best for {objective}" if near else f"the best for {objective} of what was asked for"
 
 
+def lack_of(candidate: Candidate) -> str | None:
+    """What puts a candidate behind others."""
+    return _BEHIND[candidate.behind][1] if candidate.behind else None
+
+
+def done_by_more_than(candidate: Candidate) -> str | None:
+    """What a larger plan does that was taken in place of a candidate that lacks it."""
+    return _BEHIND[candidate.behind][0] if candidate.behind else None
+
+
 def figures(candidate: Candidate) -> str:
     """The figures of a candidate in one phrase."""
     if candidate.ttft_ms is None:
@@ -70,7 +82,7 @@ def figures(candidate: Candidate) -> str:
     return (
         f"{ttft}, TPOT {number(candidate.tpot_ms or 0)} ms, {limited}"
         f"{number(candidate.served_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
-        + (f", but {WITHOUT_RESERVE}" if candidate.lacks_reserve else "")
+        + (f", but {lack}" if (lack := lack_of(candidate)) else "")
     )
 
 
@@ -249,8 +261,8 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     other, best, unit = pair
     share = (other / best - 1) * 100
     versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
-    if candidate.lacks_reserve and not chosen.lacks_reserve:
-        return f"{versus}, but {WITHOUT_RESERVE}"
+    if candidate.behind > chosen.behind:
+        return f"{versus}, but {lack_of(candidate)}"
     if candidate.warnings and not chosen.warnings:
         return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
     if abs(share) < TIE_SHARE * 100:

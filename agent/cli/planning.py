@@ -83,8 +83,7 @@ def plan_command(
     with within(options["time_limit"]):
         result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format, is_whole=options["full"])
-    missed = intent.unread if result.report is None else result.report.not_acted_on
-    return result.exit_status or int(options["strict"] and bool(missed))
+    return result.exit_status or int(options["strict"] and _is_short(result))
 
 
 def _named(options: dict[str, Any]) -> Path | None:
@@ -119,8 +118,13 @@ def _by_model(
         raise ServiceError(silence)
     if silence is not None:
         click.echo(f"shardwright plan: {one_line(silence)}", err=True)
-    missed = () if result.report is None else result.report.not_acted_on
-    return result.exit_status or int(options["strict"] and (silence is not None or bool(missed)))
+    return result.exit_status or int(options["strict"] and (silence is not None or _is_short(result)))
+
+
+def _is_short(result: PlanResult) -> bool:
+    """Whether something that was asked for is not done: not acted on, or served by an engine that does not start."""
+    unheld = None if result.estimate is None else result.estimate.memory.unheld_request
+    return unheld is not None or bool(result.report is not None and result.report.not_acted_on)
 
 
 def _deliver(result: PlanResult, output: Path | None, output_format: str, *, is_whole: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
-from ..reasons import KEEPING_UP, KINDS_NAMED, LOOKED_AT
+from ..reasons import HOLDING, KEEPING_UP, KINDS_NAMED, LOOKED_AT
 from ..results import AUTHORS
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
@@ -123,6 +123,10 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
             said = say(
                 "How many GPUs was left open: planned for the fewest that hold every limit and keep up with a few more "
                 "requests"
+            )
+        elif HOLDING in hardware.reason:
+            said = say(
+                "How many GPUs was left open: planned for the fewest that hold every limit, and a request in memory"
             )
         else:
             said = say("How many GPUs was left open: planned for the fewest that hold every limit")

@@ -49,7 +49,7 @@ def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bo
     """The whole report of `estimate FILE`; `title` says of what."""
     time, *rest = estimate_sections(estimate, width)
     sections = [
-        section("", *trace_lines(estimate.trace), title, *range_lines(estimate.ranges)),
+        section("", *trace_lines(estimate.trace), title, *unheld_lines(estimate), *range_lines(estimate.ranges)),
         time,
         load_section(estimate),
         explanation_section(estimate),
@@ -187,6 +187,12 @@ def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
         return None
     filled = f"{cache.filled_share:.0%} of the KV cache is filled when a request comes"
     return f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens, {filled} ({cache.source})"
+
+
+def unheld_lines(estimate: PerformanceEstimate) -> Iterator[str]:
+    """That the engine serves no request of the load, which rule ME001 does not ask for."""
+    if estimate.memory.unheld_request is not None:
+        yield say("It would not serve: {why}", why=estimate.memory.unheld_request)
 
 
 def host_memory_lines(estimate: PerformanceEstimate) -> Iterator[str]:

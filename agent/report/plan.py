@@ -31,6 +31,7 @@ from .estimate import (
     in_flight_of,
     range_lines,
     rate_text,
+    unheld_lines,
     with_range,
 )
 from .infeasible import infeasible_sections
@@ -125,6 +126,8 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool
     lines = [*trace_lines(None if result.report is None else result.report.trace)]
     lines.append(f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}")
     lines[1:1] = silence_lines(None if result.report is None else result.report.model_use)
+    if result.estimate is not None:
+        lines += unheld_lines(result.estimate)
     if result.report is not None:
         lines += not_acted_on_lines(result.report.not_acted_on)
         lines += read_as_lines(result.report.assumptions)

@@ -10,7 +10,7 @@ import pytest
 
 from shardwright.tools.catalog.hardware import all_accelerators
 from shardwright.tools.engines.names import JUDGED
-from shardwright.tools.performance.capacity import cache_tokens, logged_tokens, longest_held
+from shardwright.tools.performance.capacity import cache_tokens, logged_tokens, longest_held, unheld_request
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout
 
@@ -102,10 +102,21 @@ def test_an_estimate_shows_what_the_simulation_goes_by(layout_of: Any) -> None:
     assert memory.kv_cache_capacity_bytes == pytest.approx(40_960 * cache_tokens(layout), rel=1e-4)
 
 
-def test_an_engine_that_would_not_start_is_said_first(layout_of: Any) -> None:
-    layout = served_by(layout_of, "vllm", "0.19", model="Qwen2.5-72B", degrees={"tp": 2, "tp_ffn": 2})
-    assert cache_tokens(layout) == 0
-    assert "does not start" in estimate_layout(layout, with_explanation=False).notes[0]
+@pytest.mark.parametrize(("engine", "says"), [("vllm", "would not start"), ("sglang", "would refuse requests")])
+def test_an_engine_whose_cache_holds_no_request_is_said(engine: str, says: str, layout_of: Any) -> None:
+    layout = served_by(layout_of, engine, model="Qwen2.5-72B", degrees={"tp": 2, "tp_ffn": 2}, input_tokens=16_000)
+    unheld = estimate_layout(layout, with_explanation=False).memory.unheld_request
+    assert unheld is not None and says in unheld and f"{cache_tokens(layout):,} tokens" in unheld
+
+
+def test_a_prefill_server_of_its_own_that_holds_no_prompt_is_said(layout_of: Any) -> None:
+    phases = {
+        "degrees": {"tp": 2, "tp_ffn": 2, "replicas": 1},
+        "decode": {"tp": 8, "tp_ffn": 8, "replicas": 1},
+    }
+    layout = served_by(layout_of, "vllm", model="Qwen2.5-72B", **phases, nodes=2, input_tokens=20_000)
+    unheld = unheld_request(layout)
+    assert unheld is not None and "of a prefill server" in unheld
 
 
 def test_no_process_is_told_of_more_memory_than_there_is() -> None:

@@ -58,7 +58,7 @@ def by_name(request: SearchRequest, gpus: int) -> Candidate | None:
 def check_fewest(request: SearchRequest) -> None:
     found = fewest_gpus(request, _USUAL_NODE, at_most=_USUAL_NODE)
     assert found is not None and found.result is not None and found.result.best is not None
-    gpus, least = found.request.facts.gpus, found.without_reserve
+    gpus, least = found.request.facts.gpus, found.less_sound
     for smaller in range(1, gpus):
         best = by_name(request, smaller)
         assert best is None or best.lacks_reserve, f"{smaller} of {gpus} do too"

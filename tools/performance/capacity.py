@@ -111,6 +111,29 @@ def prefill_cache_tokens(layout: LoadedLayout) -> int:
     return max(0, math.floor(least))
 
 
+def unheld_request(layout: LoadedLayout) -> str | None:
+    """Why the engine serves no request of the load, though the four terms of ME001 fit: its cache is too small for one.
+
+    `None` where each server holds the longest one. A prefill server that is apart holds its prompt.
+    """
+    setting = layout.setting
+    facts, at = setting.engine.facts, " of a prefill server" if layout.is_disaggregated else ""
+    request = setting.longest_tokens("decode") or setting.request_tokens
+    prompt = setting.longest_tokens("prefill") or setting.prompt_tokens
+    for held, wanted, of in (
+        (cache_tokens(layout), request, f"one request of {request:,}"),
+        (prefill_cache_tokens(layout) if at else prompt, prompt, f"one prompt of {prompt:,}{at}"),
+    ):
+        if held < wanted:
+            state = "would not start like this" if facts.refuses_unheld_length else "would refuse requests of this load"
+            return (
+                f"{facts.name} {state}: weights, its start-up run and its libraries leave room for {held:,} tokens of "
+                f"KV cache, less than {of}; use more GPUs, a larger memory_utilization, or a smaller "
+                "prefill_chunk_tokens and max_batch"
+            )
+    return None
+
+
 def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
     """What of the host's memory keeps blocks of the cache of one attention group on replicas that serve `phase`.
 

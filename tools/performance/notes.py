@@ -11,7 +11,6 @@ from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations
 from ..plan.load import longest_stated
 from ..plan.placement import vocabulary_shards
-from .capacity import cache_tokens
 from .collectives import group_of, spread_of
 from .host_memory import without_effect
 from .layout import LoadedLayout
@@ -26,7 +25,6 @@ def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: flo
     """The notes of an estimate, most telling first; `imbalance` is that of experts in a decode step."""
     return (
         *_formats(layout),
-        *_capacity(layout),
         *_brought(layout),
         *_vocabulary(layout),
         *_experts(layout, imbalance),
@@ -45,19 +43,6 @@ def _formats(layout: LoadedLayout) -> Iterator[str]:
         yield (
             f"{', '.join(named)} in bf16, for which {part.id} has no units: engines refuse it there or compute in "
             "fp32, slower than the times given; state fp16"
-        )
-
-
-def _capacity(layout: LoadedLayout) -> Iterator[str]:
-    """Where the engine's cache holds no request, though the four terms of ME001 fit."""
-    setting = layout.setting
-    tokens, engine = cache_tokens(layout), setting.engine.facts.name
-    longest = setting.longest_tokens("decode") or setting.request_tokens
-    if tokens < longest:
-        yield (
-            f"{engine} would keep room for {tokens:,} tokens of KV cache beside weights, its start-up run and its "
-            f"libraries, less than one request of {longest:,}: it does not start like this; use more "
-            "GPUs, a larger memory_utilization, or a smaller prefill_chunk_tokens and max_batch"
         )
 
 

@@ -164,6 +164,8 @@ class Candidate(Sparse):
     output_tokens_per_s_per_gpu: float | None = None
     # Requests come faster than they are served: TTFT and end to end are those of the run, and grow with its length.
     queue_grows: bool = False
+    # The cache that its engine sets up holds no request of the load, so that nothing is served: ranked behind others.
+    lacks_cache: bool = False
     # It keeps up with the stated rate and not with a little more (`planned_run.RATE_RESERVE`): ranked behind what does.
     lacks_reserve: bool = False
     # Those that come at a stated rate, where it is kept up with; what a token costs goes by them.
@@ -177,8 +179,13 @@ class Candidate(Sparse):
 
     @property
     def is_sound(self) -> bool:
-        """Whether it holds every limit, and keeps up with a little more than the stated rate."""
-        return self.feasible and not self.lacks_reserve
+        """Whether it holds every limit and a request, and keeps up with a little more than the stated rate."""
+        return self.feasible and not self.behind
+
+    @property
+    def behind(self) -> int:
+        """What puts it behind others, whatever they cost: 0 nothing, 1 a lack of reserve, 2 of cache."""
+        return 2 if self.lacks_cache else int(self.lacks_reserve)
 
 
 class SearchResult(Sparse):

@@ -82,12 +82,12 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
 def _least_of(kind: Kind, at_most: int, best: Sized | None) -> tuple[Sized, Candidate] | None:
     """The fewest accelerators of a kind that do, up to `at_most`, and the plan for them.
 
-    `None`: there are none, or they have no reserve of the stated rate and would take the place of `best`.
+    `None`: there are none, or they lack a reserve of the stated rate, or cache, and would take the place of `best`.
     """
     sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
     if sized is None or sized.result is None or (found := sized.result.best) is None:
         return None
-    return None if found.lacks_reserve and best is not None else (sized, found)
+    return None if found.behind and best is not None else (sized, found)
 
 
 def _usd_per_flops(kind: Kind) -> float:

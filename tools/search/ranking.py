@@ -58,8 +58,8 @@ def warnings_of(layout: LoadedLayout) -> tuple[str, ...]:
 
 UNEVEN_STAGES = 1 << 0
 _ACROSS_DOMAINS = 1 << 1
-# No rule: a candidate that does not keep up with a little more than the stated rate.
-LACKS_RESERVE = 1 << 62
+# No rules: that a candidate does not keep up with a little more than the stated rate, or holds no request in its cache.
+LACKS_RESERVE, LACKS_CACHE = 1 << 61, 1 << 62
 
 
 @cache
@@ -140,9 +140,9 @@ def worth(candidate: Candidate, objective: str) -> float:
     return objective_cost(objective, end_to_end_ms, rate, candidate.billed_gpus or candidate.gpus)
 
 
-def merit(candidate: Candidate | None, objective: str) -> tuple[bool, float]:
-    """The same beside what goes before it: a plan with no reserve of the stated rate is behind all that have one."""
-    return (True, inf) if candidate is None else (candidate.lacks_reserve, worth(candidate, objective))
+def merit(candidate: Candidate | None, objective: str) -> tuple[float, float]:
+    """The same beside what goes before it: what lacks a reserve of the stated rate, or cache, is behind all others."""
+    return (inf, inf) if candidate is None else (candidate.behind, worth(candidate, objective))
 
 
 def objective_cost(objective: str, end_to_end_ms: float, output_tokens_per_s: float, billed_gpus: int) -> float:

@@ -113,12 +113,12 @@ def _least_behind(results: Sequence[SearchResult], holding: list[Candidate], loa
     return min(costs) / worth(holding[0], load.objective) if costs else None
 
 
-def holds_limits(request: SearchRequest, setting: Setting, *, with_reserve: bool = False) -> bool:
+def holds_limits(request: SearchRequest, setting: Setting, *, sound_only: bool = False) -> bool:
     """Whether some strategy holds every limit of `request` under the simulated load: whether `search` has a best one.
 
-    `with_reserve`: and keeps up with a little more than the stated rate. Raises InputError: number formats are open.
+    `sound_only`: and is sound (`Candidate.is_sound`). Raises InputError: number formats are open.
     """
-    return _Answer(request, setting).holds(with_reserve=with_reserve)
+    return _Answer(request, setting).holds(sound_only=sound_only)
 
 
 class _Answer:
@@ -176,9 +176,9 @@ class _Answer:
             strategy = self.screen.strategy(rows, int(row))
             yield too_large(strategy, int(rows.concurrency[row]), memory_bytes, memory_bytes - usable)
 
-    def holds(self, *, with_reserve: bool) -> bool:
+    def holds(self, *, sound_only: bool) -> bool:
         """Whether one of the leading rows holds every limit, and keeps a reserve of its rate."""
-        return self.simulator.hold(self._kinds(), with_reserve=with_reserve)
+        return self.simulator.hold(self._kinds(), sound_only=sound_only)
 
     def _kinds(self) -> list[list[Screened]]:
         """The leading rows of replicas that serve both phases, and those with phases apart."""

@@ -17,6 +17,7 @@ from ..bounds import REQUESTS
 from ..checkpoint import checkpoint, doing, leaves_out
 from ..errors import InputError
 from ..kept import Cache
+from ..performance.capacity import unheld_request
 from ..performance.layout import LoadedLayout, make_layout
 from ..performance.limits import figures_of_run, requests_in_flight, served_tokens_per_s, stated_limits
 from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
@@ -106,6 +107,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         queue_grows=times.saturated,
+        lacks_cache=unheld_request(layout) is not None,
         served_tokens_per_s=served_tokens_per_s(load, rate, saturated=times.saturated),
         memory_per_gpu_bytes=memory_bytes,
     )
@@ -212,11 +214,11 @@ class Simulator:
         """
         return list(self._leading(kinds))
 
-    def hold(self, kinds: Sequence[Sequence[Screened]], *, with_reserve: bool) -> bool:
+    def hold(self, kinds: Sequence[Sequence[Screened]], *, sound_only: bool) -> bool:
         """Whether one of those that `leading` gives holds every limit; those with the most to spare are asked first."""
         likely = (sorted(screened, key=_likelihood)[:_MOST_MISSING] for screened in kinds)
         first = (self.judged(row.strategy, row.concurrency) for row in chain.from_iterable(likely) if row.cost < inf)
-        return any(one.is_sound if with_reserve else one.feasible for one in chain(first, self._leading(kinds)))
+        return any(one.is_sound if sound_only else one.feasible for one in chain(first, self._leading(kinds)))
 
     def _leading(self, kinds: Sequence[Sequence[Screened]]) -> Iterator[Candidate]:
         candidates: list[Candidate] = []

@@ -37,14 +37,14 @@ class Sized(Struct, frozen=True):
     """The smallest cluster that does, and the search on it.
 
     `result` is `None` where a link that the times need is not known: then only memory was looked at, and
-    `unknown` names what is missing. `without_reserve`: a smaller one that holds every limit too, but does not
-    keep up with a little more than the stated rate.
+    `unknown` names what is missing. `less_sound`: a smaller one that holds every limit too, but lacks
+    the reserve of the stated rate, or cache for a request.
     """
 
     request: SearchRequest
     result: SearchResult | None
     unknown: str | None = None
-    without_reserve: Sized | None = None
+    less_sound: Sized | None = None
 
 
 def resized(request: SearchRequest, nodes: int, gpus_per_node: int) -> SearchRequest:
@@ -63,8 +63,8 @@ def fewest_gpus(
 ) -> Sized | None:
     """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`.
 
-    At a stated rate it is the smallest with a plan that keeps up with a little more (`RATE_RESERVE`), where there is
-    one: before a queue that grows nobody runs a server.
+    It is the smallest with a plan whose engine holds a request, and which keeps up with a little more than the stated
+    rate (`RATE_RESERVE`), where there is one: before a queue that grows nobody runs a server.
 
     Where the placement of phases was left open, both are searched on what is found; fewer that do with phases apart are
     looked for up to `most_apart`.
@@ -84,11 +84,11 @@ def fewest_gpus(
         return _over_precisions(request, usual_node, more_than, at_most)
     reach = _Reach(request, base_setting(request), usual_node, more_than, at_most, request.disaggregated)
     found = _fewest(reach)
-    if found is None or found.result is None or found.result.best is None or not found.result.best.lacks_reserve:
+    if found is None or found.result is None or found.result.best is None or found.result.best.is_sound:
         return found
     gpus = found.request.facts.gpus
-    roomy = _fewest(replace(reach, more_than=gpus, with_reserve=True)) if gpus < at_most else None
-    return found if roomy is None else replace(roomy, without_reserve=found)
+    roomy = _fewest(replace(reach, more_than=gpus, sound_only=True)) if gpus < at_most else None
+    return found if roomy is None else replace(roomy, less_sound=found)
 
 
 def _fewest(reach: _Reach) -> Sized | None:
@@ -115,8 +115,8 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     if best is None or best.gpus == 1 or not request.says_enough:
         return result, None
     sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus)
-    if sized is not None and sized.without_reserve is not None and sized.request.facts.gpus >= best.gpus:
-        sized = sized.without_reserve
+    if sized is not None and sized.less_sound is not None and sized.request.facts.gpus >= best.gpus:
+        sized = sized.less_sound
     if sized is None or sized.result is None or sized.result.best is None:
         return result, None
     if sized.result.best.gpus >= best.gpus:
@@ -153,9 +153,9 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
             # More accelerators than are known to do need not be looked at.
             at_most = min(at_most, max(least, sized.request.facts.gpus))
 
-    def order(sized: Sized) -> tuple[bool, int, float]:
-        lacks_reserve, cost = merit(None if sized.result is None else sized.result.best, objective)
-        return lacks_reserve, max(least, sized.request.facts.gpus), cost
+    def order(sized: Sized) -> tuple[float, int, float]:
+        behind, cost = merit(None if sized.result is None else sized.result.best, objective)
+        return behind, max(least, sized.request.facts.gpus), cost
 
     return min(each, key=order, default=None)
 
@@ -164,8 +164,8 @@ class _Reach(Struct, frozen=True):
     """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`.
 
     A cluster is known by its accelerators. Nothing that was timed by `setting` depends on the number of nodes.
-    `disaggregated`: how phases are placed on what is found, as in a request. `with_reserve`: only plans that keep up
-    with a little more than the stated rate count.
+    `disaggregated`: how phases are placed on what is found, as in a request. `sound_only`: only plans that are sound
+    (`Candidate.is_sound`) count.
     """
 
     request: SearchRequest
@@ -174,7 +174,7 @@ class _Reach(Struct, frozen=True):
     more_than: int
     at_most: int
     disaggregated: bool | None
-    with_reserve: bool = False
+    sound_only: bool = False
 
     def smallest(self) -> Sized | None:
         """The smallest cluster with a plan, looked for among few nodes first."""
@@ -243,16 +243,16 @@ class _Reach(Struct, frozen=True):
         return None
 
     def _holds(self, gpus: int) -> bool:
-        return holds_limits(*self._on(gpus), with_reserve=self.with_reserve)
+        return holds_limits(*self._on(gpus), sound_only=self.sound_only)
 
     def _search(self, gpus: int) -> Sized | None:
         """The search of a cluster, or of the smallest part of it that a strategy on it needs no more than."""
         request, setting = self._on(gpus)
         request = replace(request, disaggregated=self.disaggregated)
         result = search(request, setting)
-        if result.best is None or (self.with_reserve and result.best.lacks_reserve):
+        if result.best is None or (self.sound_only and not result.best.is_sound):
             return None
-        counted = (one for one in result.candidates if (one.is_sound if self.with_reserve else one.feasible))
+        counted = (one for one in result.candidates if (one.is_sound if self.sound_only else one.feasible))
         holding = [result.best] if self.request.is_paid_by_token else list(counted)
         least = min(self._needed(one) for one in holding)
         smaller = self._search(least) if self.more_than < least < gpus else None

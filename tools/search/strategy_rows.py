@@ -17,7 +17,7 @@ from ..performance.limits import excess_shares
 from ..plan.document import WorkloadBlock
 from ..plan.placement import is_disaggregated
 from .candidate import Candidate
-from .ranking import LACKS_RESERVE, complexity, warning_bits, worth
+from .ranking import LACKS_CACHE, LACKS_RESERVE, complexity, warning_bits, worth
 
 # Two candidates within this share of each other are a tie (`order`).
 TIE_SHARE = 0.005
@@ -27,6 +27,8 @@ REPEAT_SHARE = 0.02
 _LEAST_EXCESS = 1e-9
 # What is missed where the queue grows, more than by any steady run.
 _GROWING_EXCESS = 1e9
+# What stands beside the warnings of a candidate, by what puts it behind others.
+_LACKS = (0, LACKS_RESERVE, LACKS_CACHE)
 
 
 class StrategyRows(Table, frozen=True):
@@ -34,7 +36,7 @@ class StrategyRows(Table, frozen=True):
 
     Replicas that serve both phases are counted as those that decode: then `prefill_replicas` is 0. `billed_gpus` are
     looked at for cost alone, `memory_bytes` are those of the fullest GPU, `warnings` the rules that warn, as bits, and
-    `LACKS_RESERVE`, which weighs more than all of them.
+    `LACKS_RESERVE` or `LACKS_CACHE`, which weigh more than all of them.
     `request_s` is the time of a request from end to end. `excess` is the share by which the limit that is missed by
     most is missed (0 or less: all are held), `cost` what the objective wants to be small.
     """
@@ -58,8 +60,9 @@ class StrategyRows(Table, frozen=True):
 
     @property
     def behind(self) -> IntArray:
-        """How far back something puts each row [R]: 0 nothing, 1 a rule that warns, 2 that it lacks the reserve."""
-        return ints(np.where(self.warnings >= LACKS_RESERVE, 2, self.warnings > 0))
+        """How far back something puts each row [R]: 0 nothing, 1 a rule that warns, 2 a lack of reserve, 3 of cache."""
+        lacks = ints(self.warnings >= LACKS_RESERVE) + (self.warnings >= LACKS_CACHE)
+        return ints(np.where(lacks > 0, 1 + lacks, self.warnings > 0))
 
 
 def strategy_rows(workload: WorkloadBlock, **values: Number) -> StrategyRows:
@@ -133,7 +136,7 @@ def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Strateg
         tokens_per_s=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
         memory_bytes=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
         complexity=np.array([complexity(one.strategy) for one in candidates]),
-        warnings=np.array([warning_bits(one.warnings) | LACKS_RESERVE * one.lacks_reserve for one in candidates]),
+        warnings=np.array([warning_bits(one.warnings) | _LACKS[one.behind] for one in candidates]),
     )  # fmt: skip
     # Limits were judged by the statistics that they name; these are means.
     holds = np.array([one.feasible for one in candidates], dtype=np.bool_)
