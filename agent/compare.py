@@ -30,7 +30,7 @@ from .intent.complete import complete
 from .pipeline import plan_intent
 from .plan_of_words import experts_left_open, plan_of_words
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
-from .stated_load import under_load
+from .stated_load import HARDWARE_FIELDS, OF_LOAD, on_hardware, under_load
 
 # A name that ends like this is a file's, whether there is one or not.
 _FILES = (".json", ".yaml", ".yml", ".txt", ".md", ".sh", ".bash", ".sbatch", ".slurm", ".conf")
@@ -44,6 +44,16 @@ class Words(Struct, frozen=True):
     text: str
 
 
+class OfB(Struct, frozen=True):
+    """What is stated of the second deployment alone: the price of its GPUs, and its hardware."""
+
+    usd_per_gpu_hour: float | None = None
+    hardware: Said | None = None
+
+
+_NOTHING = OfB()
+
+
 @checks_arguments
 def compare(
     a: Document | Words,
@@ -54,6 +64,7 @@ def compare(
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
+    hardware_b: HardwareArgument | None = None,
     usd_per_gpu_hour_b: float | None = None,
     **stated: Unpack[Arguments],
 ) -> Comparison:
@@ -68,13 +79,16 @@ def compare(
         titles: What reports call the two.
         calibration: Times of your own, or the path of their file.
         model: As `import_plan`, where commands name none, or both sides are words.
-        hardware: As `import_plan`, where neither says it.
+        hardware: That of commands, and of strategies in words, where it is another one than that of the plan beside
+            them.
         workload: The load of both, in place of what plans and commands say.
+        hardware_b: That of `b`, commands or words, where it is another one than `hardware`.
         usd_per_gpu_hour_b: The price of the GPUs of `b`, where it is another one than `usd_per_gpu_hour`.
         **stated: As `import_plan`; fields of the load are for both sides, the others for commands.
 
     Raises:
-        InputError: One of them cannot be read, the words name no strategy, or nothing says the model or the hardware.
+        InputError: One of them cannot be read, the words name no strategy, nothing says the model or the hardware, or
+            something is stated that no side takes.
 
     Example:
         >>> import shardwright
@@ -82,20 +96,21 @@ def compare(
         >>> shardwright.compare(one, "DP2 of TP1").b.valid
         True
     """
+    of_b = OfB(usd_per_gpu_hour_b, said_of_arguments(None, hardware_b, None, Arguments()))
     said = said_of_arguments(model, hardware, workload, stated)
-    return compared(a, b, said, titles=titles, calibration=calibration, usd_per_gpu_hour_b=usd_per_gpu_hour_b)
+    return compared(a, b, said, of_b, titles=titles, calibration=calibration)
 
 
 def compared(
     a: Document | Words,
     b: Document | Words,
     said: Said | None,
+    of_b: OfB = _NOTHING,
     *,
     titles: tuple[str, str] | None = None,
     calibration: CustomCalibration | str | Path | None = None,
-    usd_per_gpu_hour_b: float | None = None,
 ) -> Comparison:
-    """`compare` under what was `said` already.
+    """`compare` under what was `said` already, and what is of `b` alone.
 
     Raises:
         InputError: as `compare`.
@@ -103,9 +118,11 @@ def compared(
     own, said = own_calibration(calibration), said or Said()
     shown = titles or (_title(a, "A"), _title(b, "B"))
     given = _given(a), _given(b)
-    first, second = _resolved(given, said, shown)
+    both = said, said if of_b.hardware is None else _with_hardware(said, of_b.hardware)
+    _refuse_untaken(given, both)
+    first, second = _resolved(given, both, shown)
     plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
-    prices = said.usd_per_gpu_hour, usd_per_gpu_hour_b or said.usd_per_gpu_hour
+    prices = said.usd_per_gpu_hour, of_b.usd_per_gpu_hour or said.usd_per_gpu_hour
     found = compare_plans(*plans, titles=shown, calibration=own, usd_per_gpu_hour=prices)
     sides = {
         name: _with_caveats(getattr(found, name), one, source.text)
@@ -132,7 +149,35 @@ def _given(one: Document | Words) -> Document | Words:
     return one
 
 
-def _resolved(given: tuple[Document | Words, ...], said: Said, titles: tuple[str, str]) -> tuple[_Resolved, ...]:
+def _with_hardware(said: Said, hardware: Said) -> Said:
+    """What is said, of the hardware that another says."""
+    fields = {name: getattr(hardware, name) for name in HARDWARE_FIELDS}
+    words = {name: text for name, text in said.words.items() if name not in HARDWARE_FIELDS} | hardware.words
+    return said.model_copy(update={**fields, "words": words})
+
+
+def _refuse_untaken(given: tuple[Document | Words, ...], said: tuple[Said, ...]) -> None:
+    """Refuse what is said and no side takes: a plan has all but a load, words beside it all but a load and hardware.
+
+    Raises:
+        InputError: something is.
+    """
+    opens = [_openness(one) for one in given]
+    if 1 in opens or 0 not in opens:
+        return
+    for openness, one in zip(opens, said, strict=True):
+        taken = OF_LOAD + (HARDWARE_FIELDS if 2 in opens and (openness == 2 or one is said[0]) else ())
+        for name in Said.model_fields.keys() - {*taken, "words", "assumed", "readings", "unread"}:
+            if getattr(one, name) not in (None, False, ()):
+                words = (
+                    "words are placed under the plan beside them, which says this" if 2 in opens else "plans say this"
+                )
+                raise InputError(f"{one.words.get(name, name)}: {words} already; leave it out")
+
+
+def _resolved(
+    given: tuple[Document | Words, ...], said: tuple[Said, ...], titles: tuple[str, str]
+) -> tuple[_Resolved, ...]:
     """Both sides as plans; what one leaves open is as in the other, that which says more by itself first.
 
     Raises:
@@ -143,7 +188,7 @@ def _resolved(given: tuple[Document | Words, ...], said: Said, titles: tuple[str
     for place in order:
         one, under = given[place], found.get(order[0])
         plan = None if under is None else _plan_of(under, titles[order[0]])
-        found[place] = under_load(one, said) if not isinstance(one, Words) else _of_words(one.text, said, plan)
+        found[place] = _side(one, said[place], plan)
     return found[0], found[1]
 
 
@@ -152,10 +197,12 @@ def _openness(one: Document | Words) -> int:
     return 0 if not isinstance(one, Words) else 1 if is_launch(one.text) else 2
 
 
-def _of_words(text: str, said: Said, under: Plan | None) -> _Resolved:
-    if is_launch(text):
-        return imported(read_launch(text), said, under=under)
-    return plan_of_words(text, _base_of(text, said) if under is None else under)
+def _side(one: Document | Words, said: Said, under: Plan | None) -> _Resolved:
+    if not isinstance(one, Words):
+        return under_load(one, said)
+    if is_launch(one.text):
+        return imported(read_launch(one.text), said, under=under)
+    return plan_of_words(one.text, _base_of(one.text, said) if under is None else on_hardware(under, said))
 
 
 def _base_of(text: str, said: Said) -> Plan:

@@ -22,6 +22,7 @@ from ..tools.plan.reader import collector_paused
 from ..tools.plan.view import as_int, as_mapping, as_str
 from .intent.complete import complete
 from .intent.intent import HardwareChoice
+from .search_request import hardware_block
 
 # What a request may say and a document state otherwise: the field of what was said, the document's block and field, and
 # the words for it.
@@ -155,10 +156,4 @@ def _model_of(document: Mapping[str, Any]) -> dict[str, Any]:
 def _hardware(choice: HardwareChoice) -> HardwareBlock:
     if choice.nodes is None:
         raise InputError("the request names an accelerator and not how many: say so ('8 H100', '2x8 H200')")
-    return HardwareBlock(
-        accelerator=choice.accelerator,
-        nodes=choice.nodes,
-        gpus_per_node=choice.gpus_per_node,
-        intra_node_bw_gb_s=choice.intra_node_bw_gb_s,
-        inter_node_bw_gb_s=choice.inter_node_bw_gb_s,
-    )
+    return hardware_block(choice, choice.nodes)

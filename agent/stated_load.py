@@ -1,4 +1,4 @@
-"""A plan document under a load that was stated beside it, in place of its own."""
+"""A plan document under a load, or on hardware, that was stated beside it, in place of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from ..tools.plan.document import Plan, ServingBlock, WorkloadBlock
 from ..tools.plan.load import without_rate
 from ..tools.plan.reader import read_document
 from .intent.complete import complete
+from .search_request import hardware_block
 from .stated_arguments import Arguments, said_of_arguments
 
 _LOAD = (*WorkloadBlock.model_fields, "trace")
+# Fields of `Said` that a plan takes in place of its own, and those that say hardware.
+OF_LOAD = (*_LOAD, "kv_offload", "usd_per_gpu_hour")
+HARDWARE_FIELDS = (
+    "accelerator", "accelerator_object", "nodes", "gpus_per_node", "gpus", "intra_node_bw_gb_s", "inter_node_bw_gb_s",
+)  # fmt: skip
 
 
 D = TypeVar("D", bound=Document)
@@ -42,3 +48,22 @@ def under_load(document: D, said: Said) -> D | Plan:
     assert base is not None
     workload = complete(base, Said(**stated)).workload
     return plan.model_copy(update={"workload": workload, "performance": None})
+
+
+def on_hardware(plan: Plan, said: Said) -> Plan:
+    """The plan with the hardware that is `said` in place of its own, for a strategy to be placed on; itself where none.
+
+    Of an open number of nodes it has as many as before.
+
+    Raises:
+        InputError: the hardware cannot be read.
+    """
+    stated = {name: value for name in HARDWARE_FIELDS if (value := getattr(said, name)) is not None}
+    if not stated:
+        return plan
+    base = said_of_arguments(plan.model.config, None, plan.workload, Arguments())
+    assert base is not None
+    choice = complete(base.model_copy(update=stated)).hardware
+    assert choice is not None
+    hardware = hardware_block(choice, choice.nodes or plan.hardware.nodes)
+    return plan.model_copy(update={"hardware": hardware, "performance": None})

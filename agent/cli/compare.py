@@ -10,7 +10,7 @@ import click
 from ..report.text import value_text
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text, title_of, typed_text
-from .flags import PRICE, TEXT, output_format, take_stdin
+from .flags import PRICE, SAID_HARDWARE, TEXT, output_format, take_stdin
 from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -25,12 +25,19 @@ _MOST_TITLE = 60
 @click.argument("first", metavar="FILE|COMMAND", type=TEXT)
 @click.argument("second", metavar="FILE|COMMAND|STRATEGY", type=TEXT)
 @says_setting
+@click.option(
+    "--hardware-b",
+    type=SAID_HARDWARE,
+    metavar="NODESxGPUS:ACCELERATOR",
+    help="B's, where it is another than --hardware.",
+)
 @click.option("--usd-per-gpu-hour-b", type=PRICE, help="Price of B's GPUs, where it is another one.")
 @output_format
 def compare_command(
     first: str,
     second: str,
     calibration: Path | None,
+    hardware_b: tuple[str, dict[str, Any]] | None,
     usd_per_gpu_hour_b: float | None,
     output_format: str,
     **options: Any,
@@ -38,12 +45,13 @@ def compare_command(
     """Set one deployment (A) beside another (B): plan documents, launch commands, or strategies in words.
 
     What words and commands leave open is as in the other side; a plan that names no engine is judged on that of the
-    other. The load that options state is that of both; --model and --hardware are for commands and words that name
-    none. Exit 1 where one of the two is not valid.
+    other. The load that options state is that of both; --hardware is that of words and commands, --model and the rest
+    are for commands that leave them open, or where both sides are words. Exit 1 where one of the two is not valid.
 
     \b
       shardwright compare today.json plan.json
       shardwright compare plan.json "DP2 of TP4"
+      shardwright compare plan.json "TP4" --hardware 1x4:b200-sxm
       shardwright compare plan.json "vllm serve Qwen/Qwen3-32B -tp 8"
       shardwright compare h100.json h200.json --usd-per-gpu-hour 2.5 --usd-per-gpu-hour-b 3.4
       shardwright compare old.sh new.sh --hardware 1x8:h100-sxm --concurrency 64
@@ -51,16 +59,21 @@ def compare_command(
     for name, text in (("A", first), ("B", second)):
         if text == STANDARD:
             take_stdin(name, click.get_current_context())
-    from ..compare import compared
+    from ...tools.language.said import Said
+    from ..compare import OfB, compared
 
     said = said_of_options(options)
+    other: Said | None = None
+    if hardware_b is not None:
+        text, fields = hardware_b
+        other = Said(**fields, words=dict.fromkeys(fields, f"--hardware-b {text}"))
     found = compared(
         _side(first),
         _side(second),
         said,
+        OfB(usd_per_gpu_hour_b, other),
         titles=(_titled(first), _titled(second)),
         calibration=calibration,
-        usd_per_gpu_hour_b=usd_per_gpu_hour_b,
     )
     if output_format == "json":
         write_json(found)

@@ -22,7 +22,7 @@ from ..results import PlanResult
 from ..search_api import search_intent
 from ..search_results import SearchAnswer
 from ..time_limit import within
-from .asking import Request, Setting
+from .asking import Block, Name, Request, Setting
 from .operation import WIDTH, Operation, TakesPlan
 
 _SHOWN = 10
@@ -134,6 +134,9 @@ class CompareQuestion(Setting):
     b: _Side = Field(
         description="A plan document, launch commands, or a strategy in words ('PP2 of TP4') in place of that of a."
     )
+    hardware_b: Name | Block | None = Field(
+        None, description="Hardware of b, commands or words, where it is another one than hardware."
+    )
     usd_per_gpu_hour_b: float | None = Field(None, gt=0, description="Price of b's GPUs, where it is another one.")
 
 
@@ -144,6 +147,7 @@ def _compare(question: CompareQuestion) -> Comparison:
         model=question.model,
         hardware=question.hardware,
         workload=question.workload,
+        hardware_b=question.hardware_b,
         usd_per_gpu_hour_b=question.usd_per_gpu_hour_b,
         **question.arguments(),
     )

@@ -144,3 +144,36 @@ def test_what_neither_side_says_is_asked_for() -> None:
         compare(Words("TP2"), Words("TP4"))
     with pytest.raises(InputError, match="on which GPUs"):
         compare(COMMAND.format(2), COMMAND.format(1))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "stated", "of_each"),
+    [
+        (dense(), Words("TP2"), {"hardware": "1x2:l40s"}, (None, "l40s")),
+        (dense(), Words("TP2"), {"hardware_b": "l40s"}, (None, "l40s")),
+        (dense(), COMMAND.format(2), {"hardware_b": "1x2:l40s"}, (None, "l40s")),
+        (Words("TP2"), Words("TP2"), {"model": "Llama-3.2-1B", "hardware": "1x2:l4", "hardware_b": "1x2:l40s"},
+         ("l4", "l40s")),
+        (COMMAND.format(2), COMMAND.format(2), {"hardware": "1x2:l4", "hardware_b": "1x2:l40s"}, ("l4", "l40s")),
+    ],
+    ids=["words beside a plan", "b alone", "commands", "two in words", "two commands"],
+)  # fmt: skip
+def test_words_and_commands_run_on_the_hardware_that_is_said_for_them(
+    first: Any, second: Any, stated: dict[str, Any], of_each: tuple[str | None, str]
+) -> None:
+    found = compare(first, second, **stated)
+    own = dense().hardware.accelerator
+    assert (found.a.accelerator, found.b.accelerator) == (of_each[0] or own, of_each[1])
+
+
+@pytest.mark.parametrize("second", [Words("TP2"), dense()], ids=["words", "a plan"])
+@pytest.mark.parametrize("stated", [{"model": "Llama-3.1-8B"}, {"precision": "fp8"}, {"engine": "sglang"}])
+def test_what_no_side_takes_is_refused(second: Any, stated: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="leave it out"):
+        compare(dense(), second, **stated)
+
+
+def test_plans_have_the_hardware_that_they_name() -> None:
+    for stated in ({"hardware": "1x2:l4"}, {"hardware_b": "1x2:l4"}):
+        with pytest.raises(InputError, match="leave it out"):
+            compare(dense(), dense(), **stated)

@@ -58,7 +58,10 @@ def _role(flags: Flags) -> Phase | None:
 
 def _refusals(flags: Flags, environment: Mapping[str, str], group: Group, is_moe: bool) -> Iterator[str]:
     """By its own checks (`config/model.py`, `config/parallel.py`, `config/scheduler.py`, `config/vllm.py`)."""
-    backend = flags.text("all_to_all") or environment.get(_BACKEND_VARIABLE) or _USUAL_BACKEND
+    named = environment.get(_BACKEND_VARIABLE)
+    if named and (why := ENGINE.vocabulary.refuses("all2all-backend", named)) is not None:
+        yield f"{_BACKEND_VARIABLE}: {why}"
+    backend = flags.text("all_to_all") or named or _USUAL_BACKEND
     if flags.on("two_batch") and not is_open(backend) and not backend.startswith(_OVERLAPPING):
         yield (
             f"{flags.written['two_batch']} with --all2all-backend {backend}: it overlaps halves of a batch on DeepEP "
