@@ -127,17 +127,23 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
     return _Binding("ME001", reason, shortfall, fewer or closest)
 
 
-def _constraints_bind(request: SearchRequest, binding: _Binding) -> _Binding | None:
-    """What binds where there is a plan without the constraints of the request."""
+def _constraints_bind(request: SearchRequest, binding: _Binding, usual_node: int, *, is_open: bool) -> _Binding | None:
+    """What binds where there is a plan without the constraints of the request; of an open number of GPUs the fewest."""
     constraints = request.policy.constraints
     if constraints is None:
         return None
     free = replace(request, policy=request.policy.model_copy(update={"constraints": None}))
-    found = if_time("a plan without the constraints", lambda: search(free))
-    if found is None or found.best is None:
+
+    def best_of_free() -> Candidate | None:
+        sized = fewest_gpus(free, usual_node) if is_open else None
+        found = search(free) if sized is None else sized.result
+        return None if found is None else found.best
+
+    best = if_time("a plan without the constraints", best_of_free)
+    if best is None:
         return None
     words = ", ".join(f"“{one.words}”" for one in constraints)
-    without = f"without it there is one: {named(found.best)} with {figures(found.best)}"
+    without = f"without it there is one: {named(best)} with {figures(best)}"
     return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {binding.reason}; {without}")
 
 
@@ -190,7 +196,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
             binding = _nothing_is_legal(request, result)
         else:
             binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
-        binding = _constraints_bind(request, binding) or binding
+        binding = _constraints_bind(request, binding, usual_node, is_open=too_few > 0) or binding
     looks = binding.rule in ("ME001", "PE010")
     formats = other_formats(request, binding.closest) if looks else OtherFormats()
     # Room is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
@@ -224,7 +230,8 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
             return Needs(
                 accelerator=name, note=f"whether a number of {name} up to {tried} is enough is not known: {why}"
             )
-        return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
+        what = "is enough" if rule != "CO008" else "keeps what was demanded"
+        return Needs(accelerator=name, note=f"no number of {name} up to {tried} {what}")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
     chosen = in_format(sized.request.precision) if request.precisions else ""

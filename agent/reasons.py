@@ -143,6 +143,16 @@ def on_more(proposal: Proposal) -> str | None:
 def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -> str | None:
     """What fewer of the accelerators that were named would do; nothing where nothing says what is enough."""
     owned = request.facts.gpus
+    if fewer is not None and request.is_paid_by_token:
+        return say(
+            "All {billed} GPUs are billed; rented alone, {gpus} would serve a token at {share} of that: {plan} with "
+            "{figures}",
+            billed=best.billed_gpus or best.gpus,
+            gpus=fewer.gpus,
+            share=f"{worth(fewer, 'cost') / worth(best, 'cost'):.0%}",
+            plan=named(fewer),
+            figures=figures(fewer),
+        )
     if not request.says_enough:
         return None
     if fewer is None:

@@ -22,7 +22,7 @@ def with_reserve(result: PlanResult, plan_again: Callable[[Intent], PlanResult])
     plan, in the words that said so.
     """
     if lacking(result) is None or result.intent is None:
-        return result
+        return with_reserve_told(result)
     # Phases apart need a reserve on each side; where that was left open both on the same GPUs take fewer.
     is_open = result.intent.disaggregated is None and result.plan is not None and is_disaggregated(result.plan.strategy)
     intent = result.intent.model_copy(update={"disaggregated": False}) if is_open else result.intent
@@ -63,12 +63,18 @@ def _demanding(intent: Intent, day: OverDay) -> Intent:
 
 
 def with_reserve_told(result: PlanResult) -> PlanResult:
-    """`result`, in whose first lines stands what of the reserve its plan has not."""
-    day = lacking(result)
-    if result.report is None or result.intent is None or day is None:
+    """`result`, in whose first lines stands what of the reserve its plan has not, or that nobody looked."""
+    day, intent, report = lacking(result), result.intent, result.report
+    if report is None or intent is None or intent.day is None or result.plan is None:
         return result
-    told = (*result.report.not_acted_on, _missed(day, _words(result.intent)))
-    return result.model_copy(update={"report": result.report.model_copy(update={"not_acted_on": told})})
+    if result.over_day is None and intent.day.reserve_replicas:
+        missed = f"{_words(intent)!r}: the time was over before it was looked at; allow more (--time-limit)"
+    elif day is not None:
+        missed = _missed(day, _words(intent))
+    else:
+        return result
+    told = (*report.not_acted_on, missed)
+    return result.model_copy(update={"report": report.model_copy(update={"not_acted_on": told})})
 
 
 def _missed(day: OverDay, words: str) -> str:

@@ -119,6 +119,13 @@ def test_what_no_plan_keeps_is_an_answer_that_says_what_there_would_be_without()
     )
 
 
+def test_of_an_open_number_of_gpus_a_budget_is_held_against_the_fewest_that_do_without() -> None:
+    result = plan_for("Llama-3.1-8B on H100, 2 requests/s, 512 in / 64 out, TTFT under 1 s, budget $1 per hour")
+    assert result.infeasible is not None and result.infeasible.rule == "CO008"
+    assert "on 1 GPU(s)" in result.infeasible.reason
+    assert "keeps what was demanded" in (result.infeasible.needs.note or "")
+
+
 @pytest.mark.parametrize("words", ["8 GPUs must stay free", "2 nodes must stay free"])
 def test_nothing_is_planned_on_what_is_all_kept_back(words: str) -> None:
     result = plan_for(SMALL + words)

@@ -52,6 +52,18 @@ def test_a_sizing_that_is_cut_short_owns_no_node_that_its_plan_leaves_idle(looks
     assert hardware.nodes * hardware.gpus_per_node == found.best.billed_gpus
 
 
+def test_what_a_part_of_a_billed_node_costs_alone_is_told_where_a_token_is_to_be_cheapest() -> None:
+    asked = "Llama-3.1-8B on {}, 1k in, 256 out, 16 users, lowest cost per token"
+    whole, alone = (shardwright.plan(asked.format(cards)) for cards in ("8 H100", "1 H100"))
+    assert whole.report is not None and whole.report.on_fewer is not None
+    assert whole.estimate is not None and whole.estimate.cost is not None
+    assert alone.estimate is not None and alone.estimate.cost is not None
+    share = alone.estimate.cost.per_million_output_tokens / whole.estimate.cost.per_million_output_tokens
+    assert whole.report.on_fewer.startswith(
+        f"All 8 GPUs are billed; rented alone, 1 would serve a token at {share:.0%}"
+    )
+
+
 def test_gpus_that_stay_free_are_counted_in_what_fewer_would_do() -> None:
     limits = "TTFT under 4 s, TPOT under 60 ms"
     words = f"Qwen3-32B in fp8 on 8 L40S, two cards must stay free, 3k in, 300 out, 24 users, {limits}"

@@ -127,6 +127,12 @@ def test_a_plan_that_has_not_its_reserve_says_so_in_the_first_lines(capsys: pyte
     )
 
 
+def test_a_reserve_that_nobody_had_the_time_to_look_at_is_told() -> None:
+    made = plan(f"Llama-3.2-1B on 2 H100 with vllm, {LOST}", time_limit_s=0.0)
+    assert made.plan is not None and made.report is not None
+    assert any("loss of one replica" in one and "time was over" in one for one in made.report.not_acted_on)
+
+
 def test_phases_that_were_left_open_share_replicas_where_only_that_leaves_a_reserve() -> None:
     made = plan(
         "12 requests per second of Llama-3.3-70B-Instruct in FP8 on 8 H100s, vLLM, 1500 in / 300 out, p95 TTFT below "

@@ -112,7 +112,7 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     `None`: nothing says what is enough, or no smaller part, of one node or whole ones, was found that holds them all.
     """
     best = result.best
-    if best is None or best.gpus == 1 or not request.says_enough:
+    if best is None or best.gpus == 1 or not (request.says_enough or request.is_paid_by_token):
         return result, None
     sized = fewest_gpus(request.settled(best), request.hardware.gpus_per_node, at_most=best.gpus)
     if sized is not None and sized.less_sound is not None and sized.request.facts.gpus >= best.gpus:
