@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ...tools.plan.describe import billed_text
-from ...tools.plan.devices import devices_text
 from ..languages.say import say
 from .asked import trace_lines
 from .explanation import explanation_section, largest_costs
+from .memory import memory_section, unheld_lines
 from .text import (
+    MARKS,
     NONE,
     Bullets,
     Column,
     Section,
     Table,
     bar,
-    bytes_text,
     count_text,
     figure,
+    legend,
     ms_text,
     render,
     section,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ...tools.plan.document import WorkloadBlock
     from ...tools.plan.performance import (
         CostEstimate,
-        DeviceMemory,
         EnergyEstimate,
         Interval,
         PerformanceEstimate,
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
         TimeParts,
     )
 
-GROUPS_SHOWN = 8
 # Notes, the most telling first, in a report that is not whole.
 NOTES_SHOWN = 2
-_MARKS = "█▓▒░"
 # Below this share of the whole a part is what floating point leaves of a difference.
 _NOISE_SHARE = 1e-9
 
@@ -95,10 +93,10 @@ def time_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = 
     if estimate.load.saturated:
         line = f"{GROWING}, {tpot}, all decode steps {ms_text(latency.decode_ms)}"
     table = Table(columns, tuple(rows))
-    legend = _legend(("compute", "memory", "communication", "bubble"), _MARKS)
+    marks = legend(("compute", "memory", "communication", "bubble"), MARKS)
     of_stages = _over_stages(latency.prefill, latency.decode_step, with_costs=is_whole)
     costs = largest_costs(estimate) if is_whole else ()
-    return section("Where the time goes", line if is_whole else None, table, legend, of_stages, *costs)
+    return section("Where the time goes", line if is_whole else None, table, marks, of_stages, *costs)
 
 
 def _over_stages(*parts: TimeParts, with_costs: bool) -> str | None:
@@ -189,12 +187,6 @@ def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
     return f"prefix caches have {cache.hit_share:.0%} of the prompts' tokens, {filled} ({cache.source})"
 
 
-def unheld_lines(estimate: PerformanceEstimate) -> Iterator[str]:
-    """That the engine serves no request of the load, which rule ME001 does not ask for."""
-    if estimate.memory.unheld_request is not None:
-        yield say("It would not serve: {why}", why=estimate.memory.unheld_request)
-
-
 def host_memory_lines(estimate: PerformanceEstimate) -> Iterator[str]:
     """What memory of the host has of prompts, where some keeps KV cache, and what it is worth."""
     cache = estimate.load.prefix_cache
@@ -223,10 +215,6 @@ def _benchmark(estimate: PerformanceEstimate) -> tuple[str, ...]:
     )
 
 
-def _legend(names: Iterable[str], marks: str) -> str:
-    return "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=True))
-
-
 def _whole(parts: TimeParts) -> float:
     return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
 
@@ -234,86 +222,9 @@ def _whole(parts: TimeParts) -> float:
 def _time_row(name: str, total_ms: float, parts: TimeParts, bar_width: int) -> tuple[str, ...]:
     terms = (parts.compute_ms, parts.memory_ms, parts.communication_ms, parts.bubble_ms)
     whole = sum(terms) or 1.0
-    picture = bar(list(zip(_MARKS, [term / whole for term in terms], strict=True)), bar_width)
+    picture = bar(list(zip(MARKS, [term / whole for term in terms], strict=True)), bar_width)
     shown = (ms_text(term) if term > whole * _NOISE_SHARE else NONE for term in terms)
     return (name, ms_text(total_ms), *shown, picture)
-
-
-def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = True) -> Section:
-    """Where the memory of each distinct group of GPUs goes, and what the KV cache takes."""
-    memory = estimate.memory
-    groups: dict[tuple[int, ...], list[DeviceMemory]] = {}
-    for device in memory.per_device:
-        groups.setdefault(_terms(device), []).append(device)
-    bar_width = max(12, min(30, width - 70))
-    ordered = sorted(groups.values(), key=lambda group: -group[0].total_bytes)
-    rows = [_memory_row(group, bar_width) for group in ordered[:GROUPS_SHOWN]]
-    columns = (
-        Column("GPUs", wraps=True),
-        Column("weights", figures=True),
-        Column("KV cache", figures=True),
-        Column("activations", figures=True),
-        Column("comm.", figures=True),
-        Column("free", figures=True),
-        Column("", picture=True),
-    )
-    rest = len(ordered) - len(rows)
-    more = f"and {count_text(rest, 'more group')} with less in use" if rest > 0 else ""
-    legend = _legend(("weights", "KV cache", "activations", "communication buffers"), _MARKS)
-    lines = _memory_lines(estimate) if is_whole else _memory_lines(estimate)[1:2]
-    return section("Where each GPU's memory goes", Table(columns, tuple(rows)), more, legend, *lines)
-
-
-def _memory_lines(estimate: PerformanceEstimate) -> list[str]:
-    """What may be used, what the KV cache takes, what the engine sets up for it, and were it not split."""
-    memory = estimate.memory
-    lines = [
-        f"Usable per GPU: {_usable(memory.per_device)}" + (f" ({memory.usable_from})" if memory.usable_from else ""),
-        f"KV cache: {figure(memory.kv_cache_bytes_per_token)} bytes per token, "
-        f"{bytes_text(memory.kv_cache_bytes_total)} in all; "
-        f"{count_text(memory.max_concurrency, 'request')} would fit at once beside the plan's other terms",
-    ]
-    if memory.kv_cache_capacity_bytes is not None and memory.kv_cache_capacity_tokens is not None:
-        held = memory.kv_cache_capacity_requests
-        lines.append(
-            f"The engine keeps memory for its start-up run and libraries besides: it sets up "
-            f"{bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, logs "
-            f"{count_text(memory.kv_cache_capacity_tokens, 'token')}"
-            + ("" if held is None else f", and holds {count_text(held, 'request')} at once; more wait")
-        )
-    if memory.kv_cache_bytes_per_device_replicated is not None:
-        replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)
-        lines.append(f"Were the KV cache not split by TP: {replicated} per GPU (conservative bound)")
-    return lines
-
-
-def _terms(device: DeviceMemory) -> tuple[int, ...]:
-    return (
-        device.weights_bytes,
-        device.kv_cache_bytes,
-        device.activation_bytes,
-        device.communication_bytes,
-        device.usable_bytes,
-    )
-
-
-def _usable(devices: tuple[DeviceMemory, ...]) -> str:
-    return " or ".join(dict.fromkeys(bytes_text(device.usable_bytes) for device in devices)) or NONE
-
-
-def _memory_row(group: list[DeviceMemory], bar_width: int) -> tuple[str, ...]:
-    first = group[0]
-    *terms, usable_bytes = _terms(first)
-    free_bytes = usable_bytes - first.total_bytes
-    shares = [term / (usable_bytes or 1) for term in terms]
-    picture = bar(list(zip(_MARKS, shares, strict=True)), bar_width)
-    names = f"{devices_text(device.device for device in group)} ({len(group)})"
-    return (
-        names,
-        *(bytes_text(term) for term in terms),
-        bytes_text(free_bytes) if free_bytes >= 0 else f"short by {bytes_text(-free_bytes)}",
-        picture,
-    )
 
 
 def throughput_section(estimate: PerformanceEstimate, *, is_whole: bool = True) -> Section:

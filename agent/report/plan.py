@@ -31,11 +31,11 @@ from .estimate import (
     in_flight_of,
     range_lines,
     rate_text,
-    unheld_lines,
     with_range,
 )
 from .infeasible import infeasible_sections
 from .layout import layout_section
+from .memory import unheld_lines
 from .over_day import day_lines, day_section
 from .text import (
     Block,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 NONE = "–"
+# What the parts of a bar are drawn with, in their order.
+MARKS = "█▓▒░"
 _INDENT = 2
 _GAP = 2
 # A column that wraps is never narrower than this, or words become columns of letters.
@@ -175,6 +177,11 @@ def _text(words: str) -> Any:
     from rich.text import Text
 
     return Text(harmless(words), overflow="fold")
+
+
+def legend(names: Iterable[str], marks: str) -> str:
+    """What each mark of a bar stands for."""
+    return "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=True))
 
 
 def bar(parts: Sequence[tuple[str, float]], width: int) -> str:
