@@ -12,9 +12,9 @@ from .awaited import awaited
 from .loop.agent_options import AgentOptions
 from .loop.planner import ModelPlanner
 from .model.client import ModelClient, checked_client
-from .pipeline import stated_intent
 from .results import PlanResult
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated_request import stated_intent
 from .time_limit import within
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Intent
-from .pipeline import stated_intent
 from .search_request import hardware_block, search_request
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
+from .stated_request import stated_intent
 from .time_limit import TIME_LIMIT_S, within
 
 MAX_FILE_BYTES = 256 << 10

@@ -5,46 +5,31 @@ It needs no language model. A result leaves only through the validator: what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
 from ..tools.arguments import checks_arguments
-from ..tools.calibration.custom import CustomCalibration, own_calibration
+from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
-from ..tools.errors import expect
-from ..tools.language.errors import RequestError
-from ..tools.language.said import Said
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format
-from ..tools.plan.document import ServingBlock
 from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import load_room
 from .citations import citations, rule_citations
 from .compared import compare_stated
-from .hub.online import online
-from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judged import judged
 from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
+from .lost import MAX_ALTERNATIVES, alternatives, on_other_phases
 from .over_day import as_good_at_peak, of_day, with_day
 from .proposer import propose
-from .reasons import (
-    MAX_ALTERNATIVES,
-    Proposal,
-    alternatives,
-    batch_chosen,
-    considered,
-    figures,
-    formats_chosen,
-    on_more,
-    on_other_phases,
-)
+from .reasons import Proposal, batch_chosen, considered, figures, formats_chosen, on_more
 from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .search_request import hardware_block, search_request, with_concurrency
@@ -53,23 +38,15 @@ from .stated_arguments import (
     HardwareArgument,
     ModelArgument,
     WorkloadArgument,
-    checked,
     said_of_arguments,
 )
+from .stated_request import stated_intent
 from .stated_strategy import judge
 from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
 
 if TYPE_CHECKING:
-    from .reading.source import Source
-
-
-class Reader(Protocol):
-    """Who reads a text beside the rules."""
-
-    def read(self, source: Source, /) -> Said:
-        """What the words of `source` state."""
-        ...
+    pass
 
 
 @checks_arguments
@@ -132,113 +109,6 @@ def plan(
         said = said_of_arguments(model, hardware, workload, stated)
         intent = stated_intent(request, said, brief=brief, calibration=calibration, stated=stated)
         return plan_intent(intent, keep_stated=not brief)
-
-
-def stated_intent(
-    request: str | None,
-    said: Said | None,
-    *,
-    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
-    calibration: CustomCalibration | str | Path | None = None,
-    stated: Arguments,
-    reader: Reader | None = None,
-) -> Intent:
-    """What a request, a brief and the arguments of a call (`said`) ask for together, `stated` with its whole `serving`.
-
-    Raises:
-        InputError: as `plan`.
-    """
-    intent = intent_of(request, brief=brief, flags=said, calibration=calibration, reader=reader)
-    serving = stated.get("serving")
-    if serving is None:
-        return intent
-    own = intent.serving or ServingBlock()
-    named = {name: getattr(own, name) for name in ("engine", "engine_version", "kv_offload")}
-    block = checked(ServingBlock, serving, "serving").model_copy(update=named)
-    return intent.model_copy(update={"serving": block})
-
-
-@online()
-def intent_of(
-    request: str | None = None,
-    *,
-    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
-    flags: Said | None = None,
-    calibration: CustomCalibration | str | Path | None = None,
-    reader: Reader | None = None,
-) -> Intent:
-    """What a request in words, a brief and flags ask for together, complete; flags win over words, words over a brief.
-
-    With `reader` a language model reads words and briefs beside the rules.
-
-    Raises:
-        InputError: as `plan`.
-    """
-    intent = complete(*statements_of(request, brief=brief, flags=flags, reader=reader))
-    own = own_calibration(calibration)
-    return intent if own is None else intent.model_copy(update={"calibration": own})
-
-
-def statements_of(
-    request: str | None,
-    *,
-    brief: str | Path | Iterable[str | Path] | Mapping[str, str] = (),
-    flags: Said | None = None,
-    reader: Reader | None = None,
-) -> list[Said]:
-    """What a brief, words and flags say, in the order in which later ones win.
-
-    Raises:
-        InputError: as `plan`.
-    """
-    said: list[Said] = []
-    if brief:
-        said.append(_read("brief", _brief(brief), reader))
-    if request is not None:
-        # The model may come from a brief or a flag: words alone must name it.
-        named = bool(brief) or (flags is not None and (flags.model or flags.model_config_object) is not None)
-        said.append(_read("words" if named else "request", [("the request", request)], reader))
-    if flags is not None:
-        said.append(flags)
-    if not said:
-        raise RequestError("nothing was asked: give a request, a brief or --model")
-    return said
-
-
-def _brief(brief: str | Path | Iterable[str | Path] | Mapping[str, str]) -> list[tuple[str, str]]:
-    """The texts of a brief by their names: given as they are, or read from files.
-
-    Raises:
-        InputError: as `plan`.
-    """
-    from ..tools.language.brief import brief_texts
-
-    if isinstance(brief, Mapping):
-        return list(cast("Mapping[str, str]", brief).items())
-    files = (brief,) if isinstance(brief, str | Path) else brief
-    expect(files, Iterable, "brief", "the path of a file, or several, is expected")
-    for path in files:
-        expect(path, (str, Path), "brief", "the path of a file is expected")
-    return brief_texts([Path(path) for path in files])
-
-
-def _read(kind: Literal["request", "words", "brief"], texts: Sequence[tuple[str, str]], reader: Reader | None) -> Said:
-    """What texts say, to the rules and to `reader`.
-
-    Raises:
-        InputError: as `plan`.
-    """
-    from .reading.source import Source
-
-    for _, text in texts:
-        expect(text, str, "the request", "a text is expected")
-    source = Source(kind=kind, texts=tuple(texts))
-    if reader is not None:
-        return reader.read(source)
-    said = source.rules()
-    if isinstance(said, RequestError):
-        raise said
-    return said
 
 
 def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = True) -> PlanResult:

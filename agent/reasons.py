@@ -11,20 +11,16 @@ from ..tools.language.said import OpenPrecisions
 from ..tools.performance.limits import NO_STEADY_FIGURE, stated_limits
 from ..tools.performance.planned_run import RATE_RESERVE
 from ..tools.plan.describe import describe, in_format, number, precision_name
-from ..tools.plan.document import Strategy
-from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.ranking import complexity, merit, worth
-from ..tools.search.strategy_rows import REPEAT_SHARE, TIE_SHARE
+from ..tools.search.ranking import merit, worth
+from ..tools.search.strategy_rows import REPEAT_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption
 from .languages.say import say
-from .results import Alternative
 
 if TYPE_CHECKING:
     from .search_results import SearchAnswer
 
-MAX_ALTERNATIVES = 5
 KINDS_NAMED = "kinds to choose from were named"
 # What a number of GPUs is the fewest of, where the time was over before all were looked at.
 LOOKED_AT = "of those looked at before the time limit"
@@ -106,22 +102,6 @@ def considered(result: SearchResult | SearchAnswer) -> str:
         f"{told}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts "
         "each behind those, over a limit, or among what is warned of"
     )
-
-
-def on_other_phases(proposal: Proposal) -> str | None:
-    """The best with phases apart where the plan has them together, or the reverse, and what decided against it.
-
-    `None` where no such strategy was looked at: one GPU, or a placement that was stated.
-    """
-    chosen = proposal.chosen
-    is_apart = is_disaggregated(chosen.strategy)
-    others = (one for one in proposal.result.candidates if is_disaggregated(one.strategy) is not is_apart)
-    other = next((one for one in others if one.ttft_ms is not None), None)
-    if other is None:
-        return None
-    placed = "both phases on the same GPUs" if is_apart else "prefill and decode on GPUs of their own"
-    lost = why_lost(other, chosen, proposal.request.workload.objective)
-    return f"With {placed} the best is {named(other)} ({figures(other)}): {lost.reason}"
 
 
 def on_more(proposal: Proposal) -> str | None:
@@ -206,131 +186,3 @@ def formats_chosen(
         why = f"chosen with the hardware: {names} would do no better, or not on as little of it"
     reason = f"the number format was left open: {why}; {QUALITY}"
     return (Assumption(field="precision", value=precision_name(request.precision), reason=reason),)
-
-
-def _family(strategy: Strategy) -> tuple[int, ...]:
-    return (strategy.prefill.pp, strategy.decode.pp, strategy.decode.tp, strategy.prefill.sp, strategy.dp)
-
-
-class Lost(Struct, frozen=True):
-    """The number that decided against a candidate, and the rule; no rule where the objective alone decided."""
-
-    reason: str
-    rule: str | None = None
-
-
-def why_lost(candidate: Candidate, chosen: Candidate | None, objective: str) -> Lost:
-    """Why `candidate` is not the one: the rules that it breaks, else its figure beside that of `chosen`."""
-    if candidate.why_not:
-        return Lost("; ".join(candidate.why_not), candidate.why_not[0].partition(":")[0])
-    if chosen is None:
-        return Lost(figures(candidate))
-    decided_by = candidate.warnings[0] if candidate.warnings and not chosen.warnings else None
-    return Lost(_against(candidate, chosen, objective), decided_by)
-
-
-def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
-    """What was asked about and is not the plan, then the best candidate of each other family; what decided against."""
-    chosen = proposal.chosen
-    objective = proposal.request.workload.objective
-    seen, found = {_family(chosen.strategy)}, list[Alternative]()
-    if proposal.asked is not None:
-        asked = _alternative(proposal.asked, why_lost(proposal.asked, chosen, objective))
-        seen.add(_family(proposal.asked.strategy))
-        found.append(asked.model_copy(update={"reason": f"asked about: {asked.reason}"}))
-    for candidate in proposal.result.candidates:
-        if _family(candidate.strategy) in seen:
-            continue
-        seen.add(_family(candidate.strategy))
-        found.append(_alternative(candidate, why_lost(candidate, chosen, objective)))
-        if len(found) == MAX_ALTERNATIVES:
-            break
-    return tuple(found)
-
-
-def _alternative(candidate: Candidate, lost: Lost) -> Alternative:
-    return Alternative(
-        strategy=candidate.strategy,
-        summary=named(candidate),
-        reason=lost.reason,
-        rule=lost.rule,
-        gpus=candidate.gpus,
-        ttft_ms=None if candidate.queue_grows else candidate.ttft_ms,
-        tpot_ms=candidate.tpot_ms,
-        output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
-        memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
-        concurrency=candidate.concurrency,
-    )
-
-
-def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
-    """The number that decided between two feasible candidates."""
-    pair = _objective_pair(candidate, chosen, objective)
-    if pair is None:
-        return "no figure"
-    other, best, unit = pair
-    share = (other / best - 1) * 100
-    versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
-    if candidate.behind > chosen.behind:
-        return f"{versus}, but {lack_of(candidate)}"
-    if candidate.warnings and not chosen.warnings:
-        return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
-    if abs(share) < TIE_SHARE * 100:
-        same = f"the same within {abs(share):.1f}%" if share else "the same"
-        return f"{same} ({number(other)} {unit}), {_tie_lead(candidate, chosen, objective)}"
-    lead = worth(chosen, objective) / worth(candidate, objective) - 1
-    if 0 < lead <= REPEAT_SHARE and _is_two_kinds(candidate, chosen):
-        return f"{versus}, which no benchmark tells apart, but {_TWO_KINDS}"
-    return versus
-
-
-def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> tuple[float, float, str] | None:
-    """The figure of both that the objective goes by, and its unit; nodes are billed whole."""
-    both = candidate, chosen
-    if objective == "latency":
-        figures_, unit = [one.end_to_end_ms for one in both], "ms from end to end"
-    elif objective == "throughput":
-        figures_, unit = [one.output_tokens_per_s for one in both], "output tokens/s"
-    elif any(one.served_tokens_per_s != one.output_tokens_per_s for one in both):
-        figures_, unit = [one.billed_gpus or one.gpus for one in both], "GPUs billed for the same rate"
-    else:
-        figures_ = [(one.output_tokens_per_s or 0.0) / (one.billed_gpus or one.gpus) for one in both]
-        is_whole = all(one.billed_gpus in (None, one.gpus) for one in both)
-        unit = f"output tokens/s per {'' if is_whole else 'billed '}GPU"
-    other, best = figures_
-    return (other, best, unit) if other and best else None
-
-
-_TWO_KINDS = "with servers of two kinds instead of one"
-
-
-def _is_two_kinds(candidate: Candidate, chosen: Candidate) -> bool:
-    return is_disaggregated(candidate.strategy) and not is_disaggregated(chosen.strategy)
-
-
-def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
-    """What decided between two that are as good for the objective, as the search does (`strategy_rows.order`)."""
-    if objective == "cost" and _is_two_kinds(candidate, chosen):
-        return f"but {_TWO_KINDS}"
-    if candidate.gpus != chosen.gpus:
-        return f"{'on' if candidate.gpus < chosen.gpus else 'but'} {candidate.gpus} GPUs instead of {chosen.gpus}"
-    times = candidate.end_to_end_ms or 0.0, chosen.end_to_end_ms or 0.0
-    if times[0] > times[1] * (1 + TIE_SHARE):
-        return f"but slower: {number(times[0])} ms from end to end against {number(times[1])}"
-    if complexity(candidate.strategy) > complexity(chosen.strategy):
-        return f"but {_more_machinery(candidate.strategy, chosen.strategy)}"
-    return "and no simpler"
-
-
-def _more_machinery(strategy: Strategy, other: Strategy) -> str:
-    """What makes a strategy less simple than the other, in the words of who runs it."""
-    pairs = (strategy.prefill, other.prefill), (strategy.decode, other.decode)
-    if is_disaggregated(strategy) and not is_disaggregated(other):
-        return _TWO_KINDS
-    if any(one.pp > two.pp for one, two in pairs):
-        return "with more pipeline stages"
-    if any(one.stage_layers is not None and two.stage_layers is None for one, two in pairs):
-        return "with stages of unequal depth"
-    if strategy.dp > other.dp:
-        return f"with {strategy.dp} servers instead of {other.dp}"
-    return "with more GPUs that have to work in step"

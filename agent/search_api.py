@@ -24,7 +24,6 @@ from .families import excluded, families_lost
 from .intent.formats import formats_on
 from .intent.intent import Assumption, Intent
 from .keeping import keeps
-from .pipeline import stated_intent
 from .proposer import examine
 from .reach import ranked, within_reach
 from .reasons import batch_chosen, formats_chosen, named
@@ -36,6 +35,7 @@ from .stated_arguments import (
     WorkloadArgument,
     said_of_arguments,
 )
+from .stated_request import stated_intent
 from .time_limit import TIME_LIMIT_S, within
 
 

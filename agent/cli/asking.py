@@ -179,7 +179,7 @@ def asked(
     said = said_of_options(options)
     if words is None and not brief and said.model is None and said.model_config_object is None:
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
-    from ..pipeline import intent_of
+    from ..stated_request import intent_of
 
     return intent_of(words, brief=brief, flags=said, calibration=calibration, reader=reader)
 

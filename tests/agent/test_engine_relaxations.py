@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.pipeline import intent_of, plan
+from shardwright.agent.pipeline import plan
 from shardwright.agent.report.plan import render_plan
 from shardwright.agent.search_api import search
+from shardwright.agent.stated_request import intent_of
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.engines.names import FRONT, JUDGED
 from shardwright.tools.language.errors import RequestError

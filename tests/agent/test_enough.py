@@ -9,9 +9,9 @@ import pytest
 
 import shardwright
 from shardwright.agent.examined import Examined
-from shardwright.agent.pipeline import intent_of
 from shardwright.agent.proposer import examine
 from shardwright.agent.report.plan import render_plan
+from shardwright.agent.stated_request import intent_of
 from shardwright.tools.checkpoint import best_so_far
 
 pytestmark = pytest.mark.thorough

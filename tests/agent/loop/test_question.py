@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shardwright.agent.loop.question import PINNED, ask
-from shardwright.agent.pipeline import intent_of
 from shardwright.agent.results import PlanResult
+from shardwright.agent.stated_request import intent_of
 from shardwright.agent.stated_strategy import read_strategy
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
