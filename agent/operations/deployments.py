@@ -22,7 +22,7 @@ from ..results import PlanResult
 from ..search_api import search_intent
 from ..search_results import SearchAnswer
 from ..time_limit import within
-from .asking import Block, Name, Request, Setting
+from .asking import Name, Request, Setting
 from .operation import WIDTH, Operation, TakesPlan
 
 _SHOWN = 10
@@ -131,13 +131,9 @@ class CompareQuestion(Setting):
     """Two deployments, and the load of both where it is not their own."""
 
     a: _Side = Field(description="A plan document, or launch commands ('vllm serve … -tp 8').")
-    b: _Side = Field(
-        description="A plan document, launch commands, or a strategy in words ('PP2 of TP4') in place of that of a."
-    )
-    hardware_b: Name | Block | None = Field(
-        None, description="Hardware of b, commands or words, where it is another one than hardware."
-    )
-    usd_per_gpu_hour_b: float | None = Field(None, gt=0, description="Price of b's GPUs, where it is another one.")
+    b: _Side = Field(description="As a, or a strategy in words ('PP2 of TP4') on the hardware of a.")
+    hardware_b: Name | None = Field(None, description="Hardware of b, where another.")
+    usd_per_gpu_hour_b: float | None = Field(None, gt=0, description="Price of a GPU of b, where another.")
 
 
 def _compare(question: CompareQuestion) -> Comparison:
