@@ -133,6 +133,14 @@ def test_a_layer_with_one_operator_has_only_that() -> None:
     assert mamba.state_elements > 0
 
 
+def test_a_type_with_experts_needs_their_number_only_where_a_layer_has_them() -> None:
+    config = dict(find_model("Nemotron-H-8B").config)
+    del config["num_experts"]
+    assert read_architecture(config).layers == find_model("Nemotron-H-8B").architecture().layers
+    with pytest.raises(MissingFieldError, match="num_experts"):
+        read_architecture({**config, "hybrid_override_pattern": f"E{config['hybrid_override_pattern'][1:]}"})
+
+
 def test_layers_that_reuse_a_selection_have_no_indexer_and_cache_no_index_keys() -> None:
     specs = [layer.attention for layer in find_model("GLM-5.2").architecture().layers]
     with_indexer = [spec for spec in specs if spec is not None and spec.index_heads is not None]

@@ -17,7 +17,7 @@ from .attention.kinds import read_attention
 from .attention.spec import AttentionContext
 from .config_blocks import block_layers
 from .config_families import plain_fields
-from .config_ffn import FFNContext, dense_ffn, encoder_params, mixture, num_experts
+from .config_ffn import FFNContext, dense_ffn, encoder_params, mixture
 from .config_fields import MAX_POSITIONS, PLAIN, ConfigFields, Profile, find_profile
 from .config_formats import native_formats
 from .config_layers import LayerKind, layer_kinds
@@ -147,7 +147,7 @@ def _layers(fields: ConfigFields, profile: Profile, width: int) -> tuple[LayerSp
     """One `LayerSpec` per layer; equal layers are the same object."""
     if fields.stated("block_configs") is not None:
         return block_layers(fields, profile, width)
-    kinds = layer_kinds(fields, profile, num_experts(fields, profile))
+    kinds = layer_kinds(fields, profile)
     heads = 1
     if any(kind.mixer is not None for kind in kinds):
         heads = fields.size("num_attention_heads", "tensor parallelism splits attention by heads")

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from .attention.kinds import LAYER_TYPES
+from .config_ffn import num_experts
 from .config_fields import MAX_LAYERS, ConfigFields, Profile
 
 FeedForward = Literal["dense", "moe"]
@@ -35,11 +36,11 @@ class LayerKind(Struct, frozen=True):
     ffn: FeedForward | None
 
 
-def layer_kinds(fields: ConfigFields, profile: Profile, experts: int) -> tuple[LayerKind, ...]:
+def layer_kinds(fields: ConfigFields, profile: Profile) -> tuple[LayerKind, ...]:
     """The kind of every layer.
 
-    Raises MissingFieldError: nothing says how many layers there are; InputError: a list covers another number of
-    layers, or names an unknown kind.
+    Raises MissingFieldError: nothing says how many layers there are, or experts where the type always has some;
+    InputError: a list covers another number of layers, or names an unknown kind.
     """
     names = _named_kinds(fields)
     stated = fields.count("num_hidden_layers", MAX_LAYERS)
@@ -56,7 +57,7 @@ def layer_kinds(fields: ConfigFields, profile: Profile, experts: int) -> tuple[L
         if names is None:
             raise fields.missing("layer_types", "each layer of this model has one operator, and nothing says which")
         return tuple(LayerKind(m, None if m else _ONE_OPERATOR_FFN[n]) for m, n in zip(mixers, names, strict=True))
-    ffns = _feed_forwards(fields, profile, len(mixers), experts)
+    ffns = _feed_forwards(fields, profile, len(mixers))
     kinds: list[LayerKind] = []
     for index, (mixer, ffn) in enumerate(zip(mixers, ffns, strict=True)):
         if mixer is None and names is not None:
@@ -186,8 +187,8 @@ def _windowed(fields: ConfigFields, profile: Profile, count: int) -> list[str | 
     return ["full" if index < first else "sliding" for index in range(count)]
 
 
-def _feed_forwards(fields: ConfigFields, profile: Profile, count: int, experts: int) -> list[FeedForward | None]:
-    if experts == 0:
+def _feed_forwards(fields: ConfigFields, profile: Profile, count: int) -> list[FeedForward | None]:
+    if num_experts(fields, profile) == 0:
         return ["dense"] * count
     names = _names(fields, "mlp_layer_types") or _run_lengths(fields, "mlp_layer_types_run_length")
     if names is not None:
