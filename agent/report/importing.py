@@ -40,7 +40,9 @@ def _flags(found: Imported) -> Iterator[str]:
     """What an export to the same engine writes again, and what it does not."""
     kept = None if found.plan.serving is None else found.plan.serving.flags
     if kept is not None:
-        yield f"kept, and written again by an export to {ENGINES[found.engine].title}: {kept}"
+        engine = ENGINES[found.engine]
+        has = f" where {engine.version} has them" if engine.version else ""
+        yield f"kept, and written again by an export to {engine.title}{has}: {kept}"
     if found.left_out:
         yield f"not kept: {', '.join(found.left_out)}"
 

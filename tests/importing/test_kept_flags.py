@@ -105,6 +105,12 @@ def test_flags_of_another_engine_are_left_out_and_told() -> None:
     assert any("are those of vllm, and are left out: --block-size 32" in one for one in made.remarks)
 
 
+def test_flags_that_the_version_has_no_longer_are_left_out_of_an_export_and_told() -> None:
+    made = shardwright.export(imported(f"{VLLM} --swap-space 8 --block-size 32").plan, "vllm")
+    assert "--swap-space" not in made.launches[0].arguments and "--block-size" in made.launches[0].arguments
+    assert any("has them no longer: --swap-space" in one for one in made.remarks)
+
+
 def test_a_plan_that_keeps_what_it_says_itself_is_not_exported() -> None:
     raw = imported(VLLM).plan.model_dump(mode="json")
     raw["serving"]["flags"] = {"both": ["--tensor-parallel-size", "8"]}

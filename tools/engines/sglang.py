@@ -25,13 +25,14 @@ _ATTENTION_CHOICES = (
     "flashinfer", "flashmla", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "trtllm_mha", "dual_chunk_flash_attn",
     "hpc_ops", "minicpm_flashattn", "minicpm_flashinfer", "aiter", "wave", "intel_amx", "ascend", "intel_xpu",
 )  # fmt: skip
-# `server_args.py` and `arg_groups/` of the version below, older spellings included.
+# Older spellings included; all flags of the version below are in the file that it names.
 VOCABULARY = Vocabulary(
     spelled={
         "model": "model-path model", "config": "config", "tp": "tp-size tensor-parallel-size tp",
         "pp": "pp-size pipeline-parallel-size pp", "dp": "dp-size data-parallel-size dp",
         "attention_dp": "attn-dp-size attention-data-parallel-size", "dp_attention": "enable-dp-attention",
-        "context": "attn-cp-size attention-context-parallel-size", "cache_parts": "dcp-size",
+        "context": "attn-cp-size attention-context-parallel-size",
+        "cache_parts": "dcp-size decode-context-parallel-size",
         "ep": "ep-size ep expert-parallel-size", "over_all": "enable-ep-moe enable-deepep-moe",
         "all_to_all": "moe-a2a-backend", "dense_tp": "moe-dense-tp-size", "eplb": "enable-eplb",
         "redundant": "ep-num-redundant-experts", "nodes": "nnodes", "node_rank": "node-rank",
@@ -42,34 +43,45 @@ VOCABULARY = Vocabulary(
         "mode": "disaggregation-mode", "transfer": "disaggregation-transfer-backend",
         "host_cache": "hicache-size",
     },
-    switches=(
-        "disable-radix-cache enable-deepep-moe enable-dp-attention enable-dp-lm-head enable-ep-moe enable-eplb "
-        "enable-flashinfer-mla enable-mixed-chunk enable-prefill-cp enable-torch-compile enable-two-batch-overlap"
-    ),
+    switches="enable-deepep-moe enable-ep-moe enable-flashinfer-mla",
     unplanned={
-        "speculative decoding": "speculative-algorithm speculative-algo", "LoRA adapters": "enable-lora lora-paths",
-        "weights kept in CPU memory": "cpu-offload-gb", "execution without CUDA graphs": "disable-cuda-graph",
-        HOST_CACHE: "enable-hierarchical-cache hicache-ratio", "a KV cache in storage": "hicache-storage-backend",
+        "speculative decoding": "speculative-algorithm speculative-algo decoupled-spec-role",
+        "LoRA adapters": "enable-lora lora-paths uno-lora-path",
+        "weights kept in CPU memory": "cpu-offload-gb offload-group-size kt-weight-path enable-paged-experts",
+        "execution without CUDA graphs": "disable-cuda-graph disable-decode-cuda-graph disable-prefill-cuda-graph",
+        "another use of CUDA graphs": "cuda-graph-backend-decode cuda-graph-backend-prefill cuda-graph-config",
+        HOST_CACHE: "enable-hierarchical-cache enable-hicache hicache-ratio hicache-host-memory-fraction",
+        "a KV cache in storage": (
+            "hicache-storage-backend enable-lmcache enable-flexkv enable-unified-cache-external-linker"
+        ),
         "a write policy of the KV cache in CPU memory": "hicache-write-policy",
+        "memory shared out otherwise among kinds of layers": (
+            "enable-unified-memory swa-full-tokens-ratio disable-hybrid-swa-memory mamba-full-memory-ratio "
+            "max-mamba-cache-size"
+        ),
+        "a format of the recurrent state": "mamba-ssm-dtype enable-int8-mamba-checkpoint",
+        "a KV cache shared out otherwise": "enable-kv-cache-sharding enable-dsa-cache-layer-split",
         "a changed model config": "json-model-override-args",
+        "a quantisation of its own": "quantize-and-serve modelopt-quant rl-quant-profile",
         "sequence parallelism of norms": "enable-layernorm-sp",
         "no overlapped scheduling": "disable-overlap-schedule",
-        "overlap in one batch": "enable-single-batch-overlap", "data parallelism in experts": "moe-dp-size",
+        "overlap in one batch": "enable-single-batch-overlap",
+        "data parallelism in experts": "moe-dp-size moe-data-parallel-size dwdp-size",
+        "layers cut otherwise": (
+            "shared-experts-tp-size enable-shared-experts-attn-tp enable-dense-mlp-attn-tp enable-cp-decode-attn-tp "
+            "enable-attn-tp-input-scattered"
+        ),
+        "collectives in fewer bits": "enable-quant-communications", "sparse attention of its own": "enable-hisparse",
+        "prefill and decode side by side on a GPU": "enable-pdmux", "diffusion": "dllm-algorithm",
+        "a schedule of its own": (
+            "enable-dynamic-chunking enable-prefill-delayer prefill-decode-interval prefill-max-requests "
+            "pp-max-micro-batch-size"
+        ),
+        "requests that are turned away": "max-queued-requests",
+        "encoders in other servers": "language-only encoder-only",
     },
-    beside=(
-        "attention-backend base-gpu-id cp-strategy cuda-graph-bs cuda-graph-max-bs cuda-graph-max-bs-decode "
-        "decode-attention-backend decode-log-interval deepep-mode disable-cuda-graph-padding "
-        "disable-custom-all-reduce disable-shared-experts-fusion disaggregation-bootstrap-port "
-        "disaggregation-decode-polling-interval disaggregation-ib-device "
-        "enable-flashinfer-allreduce-fusion enable-nccl-nvls ep-dispatch-algorithm eplb-algorithm "
-        "eplb-rebalance-num-iterations flashinfer-mla-disable-ragged fp8-gemm-backend gpu-id-step "
-        "hicache-io-backend hicache-mem-layout hicache-storage-prefetch-policy "
-        "load-balance-method max-prefill-tokens max-total-tokens mm-attention-backend moe-runner-backend "
-        "num-continuous-decode-steps num-reserved-decode-tokens page-size prefill-attention-backend "
-        "prefill-round-robin-balance sampling-backend schedule-conservativeness schedule-policy "
-        "scheduler-recv-interval sleep-on-idle stream-output tokenizer-worker-num torch-compile-max-bs warmups "
-        "weight-loader-disable-mmap"
-    ),
+    # Of earlier releases.
+    beside="cuda-graph-bs cuda-graph-max-bs prefill-round-robin-balance stream-output",
     choices={
         "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "mode": ("null", "prefill", "decode"),
@@ -87,6 +99,7 @@ VOCABULARY = Vocabulary(
         ),
     },
     meeting="host port nnodes node-rank dist-init-addr",
+    listed="sglang.json",
 )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ _DERIVED_TOKENS: Release = (0, 21)
 # The first release whose short prompts skip the choice of sparse attention (pull request 47327).
 _CHOOSES_WHERE_NEEDED: Release = (0, 25)
 
-# `engine/arg_utils.py` and `config/parallel.py` of the version below, older spellings included.
+# Older spellings included; all flags of the version below are in the file that it names.
 VOCABULARY = Vocabulary(
     spelled={
         "model": "model", "config": "config", "tp": "tensor-parallel-size tp", "pp": "pipeline-parallel-size pp",
@@ -70,32 +70,37 @@ VOCABULARY = Vocabulary(
         "transfer": "kv-transfer-config", "kv_role": "kv-transfer-config.kv-role", "mode": "disaggregation-mode",
         "executor": "distributed-executor-backend", "is_prefill": "is-prefill-worker",
         "is_decode": "is-decode-worker", "host_cache": "kv-offloading-size",
-        "whole_prompts": "no-enable-chunked-prefill",
+        "whole_prompts": "no-enable-chunked-prefill disable-chunked-prefill",
         "host_bytes": "kv-transfer-config.kv-connector-extra-config.cpu-bytes-to-use",
     },
     switches=(
-        "async-scheduling disable-prefix-caching enable-chunked-prefill enable-dbo enable-eplb "
-        "enable-expert-parallel enable-prefix-caching ep headless is-decode-worker is-prefill-worker "
-        "no-enable-chunked-prefill no-enable-prefix-caching o0 o1 o2 o3 use-v2-block-manager"
+        "disable-chunked-prefill is-decode-worker is-prefill-worker no-enable-chunked-prefill o0 o1 o2 o3 "
+        "use-v2-block-manager"
     ),
     unplanned={
-        "speculative decoding": "speculative-config speculative-model num-speculative-tokens",
-        "LoRA adapters": "enable-lora lora-modules", "weights kept in CPU memory": "cpu-offload-gb",
+        "speculative decoding": "speculative-config sc spec-method spec-model speculative-model num-speculative-tokens",
+        "LoRA adapters": "enable-lora lora-modules",
+        "weights kept in CPU memory": "cpu-offload-gb offload-group-size",
         "execution without CUDA graphs": "enforce-eager",
         "a KV cache of a stated size": "kv-cache-memory-bytes num-gpu-blocks-override",
         HOST_CACHE: "kv-transfer-config.kv-connector-extra-config.num-cpu-blocks",
-        "an attention window of its own": "sliding-window", "a changed model config": "hf-overrides rope-scaling",
+        "a KV cache as large for all kinds of layers": "disable-hybrid-kv-cache-manager",
+        "layers whose KV cache has a format of its own": "kv-cache-dtype-skip-layers",
+        "a format of the recurrent state": "mamba-cache-dtype mamba-ssm-cache-dtype",
+        "an attention window of its own": "sliding-window disable-sliding-window",
+        "prefill that skips layers": "kv-sharing-fast-prefill", "diffusion": "diffusion-config dc",
+        "a changed model config": "hf-overrides rope-scaling", "a quantisation of its own": "quantization-config",
+        "another mode or level of optimisation": "performance-mode optimization-level",
+        "a scheduler of its own": (
+            "scheduler-cls prefill-schedule-interval max-num-active-seqs max-num-scheduled-tokens"
+        ),
+        "requests that are turned away": "max-num-queued-reqs max-num-queued-tokens",
+        "encoders in other servers": "ec-transfer-config",
     },
+    # Of earlier releases; `-O` is short for `--optimization-level`.
     beside=(
-        "additional-config api-server-count attention-backend block-size calculate-kv-scales "
-        "compilation-config cuda-graph-sizes data-parallel-backend data-parallel-external-lb "
-        "data-parallel-hybrid-lb dbo-decode-token-threshold dbo-prefill-token-threshold "
-        "disable-cascade-attn disable-chunked-mm-input disable-custom-all-reduce dpe dph enable-log-requests "
-        "enable-sleep-mode eplb-config expert-placement-strategy guided-decoding-backend kv-events-config "
-        "kv-offloading-backend kv-transfer-config long-prefill-token-threshold max-logprobs max-long-partial-prefills "
-        "max-num-partial-prefills max-parallel-loading-workers max-seq-len-to-capture moe-backend "
-        "multi-step-stream-outputs num-scheduler-steps o renderer-num-workers scheduling-policy stream-interval "
-        "swap-space ubatch-size use-tqdm-on-load"
+        "calculate-kv-scales cuda-graph-sizes guided-decoding-backend max-long-partial-prefills "
+        "max-num-partial-prefills max-seq-len-to-capture multi-step-stream-outputs num-scheduler-steps o swap-space"
     ),
     choices={
         "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),
@@ -114,6 +119,9 @@ VOCABULARY = Vocabulary(
         "host port headless nnodes node-rank master-addr master-port data-parallel-size-local "
         "data-parallel-start-rank data-parallel-address data-parallel-rpc-port"
     ),
+    listed="vllm.json",
+    apart="disaggregation-mode is-decode-worker is-prefill-worker o o0 o1 o2 o3",
+    inverts=True,
 )  # fmt: skip
 
 

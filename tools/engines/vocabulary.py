@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..catalog.names import named_format
+from ..files import shipped
 
 # What a flag without a value is set to.
 VALUELESS = "true"
@@ -29,6 +30,14 @@ _BESIDE = re.compile(
     r"|collect-.*|.*timeout|show-time-cost|limit-mm-per-prompt|mm-.*|master-(?:addr|port)|nccl-.*|runner|task|device"
     r"|model-impl|stream-interval|version|help"
 )
+# What a flag of each kind takes, where not every text is a value.
+_NUMBERS = {
+    "whole": ("a whole number", re.compile(r"[-+]?\d{1,18}(?:\.\d{1,6})?[kKmMgGtT]?|auto|none", re.IGNORECASE)),
+    "number": (
+        "a number",
+        re.compile(r"[-+]?(?:\d{1,18}\.?\d{0,18}|\.\d{1,18})(?:e[-+]?\d{1,3})?|none", re.IGNORECASE),
+    ),
+}
 # What an engine does in a way that does not say how much memory it takes.
 HOST_CACHE = "a KV cache in CPU memory"
 # Concepts whose values choose a format: the name of any is known, and what else does.
@@ -50,6 +59,10 @@ class Vocabulary(Struct, frozen=True, dict=True):
     for the path of any class. `meeting`: flags by which the processes of a server find each other, and callers find it.
     Names stand in one text, parted by blanks. Where they are `in_file`, a file of options states them, and counts more
     than flags.
+
+    `listed` is the file in `data` with all flags of the engine's version, by the kind of value that each takes: what
+    names above are not in it are those of earlier releases, but `apart`, which other programs around the engine take.
+    Where it `inverts` them, `disable-x` turns `enable-x` off, and the reverse.
     """
 
     spelled: Mapping[str, str]
@@ -59,6 +72,9 @@ class Vocabulary(Struct, frozen=True, dict=True):
     choices: Mapping[str, tuple[str, ...]]
     meeting: str = ""
     in_file: bool = False
+    listed: str = ""
+    apart: str = ""
+    inverts: bool = False
 
     @cached_property
     def concepts(self) -> Mapping[str, str]:
@@ -71,13 +87,19 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return {name: what for what, names in self.unplanned.items() for name in names.split()}
 
     @cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        """The kind of each listed flag: a `switch`, or one that takes a `whole` number, a `number` or a `text`."""
+        kinds: Mapping[str, str] = shipped(__name__, self.listed) if self.listed else {}
+        return {name: kind for kind, names in kinds.items() for name in names.split()}
+
+    @cached_property
     def valueless(self) -> frozenset[str]:
         """The names that take no value."""
-        return frozenset(self.switches.split())
+        return frozenset((*self.switches.split(), *(name for name, kind in self._kinds.items() if kind == "switch")))
 
     @cached_property
     def _beside(self) -> frozenset[str]:
-        return self.valueless.union(self.beside.split())
+        return self.valueless.union(self.beside.split(), self._kinds)
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -110,6 +132,26 @@ class Vocabulary(Struct, frozen=True, dict=True):
         found = [one for one in self.known if one.startswith(name)]
         return found[0] if len(found) == 1 else name
 
+    def turned_off(self, name: str) -> str | None:
+        """The switch that `name` turns off; `None` where it is a flag of its own, or none."""
+        found = (one for one in self._opposites(name) if one in self.valueless)
+        return None if name in self.known else next(found, None)
+
+    def _opposites(self, name: str) -> list[str]:
+        pairs = (("no-", ""), ("disable-", "enable-"), ("enable-", "disable-"))[: 3 if self.inverts else 1]
+        return [on + name.removeprefix(off) for off, on in pairs if name.startswith(off)]
+
+    def takes_value(self, name: str) -> bool:
+        """Whether a flag is known to take a value."""
+        return name not in self.valueless and (name in self.concepts or name in self._kinds)
+
+    def lacks(self, name: str) -> bool:
+        """Whether the engine's version has no flag of a `name`, nor one alone that begins with it."""
+        outer = name.partition(".")[0]
+        if not self.listed or self._kinds.keys() & {outer, *self._opposites(outer)} or outer in self.apart.split():
+            return False
+        return sum(one.startswith(outer) for one in self._kinds) != 1
+
     def meant(self, name: str) -> str:
         """In brackets, the flag that a name which is none comes near to; nothing where none is near."""
         near = get_close_matches(name[:LONGEST_NAME], self.known, n=1, cutoff=_NEAR)
@@ -118,12 +160,15 @@ class Vocabulary(Struct, frozen=True, dict=True):
     def refuses(self, name: str, value: str) -> str | None:
         """Why the flag of a `name` does not take `value`, with what it takes; `None` where it does, or takes any."""
         key = self.concepts.get(name, name)
+        shown = "no value" if value == VALUELESS else repr(value[:40])
+        expected, number = _NUMBERS.get(self._kinds.get(name, ""), ("", None))
+        if number is not None and name not in self.concepts and not (is_open(value) or number.fullmatch(value)):
+            return f"{shown}; would pass: {expected}"
         known = self.choices.get(key)
         if known is None or value.lower() in known or is_open(value):
             return None
         if (key in _OF_FORMATS and named_format(value[:LONGEST_NAME])) or ("." in value and "." in "".join(known)):
             return None
-        shown = "no value" if value == VALUELESS else repr(value[:40])
         return f"{shown}; would pass: {', '.join(known)}"
 
     def is_beside(self, name: str) -> bool:

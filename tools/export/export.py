@@ -31,7 +31,7 @@ from .chakra import chakra_folder
 from .compose import compose_file
 from .dynamo import graph
 from .engine_targets import ENGINE_TARGETS
-from .kept import checked, flags_of, kept_remarks, lost_flags, settings_with, with_kept
+from .kept import checked, flags_of, kept_remarks, lost_flags, parted, settings_with, with_kept
 from .kubernetes import manifests
 from .llm_d import stack
 from .ray import application
@@ -192,7 +192,7 @@ def _written(
     assert plan is not None  # it was validated
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
-    kept, positions = flags_of(plan), layout.setting.architecture.max_position_embeddings
+    (kept, gone), positions = parted(flags_of(plan), target), layout.setting.architecture.max_position_embeddings
     checked(kept, target)
     servers, settings = servers_of(layout), settings_of(layout, target.engine, plan.model.name)
     settings = settings_with(settings, kept, positions, target)
@@ -200,7 +200,7 @@ def _written(
     accelerator = layout.setting.hardware.accelerator
     benchmark = benchmark_of(layout, plan.model.name)
     remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))
-    remarks = (*remarks, *kept_remarks(kept, servers, target))
+    remarks = (*remarks, *kept_remarks(kept, gone, servers, target))
     by_itself = tuple(_by_itself(layout, target, servers, commands))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(

@@ -38,6 +38,17 @@ def checked(flags: KeptFlags, target: Target) -> None:
             raise CannotExportError(f"serving.flags: {one.shown[:60]} is what the plan says itself: leave it out there")
 
 
+def parted(flags: KeptFlags, target: Target) -> tuple[KeptFlags, tuple[str, ...]]:
+    """Kept flags without those that the target's version has not, and these as they are shown."""
+    vocabulary, left, gone = target.engine.vocabulary, dict[Role, tuple[str, ...]](), dict[str, None]()
+    for role in _ROLES:
+        ours = flags_in(flags.of(role), vocabulary, names_model=True)
+        lacked = [one for one in ours if one.shown in read_flags((MODEL, *one.words), vocabulary).gone]
+        gone |= dict.fromkeys(one.shown for one in lacked)
+        left[role] = tuple(word for one in ours if one not in lacked for word in one.words)
+    return KeptFlags.model_validate({role: words for role, words in left.items() if words}), tuple(gone)
+
+
 def settings_with(settings: ServingSettings, flags: KeptFlags, positions: int, target: Target) -> ServingSettings:
     """The settings of servers with the longest request that kept flags state; all `positions` where they leave it."""
     for role in _ROLES:
@@ -85,9 +96,11 @@ def _merged(arguments: Sequence[str], words: Sequence[str], vocabulary: Vocabula
     yield from (word for one in own[first:] for word in one.words)
 
 
-def kept_remarks(flags: KeptFlags, servers: Iterable[Server], target: Target) -> Iterator[str]:
-    """Which flags are written as they were stated, which of them are not known here, and which no server takes."""
+def kept_remarks(flags: KeptFlags, gone: Sequence[str], servers: Iterable[Server], target: Target) -> Iterator[str]:
+    """Which flags are written as they were stated, which are not known here or are `gone`, which no server takes."""
     roles, vocabulary = {server.role for server in servers}, target.engine.vocabulary
+    if gone:
+        yield f"left out, since {target.engine.title} {target.engine.version} has them no longer: {', '.join(gone)}"
     for role in _ROLES:
         words = flags.of(role)
         shown = ", ".join(one.shown for one in flags_in(words, vocabulary, names_model=True))

@@ -87,6 +87,16 @@ def refusals(launch: Launch, servers: Iterable[Server], architecture: Architectu
         yield from apart(launch, server.commands)
 
 
+def gone_flags(launch: Launch) -> Iterator[Told]:
+    """Flags that the engine's version has no longer, where the text names no earlier one."""
+    engine, release = ENGINES[launch.engine], release_of(launch.version)
+    names = dict.fromkeys(name for one in launch.commands for name in one.flags.gone)
+    if names and (release is None or release >= (release_of(engine.version) or ())):
+        has_not = f"{engine.title} {engine.version} has no {', '.join(names)}"
+        why = f"{has_not}, and refuses flags that it has not; an export does without"
+        yield "remark" if release is None else "refused", why
+
+
 def gpus_given(servers: Iterable[Server], *, lacking: bool) -> Iterator[str]:
     """Where the text gives commands fewer GPUs than their degrees need (`lacking`), or more."""
     needs: dict[Allotment, int] = {}

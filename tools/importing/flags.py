@@ -34,13 +34,14 @@ class Flags(Struct, frozen=True):
     """What a command states: `values` by concept as written, each with its flag in `written`.
 
     `unknown` are flags that mean nothing here, those with values that mean nothing with these; `unplanned` is what the
-    estimate does not know.
+    estimate does not know; `gone` are known flags that the engine's version has not.
     """
 
     values: Mapping[str, str]
     written: Mapping[str, str]
     unknown: tuple[str, ...] = ()
     unplanned: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
 
     def text(self, concept: str) -> str | None:
         """The value as written; `None` where it is not stated, or is a variable that the text does not set."""
@@ -116,6 +117,9 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
     written: dict[str, str] = {}
     unknown: dict[str, None] = {}
     unplanned: dict[str, None] = {}
+    gone = {
+        shown.partition(".")[0]: None for name, _, shown in stated if vocabulary.lacks(name) and shown != _POSITIONAL
+    }
     # The last one that is said counts.
     for name, value, shown in [*stated, *filed] if vocabulary.in_file else [*filed, *stated]:
         concept = vocabulary.concepts.get(name)
@@ -134,7 +138,8 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
             unknown[f"{shown}{vocabulary.meant(name)}"] = None
     if "host_cache" in values:
         unplanned.pop(HOST_CACHE, None)
-    return Flags(values, written, tuple(unknown), tuple(unplanned))
+    known = (shown for shown in gone if not any(one.partition(" ")[0] == shown for one in unknown))
+    return Flags(values, written, tuple(unknown), tuple(unplanned), tuple(known))
 
 
 class Spoken(Struct, frozen=True):
@@ -159,11 +164,11 @@ def spoken(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[Spoken]:
             continue
         shown, has_value, value = word.partition("=")
         name = vocabulary.whole(shown.lstrip("-").replace("_", "-").lower())
-        is_off = name.startswith("no-") and name not in vocabulary.known and name[3:] in vocabulary.valueless
-        if is_off:
-            yield Spoken(name[3:], "false", shown, (shown,))
+        turned_off = vocabulary.turned_off(name)
+        if turned_off is not None:
+            yield Spoken(turned_off, "false", shown, (shown,))
             continue
-        is_switch = name in vocabulary.valueless or (name not in vocabulary.concepts and _SWITCH_LIKE.match(name))
+        is_switch = name in vocabulary.valueless or (not vocabulary.takes_value(name) and _SWITCH_LIKE.match(name))
         follows = words[place] if place < len(words) else "-"
         is_value = not follows.startswith("-") or follows[1:2].isdigit()
         if (not has_value and not is_switch and is_value) or (
