@@ -78,14 +78,15 @@ def beside_launch(text: str) -> str:
 def launch(work: Work, text: str) -> Outcome:
     """The launch script of the plan for the engine that `text` names, the plan's own, or else the usual one.
 
-    Where there is no plan yet: how degrees are called in engines, and what these refuse.
+    Where nothing was asked for yet: how degrees are called in engines, and what these refuse.
+
+    Raises:
+        InputError: the current request has no plan; that of an earlier one would be taken for its.
     """
-    planned = work.state.last_planned
-    plan = None if planned is None else planned.result.plan
-    if plan is None:
+    if work.state.current is None:
         explained = explain_words(work, _SECTION)
         return replace(explained, text=f"{say(_NO_PLAN)}\n\n{explained.text}")
-    return Outcome("show", launch_text(plan, text, work.width))
+    return Outcome("show", launch_text(work.plan, text, work.width))
 
 
 def launch_text(plan: Plan, text: str, width: int) -> str:

@@ -107,6 +107,12 @@ def test_a_request_without_a_plan_stays_and_can_be_changed_further(chat: Chat) -
     assert "70B" in chat.plan.model.name
 
 
+@pytest.mark.parametrize("asked", ["export it for vLLM", "why not TP2?", "what is the TPOT?", "/export p.json"])
+def test_what_is_asked_of_a_plan_is_refused_where_the_current_request_has_none(chat: Chat, asked: str) -> None:
+    chat.say("TPOT under 1 ms")
+    assert chat.plan is None and "the current request has no plan" in str(chat.say(asked).error)
+
+
 def test_again_does_the_last_turn_again_from_where_it_began(chat: Chat) -> None:
     chat.say("double the GPUs")
     once = chat.plan
