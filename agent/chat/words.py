@@ -115,6 +115,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
             for one in LATENCY_LIMITS
         },
         "requests/s": load.request_rate,
+        **_day_facts(intent),
         "least tokens/s": load.min_tokens_per_second,
         "prefix cache hit rate": load.prefix_cache_hit_rate,
         "shared prefixes": None if load.prefixes is None else str(load.prefixes),
@@ -132,6 +133,24 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "compared": "; ".join(map(stated_text, intent.compared)) or None,
     }
     return {say(title): _plain(value) for title, value in facts.items() if value is not None}
+
+
+def _day_facts(intent: Intent) -> dict[str, object]:
+    """What is asked for of a day, or of one rate that is to be borne with less."""
+    day = intent.day
+    if day is None:
+        return {}
+    return {
+        "rates over the day": day.curve.source if len(day.curve.steps) > 1 else None,
+        "replicas that may be lost": day.reserve_replicas or None,
+        "headroom": day.headroom_share or None,
+    }
+
+
+def asks_the_same(before: Intent, after: Intent) -> bool:
+    """Whether two requests ask for the same, however they say it."""
+    said = {"words": {}, "assumptions": (), "readings": (), "unread": ()}
+    return before.model_copy(update=said) == after.model_copy(update=said)
 
 
 def _asked_for(wanted: bool | None) -> str | None:

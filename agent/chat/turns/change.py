@@ -17,7 +17,7 @@ from ...report.weighed import compared_sections
 from ..edit_reader import read_edit
 from ..edits import Edit, apply_edit, stated_fields
 from ..outcome import Outcome, Planned
-from ..words import plan_lines, request_changes
+from ..words import asks_the_same, plan_lines, request_changes
 from .changed import Changed, changed_outcome, told_of
 from .work import Work
 
@@ -96,7 +96,7 @@ def edited(work: Work, text: str, edit: Edit) -> Outcome:
     changes = request_changes(before.intent, intent)
     # A plan that breaks rules was opened as it stands: no answer to the request yet.
     is_answered = before.result.plan is None or before.result.valid
-    if not changes and is_answered:
+    if asks_the_same(before.intent, intent) and is_answered:
         return Outcome("ask", _already(edit), readings=edit.readings)
     return changed_outcome(work, Changed(Planned(said, intent, work.planner(intent, text)), changes, edit))
 

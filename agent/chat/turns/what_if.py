@@ -6,7 +6,7 @@ from ...languages.say import say
 from ..edit_reader import read_edit
 from ..edits import apply_edit
 from ..outcome import Outcome
-from ..words import request_changes
+from ..words import asks_the_same, request_changes
 from .changed import Changed, changed_outcome
 from .why import why_not
 from .work import Work
@@ -27,8 +27,9 @@ def what_if(work: Work, text: str) -> Outcome | None:
     if edit.strategy_only is not None:
         return why_not(work, edit.strategy_only, text)
     said = apply_edit(now.said, edit)
-    changes = request_changes(now.intent, work.intent([said]))
-    if not changes:
+    intent = work.intent([said])
+    changes = request_changes(now.intent, intent)
+    if asks_the_same(now.intent, intent):
         so = say("That is so already: the current plan answers it.")
         return Outcome("ask", f"{so}\n", readings=edit.readings)
     return changed_outcome(work, Changed(work.beside(said, text), changes, edit), is_aside=True)

@@ -113,6 +113,17 @@ def test_what_is_asked_of_a_plan_is_refused_where_the_current_request_has_none(c
     assert chat.plan is None and "the current request has no plan" in str(chat.say(asked).error)
 
 
+def test_a_reserve_is_a_change_and_stays() -> None:
+    with Chat() as chat:
+        chat.say("Llama-3.1-8B on 2 H100, 500 in, 50 out, 4 requests/s, no disaggregation")
+        changed = chat.say("make it survive the loss of one replica")
+        assert "replicas that may be lost: not stated → 1" in changed.changes and chat.plan is not None
+        assert "so already" in chat.say("make it survive the loss of one replica").text
+        chat.say("set the rate to 5 req/s")
+        assert chat.result is not None and chat.result.intent is not None and chat.result.intent.day is not None
+        assert chat.result.intent.day.reserve_replicas == 1
+
+
 def test_again_does_the_last_turn_again_from_where_it_began(chat: Chat) -> None:
     chat.say("double the GPUs")
     once = chat.plan
