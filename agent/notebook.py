@@ -102,7 +102,8 @@ def _picture(plan: Plan) -> str:
 
 
 def _estimate(found: PerformanceEstimate) -> str:
-    from .report.estimate import cost_text, rate_text
+    from .report.cost import cost_text
+    from .report.estimate import rate_text
     from .report.text import bytes_text, ms_text
 
     latency, percentiles = found.latency, found.latency.percentiles

@@ -23,7 +23,7 @@ from .turns.explain import explain_words
 from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, beside_launch, launch, launch_text
 from .turns.risk import asks_for_risk
-from .turns.show import show_estimate, show_validation
+from .turns.show import show_cost, show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
 from .turns.work import Work
@@ -39,10 +39,16 @@ _WHY_NOT = re.compile(
 )
 _ABOUT_FIGURES = re.compile(
     r"(?<![a-z])(?:how\s(?:fast|slow|much\s(?:memory|vram|kv)|many\s(?:tokens|requests))|(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?"
-    r"(?:ttft|tpot|latency|throughput|memory|cost|price|figures|estimate|bottleneck)|critical\spath|bottleneck"
+    r"(?:ttft|tpot|latency|throughput|memory|figures|estimate|bottleneck)|critical\spath|bottleneck)(?![a-z])"
+    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
+    re.I,
+)
+_ABOUT_COST = re.compile(
+    r"(?<![a-z])(?:(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?(?:hourly\s|daily\s)?(?:costs?|price)"
     r"|(?:how\smuch|what)\s(?:does|do|will|would|is)\s(?:it|this|that|(?:the|this|that)\s(?:plan|layout|deployment)|a\s(?:million\s)?tokens?)\scosts?"
+    r"|how\smuch(?:\s(?:is|would|will)\s(?:it|this|that)(?:\sbe)?)?\s(?:per|an?)\s(?:hour|day)"
     r"|how\s(?:expensive|cheap)\s(?:is|would|will)\s(?:it|this|that|(?:the|this)\s(?:plan|layout)))(?![a-z])"
-    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少|(?:要|得|花)?多少钱|(?:成本|费用|价格)(?:是)?多少)",
+    r"|(?:要|得|花)?多少钱|(?:成本|费用|价格)(?:是)?多少",
     re.I,
 )
 _SLOW = re.compile(r"slow|fast|high|large|big|low|so\s|ttft|tpot|latency|memory|慢|高|大", re.I)
@@ -177,6 +183,8 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return _changed_and_launched(work, plain) or launch(work, plain)
     if FLIPS.search(plain) or asks_for_risk(plain):
         return why_not_words(work, plain)
+    if _ABOUT_COST.search(plain):
+        return show_cost(work)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ...tools.plan.describe import billed_text
 from ..languages.say import say
 from .asked import trace_lines
+from .cost import cost_lines, energy_text
 from .explanation import explanation_section, largest_costs
 from .memory import memory_section, unheld_lines
 from .text import (
@@ -29,8 +29,6 @@ from .text import (
 if TYPE_CHECKING:
     from ...tools.plan.document import WorkloadBlock
     from ...tools.plan.performance import (
-        CostEstimate,
-        EnergyEstimate,
         Interval,
         PerformanceEstimate,
         Ranges,
@@ -230,9 +228,7 @@ def _time_row(name: str, total_ms: float, parts: TimeParts, bar_width: int) -> t
 def throughput_section(estimate: PerformanceEstimate, *, is_whole: bool = True) -> Section:
     """Tokens per second, and the cost of a million of them: of a report that is not whole the cost alone."""
     cost = estimate.cost
-    costs = (
-        [] if cost is None else [f"Cost of a million output tokens: {cost_text(cost, len(estimate.memory.per_device))}"]
-    )
+    costs = [] if cost is None else cost_lines(cost, len(estimate.memory.per_device))
     if not is_whole:
         return section("Cost", *costs)
     throughput, ranges = estimate.throughput, estimate.ranges
@@ -247,32 +243,6 @@ def throughput_section(estimate: PerformanceEstimate, *, is_whole: bool = True) 
     if estimate.energy is not None:
         lines.append(energy_text(estimate.energy, len(estimate.memory.per_device)))
     return section("Throughput and cost", Bullets(tuple(lines)))
-
-
-def cost_text(cost: CostEstimate, used_gpus: int) -> str:
-    """The cost with its range, its price and, where a node is not used whole, the GPUs that are billed."""
-    amount = figure(cost.per_million_output_tokens)
-    text = f"${amount}" if cost.unit == "usd" else f"{amount} GPU-seconds"
-    if cost.per_million_output_tokens_range is not None:
-        low, high = cost.per_million_output_tokens_range
-        text += f" (${figure(low)}–{figure(high)})"
-    if cost.billed_gpus is not None and cost.billed_gpus > used_gpus:
-        text += f", {billed_text(cost.billed_gpus)}"
-    return text + (f"; price: {cost.price_source}" if cost.price_source else "")
-
-
-def energy_text(energy: EnergyEstimate, gpus: int) -> str:
-    """What an output token takes, and what all boards draw."""
-
-    def span(ends: Interval) -> str:
-        return "–".join(figure(one) for one in ends)
-
-    return (
-        f"Energy of an output token: {span(energy.joules_per_output_token)} J "
-        f"({span(energy.kwh_per_million_output_tokens)} kWh a million); {span(energy.watts)} W on average, "
-        f"{count_text(gpus, 'board')} of {figure(energy.board_watts_per_gpu)} W, {energy.idle_share_pct:.0f}% of the "
-        "time without a request"
-    )
 
 
 def confidence(estimate: PerformanceEstimate, *, is_whole: bool = True) -> Section:

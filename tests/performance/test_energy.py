@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shardwright.agent.report.estimate import energy_text
+from shardwright.agent.report.cost import energy_text
 from shardwright.tools.performance.energy import COMPUTE, IDLE, energy_of
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.planned_run import planned_run

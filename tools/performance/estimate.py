@@ -266,6 +266,7 @@ def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
         price_source=price.source,
         per_million_output_tokens_range=(gpu_hours * low, gpu_hours * high) if low < high else None,
         billed_gpus=billed,
+        usd_per_gpu_hour=(low, high),
     )
 
 

@@ -253,8 +253,9 @@ CostUnit = Literal["usd", "gpu_seconds"]
 class CostEstimate(Frozen):
     """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds.
 
-    Nodes are billed whole: `billed_gpus` are those of every node that the plan touches. Where the price is a range, the
-    cost is its middle, and `per_million_output_tokens_range` what both ends make of it.
+    Nodes are billed whole: `billed_gpus` are those of every node that the plan touches, at `usd_per_gpu_hour`, from the
+    lowest to the highest. Where these differ the cost is that of their middle, and `per_million_output_tokens_range`
+    what both ends make of it.
     """
 
     per_million_output_tokens: NonNegative
@@ -262,6 +263,7 @@ class CostEstimate(Frozen):
     price_source: str | None = None
     per_million_output_tokens_range: tuple[NonNegative, NonNegative] | None = None
     billed_gpus: Annotated[int, GPUS.whole()] | None = None
+    usd_per_gpu_hour: tuple[NonNegative, NonNegative] | None = None
 
 
 class EnergyEstimate(Frozen):

@@ -8,6 +8,7 @@ from ....tools.performance.estimate import estimate
 from ....tools.validate import validate
 from ...languages.say import say
 from ...report.compare import render_comparison
+from ...report.cost import cost_lines
 from ...report.estimate import render_estimate
 from ...report.plan import render_plan
 from ...report.text import Bullets, render, section
@@ -38,6 +39,15 @@ def show_estimate(work: Work) -> Outcome:
     found = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
     told = {"ttft_ms": found.latency.ttft_ms, "tpot_ms": found.latency.tpot_ms}
     return Outcome("estimate", render_estimate(found, title=title_of(now.result), width=work.width), told=told)
+
+
+def show_cost(work: Work) -> Outcome:
+    """What the current plan costs, per token and per hour, and by which price."""
+    now = work.now
+    found = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    lines = [] if found.cost is None else cost_lines(found.cost, len(found.memory.per_device))
+    lines = lines or [say("No tokens are served, so none has a cost.")]
+    return Outcome("estimate", render([section(title_of(now.result), *lines)], width=work.width), told={"cost": lines})
 
 
 def show_validation(work: Work) -> Outcome:
