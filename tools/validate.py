@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from .arguments import checks_arguments
+from .catalog.unlike_name import unlike_name
 from .checkpoint import checked, checkpoint, doing
 from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
@@ -39,7 +40,7 @@ class ValidationReport(Displayed, Frozen):
     """What `validate` found: one versioned object for commands, programs, language models and SARIF.
 
     `relaxations` are the named relaxations that were in force; `brought` those of them that the plan's engine brings
-    by itself, each with the reason.
+    by itself, each with the reason. `remarks`: what no rule asks for and a person has to know.
     """
 
     format: Literal["shardwright/validation"] = "shardwright/validation"
@@ -50,6 +51,7 @@ class ValidationReport(Displayed, Frozen):
     violations: tuple[Violation, ...] = ()
     relaxations: tuple[str, ...] = ()
     brought: dict[str, str] = Field(default_factory=dict[str, str])
+    remarks: tuple[str, ...] = ()
 
     def one_line(self) -> str:
         """The verdict, and how much was found."""
@@ -64,7 +66,7 @@ class ValidationReport(Displayed, Frozen):
 
     @model_serializer(mode="wrap")
     def _drop_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in handler(self).items() if value or name != "brought"}
+        return {name: value for name, value in handler(self).items() if value or name not in ("brought", "remarks")}
 
 
 @checks_arguments
@@ -215,4 +217,5 @@ def _report(violations: list[Violation], view: PlanView | None = None) -> Valida
         violations=tuple(violations),
         relaxations=tuple(name for name in get_args(Relaxation) if view is not None and name in view.relaxations),
         brought={} if view is None else {str(name): reason for name, reason in view.brought_relaxations.items()},
+        remarks=() if view is None else unlike_name(view.model, view.architecture),
     )

@@ -25,7 +25,7 @@ def render_validation(report: ValidationReport, *, title: str, width: int, bold:
         headline = f"NOT valid: {title} has {count_text(report.errors, 'error')} and {warnings}"
     relaxations = f"Relaxations in force: {', '.join(report.relaxations)}" if report.relaxations else ""
     brought = Bullets(tuple(f"{name}: {reason}" for name, reason in report.brought.items()))
-    sections = [section("", headline, relaxations, brought), *violation_sections(report.violations)]
+    sections = [section("", headline, *report.remarks, relaxations, brought), *violation_sections(report.violations)]
     return render(sections, width=width, bold=bold)
 
 

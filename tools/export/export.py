@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from ..arguments import checks_arguments
 from ..autofix.autofix import autofix
+from ..catalog.unlike_name import unlike_name
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
@@ -199,7 +200,12 @@ def _written(
     commands = tuple(with_kept(target.commands(one, settings), one, kept, target) for one in servers)
     accelerator = layout.setting.hardware.accelerator
     benchmark = benchmark_of(layout, plan.model.name)
-    remarks = (*missed, *remarks_of(plan, layout, target, settings), *dealing(plan, servers, name))
+    remarks = (
+        *missed,
+        *unlike_name(read.view.model, read.view.architecture),
+        *remarks_of(plan, layout, target, settings),
+        *dealing(plan, servers, name),
+    )
     remarks = (*remarks, *kept_remarks(kept, gone, servers, target))
     by_itself = tuple(_by_itself(layout, target, servers, commands))
     card = accelerator.names[0] if accelerator.names else "GPUs"

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from ..arguments import checks_arguments
 from ..bounds import USD
 from ..calibration.custom import CustomCalibration, own_calibration
+from ..catalog.unlike_name import unlike_name
 from ..engines.engine import LoadToSend
 from ..errors import InputError
 from ..plan.document import Plan, WorkloadBlock
@@ -224,7 +225,10 @@ def estimate_view(
         workload = under_trace(layout.setting.workload, read)
         layout = layout.with_setting(layout.setting.with_workload(workload))
         described = beside_peak(read.describe(), read.peak, workload.request_rate, "estimated")
-    found = estimate_layout(layout).model_copy(update={"trace": described})
+    found = estimate_layout(layout)
+    found = found.model_copy(
+        update={"trace": described, "notes": (*unlike_name(view.model, view.architecture), *found.notes)}
+    )
     name = as_str(view.model.get("name"))
     return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
 
