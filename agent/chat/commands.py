@@ -20,6 +20,7 @@ from .reading import answer
 from .turns import show
 from .turns.change import begin
 from .turns.compare import compare_with
+from .turns.earlier import first_again
 from .turns.explain import explain_words
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -134,6 +135,7 @@ COMMANDS: dict[str, Command] = {
     "diff": Command(lambda call: show.show_difference(call.work), "the current plan beside the one before"),
     "undo": Command(lambda call: show.undo(call.work, _steps(call)), "back to the request before, or N back", "[N]"),
     "redo": Command(lambda call: show.redo(call.work, _steps(call)), "forward again", "[N]"),
+    "first": Command(lambda call: first_again(call.work), "the first request of this chat again"),
     "take": Command(lambda call: show.take(call.work), "make the plan of the last what-if the current one"),
     "new": Command(lambda call: begin(call.work, call.rest), "a request of its own, nothing of before", "REQUEST"),
     "again": Command(lambda call: Outcome("show", "", is_repeat=True), "do the last turn again"),

@@ -19,6 +19,7 @@ from ..languages.say import say
 from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
+from .turns.earlier import BACK_BY_ONE, BACK_TO_FIRST, asks_of_earlier
 from .turns.explain import explain_words
 from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, beside_launch, launch, launch_text
@@ -89,7 +90,8 @@ _QUESTION = re.compile(
 _RESULT_OF = re.compile(r"(?:会|将|又)?(?:怎么样|怎样|如何|呢|吗|的话)[?]?$")
 # Whole answers that name a command; the first word of each is what the commands are called.
 _SPOKEN = {
-    "undo": r"undo(?:\s(?:it|that|this))?|go\sback|step\sback|撤销|撤回|回退|上一步",
+    "undo": rf"undo(?:\s(?:it|that|this))?|go\sback|step\sback|{BACK_BY_ONE}|撤销|撤回|回退|上一步",
+    "first": BACK_TO_FIRST,
     "redo": r"redo(?:\s(?:it|that))?|重做|恢复撤销",
     "take": (
         r"(?:ok(?:ay)?,?\s|yes,?\s|please\s)?(?:take|apply|accept|adopt|do|use)\s(?:it|that|this)(?:\splease)?|"
@@ -183,13 +185,16 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return _changed_and_launched(work, plain) or launch(work, plain)
     if FLIPS.search(plain) or asks_for_risk(plain):
         return why_not_words(work, plain)
+    compared = _COMPARE.match(plain)
+    earlier = asks_of_earlier(work, plain, compares=compared is not None)
+    if earlier is not None:
+        return earlier
     if _ABOUT_COST.search(plain):
         return show_cost(work)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):
         return show_validation(work)
-    compared = _COMPARE.match(plain)
     if compared is not None:
         return _compare(work, next((part for part in compared.groups() if part), "").strip(_ENDS))
     supposed = _WHAT_IF.match(plain)

@@ -13,7 +13,7 @@ from ...report.estimate import render_estimate
 from ...report.plan import render_plan
 from ...report.text import Bullets, render, section
 from ...report.validation import render_validation
-from ..outcome import Outcome
+from ..outcome import Outcome, Planned
 from ..state import State
 from ..words import request_changes, request_facts, title_of
 from .work import Work
@@ -66,23 +66,33 @@ def show_difference(work: Work) -> Outcome:
     Raises:
         InputError: there are not two.
     """
-    state, plan = work.state, work.plan
-    for version in reversed(state.versions[: state.at]):
-        before = state.planned(version)
+    for version in reversed(work.state.versions[: work.state.at]):
+        before = work.state.planned(version)
         if before.result.plan is not None:
-            found = compare(
-                before.result.plan,
-                plan,
-                titles=(say("before"), say("now")),
-                calibration=work.now.intent.calibration,
-                usd_per_gpu_hour=(before.intent.usd_per_gpu_hour, work.now.intent.usd_per_gpu_hour),
-            )
-            changes = request_changes(before.intent, work.now.intent)
-            text = render([section(say("The request"), Bullets(changes))], width=work.width)
-            return Outcome(
-                "compare", f"{text}\n{render_comparison(found, width=work.width)}", comparison=found, changes=changes
-            )
+            return difference_to(work, before)
     raise InputError(say("there is no plan before this one"))
+
+
+def difference_to(work: Work, before: Planned) -> Outcome:
+    """The current plan beside that of an earlier request.
+
+    Raises:
+        InputError: one of them has none.
+    """
+    plan, now = work.plan, work.now
+    if before.result.plan is None:
+        raise InputError(say("that request has no plan"))
+    found = compare(
+        before.result.plan,
+        plan,
+        titles=(say("before"), say("now")),
+        calibration=now.intent.calibration,
+        usd_per_gpu_hour=(before.intent.usd_per_gpu_hour, now.intent.usd_per_gpu_hour),
+    )
+    changes = request_changes(before.intent, now.intent)
+    text = render([section(say("The request"), Bullets(changes))], width=work.width)
+    shown = f"{text}\n{render_comparison(found, width=work.width)}"
+    return Outcome("compare", shown, comparison=found, changes=changes)
 
 
 def undo(work: Work, steps: int = 1) -> Outcome:

@@ -97,6 +97,35 @@ def test_undo_and_redo_go_through_the_history(chat: Chat) -> None:
     assert chat.say("/redo").error == "nothing to redo: this is the last request"
 
 
+@pytest.mark.parametrize(
+    "said", ["go back to the first plan", "restore the original", "back to what we had at the start", "回到最初的方案"]
+)
+def test_the_first_plan_is_gone_back_to_by_a_turn_that_undo_takes_back(chat: Chat, said: str) -> None:
+    first = chat.plan
+    chat.say("4 GPUs")
+    other = chat.plan
+    assert chat.say(said).kind == "plan" and chat.plan == first
+    assert chat.say("/first").kind == "refused"
+    chat.say("undo")
+    assert chat.plan == other
+
+
+@pytest.mark.parametrize(
+    ("asked", "has"),
+    [
+        ("what was the TPOT of the first plan?", "2 of 2 GPUs"),
+        ("how fast was the previous plan?", "1 of 1 GPU"),
+        ("compare with the first plan", "GPUs: 2 → 4"),
+        ("what is the time to the first token?", "TTFT is the time"),
+    ],
+)
+def test_earlier_plans_are_asked_about(chat: Chat, asked: str, has: str) -> None:
+    chat.say("1 GPU")
+    chat.say("4 GPUs")
+    now = chat.plan
+    assert has in chat.say(asked).text and chat.plan == now
+
+
 def test_a_request_without_a_plan_stays_and_can_be_changed_further(chat: Chat) -> None:
     answer = chat.say("use Llama-3.1-70B on 1 GPU")
     assert chat.plan is None
