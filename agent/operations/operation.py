@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
 WIDTH = 100
 # Faults of a question that a refusal names.
 MOST_FAULTS = 5
+
+# What is expected where a value is of another kind, by pydantic's names of the fault.
+_EXPECTED = {
+    ("dict_type", "model_type", "model_attributes_type"): "an object",
+    ("string_type",): "a text",
+    ("int_type", "int", "int_from_float"): "a whole number",
+    ("float_type", "float"): "a number",
+    ("bool_type", "bool"): "true or false",
+    ("list_type", "tuple_type"): "a list",
+}
+_WORDS = {"extra_forbidden": "there is no such field", "missing": "it is missing"}
+# In the place of a fault: not a field, but which of several types the value was read as.
+_TYPE = re.compile(r"[A-Z]\w*|.*\[.*|constrained-\w+|str|int|float|bool")
 
 
 class Question(BaseModel):
@@ -90,9 +104,17 @@ class Operation(Struct, Generic[Asked, Answered], frozen=True):
 def faults_of(error: ValidationError) -> Iterator[str]:
     """What is wrong, fields that there are not first: one that is missing may stand under such a name."""
     found = error.errors(include_url=False, include_input=False)
-    for one in sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")[:MOST_FAULTS]:
-        place = ".".join(map(str, one["loc"]))[:200]
-        what = "there is no such field" if one["type"] == "extra_forbidden" else one["msg"][:500]
+    faults: dict[str, list[str]] = {}
+    for one in sorted(found, key=lambda fault: fault["type"] != "extra_forbidden"):
+        place = ".".join(str(part) for part in one["loc"] if not _TYPE.fullmatch(str(part)))[:200]
+        kind = next(
+            (words for types, words in _EXPECTED.items() if one["type"].removesuffix("_parsing") in types), None
+        )
+        faults.setdefault(place, []).append(kind or _WORDS.get(one["type"]) or one["msg"][:500])
+    for place, told in list(faults.items())[:MOST_FAULTS]:
+        kinds = list(dict.fromkeys(words for words in told if words in _EXPECTED.values()))
+        others = dict.fromkeys(words for words in told if words not in kinds)
+        what = "; ".join((*others, *([f"{' or '.join(kinds)} is expected"] if kinds else [])))
         yield f"{place}: {what}" if place else what
 
 

@@ -115,9 +115,10 @@ def test_steps_of_long_work_are_told_to_who_wants_them(talk: Talk) -> None:
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "nothing": ("validate", {}, "validate: plan: Field required"),
+    "nothing": ("validate", {}, "validate: plan: it is missing"),
     "no such field": ("plan", {"requst": "x"}, "plan: requst: there is no such field"),
-    "wrong type": ("plan", {"input_tokens": [1]}, "plan: input_tokens: "),
+    "wrong type": ("plan", {"input_tokens": [1]}, "plan: input_tokens: a whole number is expected"),
+    "one of several types": ("compare", {"a": None, "b": []}, "compare: a: an object or a text is expected; b: an obj"),
     "out of bounds": ("plan", {"request": "x", "time_limit_s": 1e9}, "plan: time_limit_s: "),
     "no handle of ours": ("validate", {"plan": "shardwright://plan/0"}, "shardwright://plan/0: nothing is kept here"),
     "another resource": ("validate", {"plan": "shardwright://rules/PP003"}, "plan: the object of a plan document"),

@@ -46,6 +46,11 @@ def test_a_field_that_there_is_not_is_refused_by_name(name: str) -> None:
         BY_NAME[name].question({"no_such_field": 1})
 
 
+def test_what_is_no_object_is_refused_in_plain_words() -> None:
+    with pytest.raises(InputError, match=r"^plan: an object is expected$"):
+        BY_NAME["plan"].question([])
+
+
 def test_a_request_can_state_what_the_library_takes() -> None:
     stated = set(Request.model_fields)
     # The serving block is `engine` here; limits have one name each; ranges are part of `workload`.
