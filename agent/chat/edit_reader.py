@@ -47,7 +47,7 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
         )
     reader = EditPage(" ".join(normalise(text).split()), spoken)
     if reader.now is not None:
-        reader.text = words.MOVES.sub("", reader.text)
+        reader.text = words.MOVES.sub("", words.ALL_ELSE.sub("", reader.text))
         for read in (_traffic, _back, _bare, _shifted, _scaled, _dropped, _forbidden, _directions, _left_relative):
             read(reader)
     _objective(reader)

@@ -81,6 +81,15 @@ MOVES = re.compile(
     rf"(?=(?:{FIELD})(?:\s{_LIMIT})?\s(?:to|at|down\sto|up\sto)\s?[<≤]?\d)",
     re.IGNORECASE,
 )
+# What a change says of all that it does not name: that it stays, as it does anyway.
+ALL_ELSE = re.compile(
+    r"(?:[,;]?\s?(?:(?:but|and|while)\s)?(?:please\s)?(?<![A-Za-z])"
+    r"(?:(?:do\snot|don'?t|without)\s(?:chang(?:e|ing)|touch(?:ing)?)\s(?:anything\selse|the\srest)"
+    r"|(?:keep(?:ing)?|leav(?:e|ing))\s(?:everything\selse|all\selse|the\srest)"
+    r"(?:\s(?:as\sit\sis|as\sis|the\ssame|alone|unchanged|untouched))?)"
+    r"|[,;]?\s?其[他它余](?:的)?(?:都|全)?(?:保持)?不变)(?=\s?(?:[,.;!。]|$))",
+    re.IGNORECASE,
+)
 _CHINESE_DROPS = "取消|去掉|去除|删除|删掉|移除|不要|不再|放弃|忽略|不管|不限制?|无需|解除|放开"
 DROP_CHINESE = re.compile(
     rf"(?:{_CHINESE_DROPS})\s?(?:掉|对)?\s?(?:限制)?\s?(?:{FIELD})\s?(?:的)?\s?{_LIMIT}?(?!\s?\d)", re.IGNORECASE

@@ -126,7 +126,7 @@ AWAY = cues(
     r"(?:leave|keep|save|hold|reserve)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
     r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
-    r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"
+    r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back(?!\sto\s)|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"
     r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
     r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\sbe\sleft\s(?:for|to)|"
