@@ -22,6 +22,7 @@ from .accelerators import MAX_NAME_CHARS, Accelerator, AcceleratorNames, machine
 from .cluster import HardwareFacts, facts_of
 
 _MAX_TEXT = 1_000_000
+_MOST_OF_GROUP = 12  # that an error names
 
 _FORMS = ("sxm", "pcie", "nvl")
 
@@ -100,9 +101,17 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
     family = _names().of_family(words.family)
     found = next((part for part in family if _fits(part, words.memory_gb, words.form)), None)
     if found is None:
-        nearest = tuple(part.id for part in family) or _nearest(words.family)
+        nearest = tuple(part.id for part in family or of_group(written)[:_MOST_OF_GROUP]) or _nearest(words.family)
         raise UnknownNameError("accelerator", written, nearest)
     return NamedAccelerator(found, found.typical_node_accelerators if words.is_system else None)
+
+
+def of_group(name: str) -> tuple[Accelerator, ...]:
+    """The entries of a vendor, a brand or an architecture ("Blackwell", "AMD Instinct"); of another name none."""
+    words = set(singular(name).lower().split())
+    groups = (f"{one.vendor} {one.architecture} {' '.join(one.brands)}" for one in all_accelerators())
+    found = zip(all_accelerators(), groups, strict=True)
+    return tuple(one for one, group in found if words and words <= set(group.lower().split()))
 
 
 def variant_taken(words: str, taken: Accelerator) -> str | None:

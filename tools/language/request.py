@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 
-from ..catalog.hardware import find_accelerator
-from ..errors import InputError, expect
+from ..errors import expect
 from ..gated import Gated
-from ..plan.constraints import chosen_kinds
 from ..strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_later_figures
 from .card_names import read_accelerator
@@ -61,25 +59,16 @@ from .setting_words import read_settings, settle_settings
 from .spelling import corrected
 from .standing import tells_of_before
 from .strategy_words import read_strategy
+from .unknown_cards import refuse_unknown_card
 from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written
 
 MAX_REQUEST_CHARACTERS = 20_000
-_COUNTED_PART = Gated(
-    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
-)
-# What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
-_PART = Gated(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])", flags=0)
-# Machines of a cloud by their type: their accelerators are no part of the name.
 _SIZED_NAME = re.compile(
     r"(?<![\w/.-])[A-Z][A-Za-z]{2,20}(?:[\s-][A-Z0-9][\w.+]{0,12}){0,3}[\s-]\(?\d{1,4}(?:\.\d)?B(?![a-z])\)?"
 )
 _ORDER = Gated(r"^(?:serve|run|host|deploy|plan|use|try|put|size|model|want|need|we|can)\s")
-_INSTANCE = Gated(
-    r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
-    r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
-)
 # Who there is, which need not be who asks.
 _PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
 _LONGEST_REQUEST_S = 3600.0
@@ -234,12 +223,7 @@ def read_page(page: Page, claims: Claims) -> None:
     _say_people(claims)
     _doubt_unlikely_load(claims)
     _resolve_shares(claims)
-    if not claims.has("accelerator") and not chosen_kinds(claims.values.get("constraints", ())):
-        _refuse_unknown_part(page, claims)
-        for match in _INSTANCE.finditer(page.original):
-            claims.leave_unread(
-                f"{match.group()!r}: instance types are not known here; name the accelerator and how many"
-            )
+    refuse_unknown_card(page, claims)
     refuse_broken_bounds(claims)
     leave_primitives_unread(page, claims)
 
@@ -329,19 +313,3 @@ def _resolve_shares(claims: Claims) -> None:
         share = value * count if is_of_gpu else value / count
         claims.claim(field, share, words)
         claims.reading(f"{words!r} read as {told.format(share, count)}")
-
-
-def _refuse_unknown_part(page: Page, claims: Claims) -> None:
-    """A counted word like "8 Z100" is an accelerator that nobody knows, not a number without meaning."""
-    parts = list(page.search(_COUNTED_PART))
-    if not parts and (
-        counted := next((claims.words[name] for name in ("gpus", "gpus_per_node") if claims.has(name)), "")
-    ):
-        left, right = page.clause(start := max(0, page.original.find(counted)), start + len(counted))
-        parts = list(_PART.finditer(page.text, left, right))
-    for match in parts:
-        try:
-            known = find_accelerator(match["name"]).id
-        except InputError as error:
-            raise claims.refusal(str(error)) from None
-        raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")

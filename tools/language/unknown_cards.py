@@ -1,0 +1,93 @@
+"""Cards of a name that no catalogue has: what is planned for is never another card than the one that was named.
+
+A request is refused for one where all else was read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..catalog.hardware import find_accelerator, of_group
+from ..errors import UnknownNameError
+from ..gated import Gated
+from ..plan.constraints import chosen_kinds
+from .claims import Claims
+from .number_words import ENGLISH_NUMBER
+from .page import CARD, Page
+
+_COUNTED_PART = Gated(
+    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
+)
+# What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
+_PART = Gated(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])", flags=0)
+_NUMBER = rf"(?<![\w.,])(?:\d{{1,5}}|(?i:{ENGLISH_NUMBER}))"
+_WORD = (
+    r"(?!(?i:per|of|an?|each|every|in|on|the|and|or|to|for|with|at|from|by|is|are|more|other|further|fewer|extra)"
+    r"(?![a-z]))\w[\w.\-]{0,30}"
+)
+_NOUN = r"(?i:cards?|gpus?|npus?|accelerators?|chips?)(?![A-Za-z])"
+# That cards are NVIDIA's is no more than is assumed where none is named.
+_NO_VENDOR = r"(?!(?i:nvidia)(?![a-z]))"
+# "8 Foobar X200 cards", "two nebula gpus".
+_NAMED = Gated(
+    rf"{_NUMBER}(?:\s?[x*]\s?|\s)(?:(?i:nvidia)\s)?(?P<name>(?!\d){_NO_VENDOR}{_WORD}(?:\s{_WORD}){{0,2}}?)\s{_NOUN}",
+    flags=0,
+)
+# "Blackwell cards", "8 AMD GPUs".
+_OF_GROUP = Gated(rf"(?<![\w\-]){_NO_VENDOR}(?P<name>[A-Za-z][\w\-]{{1,30}})\s{_NOUN}", flags=0)
+# "on 8 Nebula X1", "8x Nebula": without such a noun only what is written as a name.
+_WRITTEN_AS_NAME = Gated(
+    rf"(?:(?:(?<=on\s)|(?<=On\s)|(?<=across\s)|(?<=using\s)){_NUMBER}\s|(?<![\w.,])\d{{1,5}}\s?[x*]\s?)"
+    r"(?P<name>(?!(?i:gpus?|cards?|nodes?|servers?)(?![a-z]))[A-Z][\w\-]{1,30}(?:\s[A-Z0-9][\w\-]{0,20}){0,2})"
+    r"(?=\s?(?:[,.;:()\n]|$)|\s(?:for|with|and|in|at|to)\s)",
+    flags=0,
+)
+# Machines of a cloud by their type: their accelerators are no part of the name.
+_INSTANCE = Gated(
+    r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
+    r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
+)
+
+
+def refuse_unknown_card(page: Page, claims: Claims) -> None:
+    """Refuse the name of a card that nobody knows; an unknown instance type is listed.
+
+    Raises:
+        RequestError: a card is counted by such a name, and none is named that is known.
+    """
+    if claims.has("accelerator") or chosen_kinds(claims.values.get("constraints", ())):
+        return
+    for match in (*_unread_names(page), *_parts(page, claims)):
+        try:
+            known = find_accelerator(match["name"]).id
+        except UnknownNameError as error:
+            mend = "" if error.nearest else "; name one that `shardwright hardware` lists"
+            raise claims.refusal(f"{error}{mend}") from None
+        raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
+    for match in _INSTANCE.finditer(page.original):
+        claims.leave_unread(f"{match.group()!r}: instance types are not known here; name the accelerator and how many")
+
+
+def _unread_names(page: Page) -> Iterator[re.Match[str]]:
+    """Names of groups, and those whose number nobody took: with a word of no meaning it would have been read."""
+    yield from (
+        match
+        for match in _OF_GROUP.finditer(page.original)
+        if page.text[match.start()] != CARD and of_group(match["name"])
+    )
+    for pattern in (_NAMED, _WRITTEN_AS_NAME):
+        for match in pattern.finditer(page.original):
+            at = match.start()  # the number, which lookbehinds precede
+            if page.text[at] == page.original[at]:
+                yield match
+
+
+def _parts(page: Page, claims: Claims) -> Iterator[re.Match[str]]:
+    """Counted words that look like a part's name: "8 Z100"."""
+    parts = page.search(_COUNTED_PART)
+    counted = next((claims.words[name] for name in ("gpus", "gpus_per_node") if claims.has(name)), "")
+    if parts or not counted:
+        return iter(parts)
+    left, right = page.clause(start := max(0, page.original.find(counted)), start + len(counted))
+    return _PART.finditer(page.text, left, right)
