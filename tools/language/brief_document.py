@@ -25,6 +25,7 @@ from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
 from .quantities import find_quantities
 from .spelling import corrected
+from .unknown_cards import own_cards
 from .unread_words import list_unread
 
 _MODEL_KEY = Gated(
@@ -84,6 +85,7 @@ class Document(Struct, frozen=True):
         for one in aside:
             facts.reading(f"{one.text[:160]!r} ({one.where}) stands under {one.path[-1][:60]!r}, and was set aside")
         lines = lines_of(told_together(statements))
+        has_known_card = any(one.accelerator for line in lines for one in hardware.mentions(line.text))
         for line in lines:
             text, slips = corrected(line.text)
             settled = mended(text)
@@ -98,9 +100,11 @@ class Document(Struct, frozen=True):
                 found.append(())
                 continue
             _read_unknown_name(line, page, models, cards)
+            if not has_known_card:
+                _read_counted_name(line, page, cards)
             facts.add(read_traits(line.statement))
             found.append(read_figures(line.statement, _with_names(page), line.start))
-        for page, stated in zip(pages, _of_parts(lines, found, has_config), strict=True):
+        for page, stated in zip(pages, _of_parts(lines, found, has_config, bool(cards)), strict=True):
             _take(page, stated)
             facts.add(stated)
         whole = Page(BARRIER.join(page.original for page in pages))
@@ -166,14 +170,18 @@ def _with_names(page: Page) -> Page:
     return named
 
 
-def _of_parts(lines: Sequence[Line], found: Sequence[tuple[Fact, ...]], has_config: bool) -> list[tuple[Fact, ...]]:
+def _of_parts(
+    lines: Sequence[Line], found: Sequence[tuple[Fact, ...]], has_config: bool, has_own_card: bool
+) -> list[tuple[Fact, ...]]:
     """The figures that are a card's or a model's: those of a brief that describes one, not a word or two of a sentence.
 
-    A model is described by its layers or its width, a card by its peak or its bandwidth, or by a key for its memory.
+    A model is described by its layers or its width, a card by a name that no catalogue has, by its peak or its
+    bandwidth, or by a key for its memory.
     """
     fields = {fact.field for facts in found for fact in facts}
     has_model = has_config or bool(fields & {"model.num_hidden_layers", "model.hidden_size"})
-    has_card = bool(fields & {_TFLOPS, "card.memory_bandwidth", "card.compute_efficiency", "card.memory_efficiency"})
+    of_card = {_TFLOPS, "card.memory_bandwidth", "card.compute_efficiency", "card.memory_efficiency"}
+    has_card = has_own_card or bool(fields & of_card)
     kept: list[tuple[Fact, ...]] = []
     for line, facts in zip(lines, found, strict=True):
         keyed = has_card or "mem" in line.key or "显存" in line.key
@@ -211,6 +219,13 @@ def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[F
     else:
         return
     page.take(line.start, end)
+
+
+def _read_counted_name(line: Line, page: Page, cards: list[Fact]) -> None:
+    """The name of a card that no catalogue has, where it is counted: "8 x Orion accelerators"."""
+    for start, end, name in own_cards(page.text):
+        page.take(start, end, mark=CARD)
+        cards.append(Fact("name", name, statement_words(line.statement), line.statement.where, name))
 
 
 def _asked(statement: Statement) -> str:

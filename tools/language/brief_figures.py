@@ -193,19 +193,40 @@ def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
     return chosen
 
 
+_BARE = re.compile(r"# \S+")
+_COUNTS_CARDS = re.compile(rf"\s?[x*]?\s?{CARD}")
+
+
+def _bare_fields(figures: Sequence[Figure], text: str) -> dict[int, str]:
+    """The fields of figures that no word explains in a line that counts cards: their one size, and their one rate."""
+    if CARD not in text:
+        return {}
+    fields: dict[int, str] = {}
+    for unit, field in (("bytes", "card.memory_bytes"), ("GB/s", "card.memory_bandwidth")):
+        of_unit = [one for one in figures if one.quantity.unit == unit and _BARE.fullmatch(one.levels[0])]
+        of_unit = [one for one in of_unit if one.quantity.spelled[1:2] != "b"]  # bits are a network's
+        if len(of_unit) == 1:
+            fields[of_unit[0].quantity.start] = field
+    return fields
+
+
 def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact, ...]:
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
     before: FieldRule | None = None
     figures = figures_of(statement, page, start)
+    bare = _bare_fields(figures, page.text)
     for figure in figures:
-        rule = before = match_figure(statement, figure, before)
-        if rule is None or not rule.field.startswith(("card.", "model.")):
-            continue
         quantity = figure.quantity
+        if _COUNTS_CARDS.match(page.text, quantity.end):
+            continue
+        rule = before = match_figure(statement, figure, before)
+        field = rule.field if rule is not None else bare.get(quantity.start)
+        if field is None or not field.startswith(("card.", "model.")):
+            continue
         facts.append(
             Fact(
-                field=rule.field,
+                field=field,
                 value=quantity.value,
                 words=statement_words(statement),
                 where=statement.where,

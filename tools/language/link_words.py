@@ -25,6 +25,7 @@ _LANES = Gated(
 )
 # A bare number that a key calls a bandwidth ("intra node bw: 300").
 _CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]\s?$")
+_SOME_LINKS = Gated(r"(?<![a-z])links?(?![a-z])")
 _ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向")
 _VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink")
 _SAME = 0.03
@@ -47,6 +48,8 @@ def read_links(page: Page, claims: Claims) -> None:
         kind = min(near)[1] if near else None
         if kind is None and quantity.spelled[:2] in ("Gb", "Tb") and PER_NODE.match(page.text[quantity.end :].lstrip()):
             kind = "inter"  # "3.2 Tbit/s per node"
+        if kind is None and quantity.spelled[1:2] == "B" and _SOME_LINKS.search(page.text, left, right):
+            kind = "intra"  # "links 150 GB/s"
         if kind is None and quantity.spelled.lower() == "gbe":
             kind = "inter"
         if kind not in ("intra", "inter") or (bare_g and (kind != "inter" or quantity.spelled.lower() == "gb")):

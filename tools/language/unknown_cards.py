@@ -1,6 +1,6 @@
 """Cards of a name that no catalogue has: what is planned for is never another card than the one that was named.
 
-A request is refused for one where all else was read.
+A request is refused for one where all else was read; in a brief, which may describe a card of its own, it names that.
 """
 
 from __future__ import annotations
@@ -43,11 +43,19 @@ _WRITTEN_AS_NAME = Gated(
     r"(?=\s?(?:[,.;:()\n]|$)|\s(?:for|with|and|in|at|to)\s)",
     flags=0,
 )
+_IS_NAME = re.compile(r"[A-Z\d]")
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
+
+
+def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where cards are counted whose name no catalogue has: where name and noun stand, and the name."""
+    for match in (*_NAMED.finditer(text), *_WRITTEN_AS_NAME.finditer(text)):
+        if _IS_NAME.search(match["name"]):
+            yield match.start("name"), match.end(), match["name"]
 
 
 def refuse_unknown_card(page: Page, claims: Claims) -> None:
