@@ -32,8 +32,12 @@ _RESERVE = Gated(
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
     rf"(?:任意|任何|若|如果|即使|哪怕)?{_CHINESE.format('if')}\s?{_BROKEN}(?:掉|了)?"
 )
-# What goes on in the sentence, where it holds no figure: ", the others still have to carry the full load".
-_REST = re.compile(r"[^.;!?。;\n\d]{0,160}")
+# The clause behind it that says what is left then: ", the others still have to carry the full load".
+_LEFT = re.compile(
+    r"[,\s](?:and|but|so|then|while)?[^,.;!?。\n\d]{0,120}?(?:others?|rest|remain\w*|surviv\w+|left|still|carr(?:y|ies)|load|traffic|"
+    r"其余|其[他它]|剩|仍|还|照样|继续|扛|撑|承担)[^,.;!?。\n\d]{0,120}",
+    re.IGNORECASE,
+)
 _ANY = re.compile(r"a|any")
 
 
@@ -44,6 +48,9 @@ def read_reserve(page: Page, claims: Claims) -> None:
             continue
         said = next(one for one in match.groups() if one)
         count = 1 if _ANY.match(said) else read_whole(said)
-        rest = _REST.match(page.text, match.end())
-        end = match.end() if rest is None or page.text[rest.end() : rest.end() + 1].isdigit() else rest.end()
+        end = page.clause(*match.span())[1]
+        if any(sign.isdigit() for sign in page.text[match.end() : end]):  # a figure is of something else
+            end = match.end()
+        elif (left := _LEFT.match(page.text, end)) is not None and not page.text[left.end() : left.end() + 1].isdigit():
+            end = left.end()
         claims.claim("reserve_replicas", count, page.take(match.start(), end))
