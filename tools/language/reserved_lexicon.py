@@ -92,10 +92,13 @@ SITS_ON = Gated(
     rf"{_OTHERS}\s(?:sits?|lives?|squats?|camps?|runs?|is|are)\son\s(?:(?P<node>{NODE})|gpus?|cards?)\s#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s)\d{1,3}(?!\s?(?:x|gpus|nodes)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)",
 )
+_LOSING = r"(?:los[st]|losing|failure|outage|crash)"
 # "must survive losing any one node", "one server may fail": what is left has to do.
 SURVIVES = Gated(
-    rf"(?<![a-z])(?:surviv\w{{1,3}}|tolerat\w{{1,3}}|withstand\w{{0,3}}|cop(?:e|ing)\swith|absorb)\s(?:the\s)?(?:los[st]|losing|failure|outage|crash)\s?(?:of\s)?(?:any\s)?(?P<n>an?|any|{NUMBER})\s(?:single\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.])(?P<m>any|an?|{NUMBER})\s(?:(?P<node2>{NODE})|gpus?|cards?)\s(?:may|can|might|could)\s(?:fail|die|crash|drop\sout|go\sdown|be\slost)(?![a-z])|"
+    rf"(?<![a-z])(?:(?:surviv\w{{1,3}}|tolerat\w{{1,3}}|withstand\w{{0,3}})\s(?:the\s)?(?:{_LOSING}\s?(?:of\s)?)?|(?:cop(?:e|ing)\swith|absorb)\s(?:the\s)?{_LOSING}\s?(?:of\s)?)"
+    rf"(?:any\s)?(?P<n>an?|any|{NUMBER})\s(?:(?:single|whole|entire|full|complete)\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z])"
+    r"(?:\s(?:down|fail(?:ures?|ing)|loss|outages?|crash(?:es|ing)?|dying|going\s(?:down|away))(?![a-z]))?|"
+    rf"(?<![A-Za-z0-9.])(?P<m>any|an?|{NUMBER})\s(?:(?:single|whole|entire)\s)?(?:(?P<node2>{NODE})|gpus?|cards?)\s(?:may|can|might|could)\s(?:fail|die|crash|drop\sout|go\sdown|be\slost)(?![a-z])|"
     r"(?:允许|容忍|能扛住?|挂掉?|坏掉?|宕)\s?(?:任意|任何)?(?:坏|挂|宕机?)?\s?(?P<k>[一二两12])\s?(?P<unit>[台张])(?:机器|节点|卡)?(?:宕机|故障|挂掉?|坏掉?|也)?",
 )
 # "what three nodes can carry": those that are left.
