@@ -8,7 +8,7 @@ from .claims import Claims
 from .page import Page
 from .quantities import read_whole
 
-_NUMBER = r"(?:\s?[:=]\s?|\s(?:(?:of|is|at|set\sto)\s)?)(?P<n>\d(?:[\d,]{0,9}\d)?k?)(?!\w|\.\d)"
+_NUMBER = r"(?:\s?[:=(]\s?|\s(?:(?:of|is|at|set\sto)\s)?)(?P<n>\d(?:[\d,]{0,9}\d)?k?)(?!\w|\.\d)"
 
 
 def _flags(concept: str) -> str:
@@ -17,7 +17,15 @@ def _flags(concept: str) -> str:
     return "|".join(name.replace("-", r"[\s\-_]") for name in names)
 
 
-_TOKEN_BUDGET = Gated(rf"(?<![\w\-])-{{0,2}}(?:{_flags('token_budget')}){_NUMBER}")
+_CHUNKED = r"chunked[\s\-]prefill(?:ing)?|prefill(?:ing)?[\s\-](?:in\s)?chunks?"
+_TOKEN_BUDGET = Gated(
+    rf"(?<![\w\-])-{{0,2}}(?:{_flags('token_budget')}){_NUMBER}|"
+    # "chunked prefill 2048 tokens", "prefill chunks of 2k", "2048-token prefill chunks"
+    rf"(?<![\w\-])(?:{_CHUNKED})(?:\s(?:chunks?|size|with))*{_NUMBER.replace('<n>', '<c>')}"
+    r"(?:\s?tokens?)?(?!\s?(?:/|(?:in|out)(?:put)?(?![a-z])))|"
+    r"(?<![\w.,])(?P<m>\d[\d,]{0,9}k?)[\s\-]?tokens?\sprefill\schunks?(?![a-z])|"
+    r"(?:分块|切块)预填充\s?(?:大小)?\s?(?:为|是|[:=])?\s?(?P<k>\d{1,9}k?)(?!\w|\.\d)"
+)
 _SEQUENCES = Gated(
     rf"(?<![\w\-])-{{0,2}}(?:{_flags('max_sequences')}|max(?:imum)?\sbatch){_NUMBER}|"
     rf"(?<![\w.,])(?P<m>\d{{1,6}})\s(?:{_flags('max_sequences')})(?!\w|\s?[:=])"
