@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ..gated import Gated
 from .claims import Claims
 from .load_context import LOADS, Statement
+from .number_words import AT_MOST
 from .page import SENTENCE_END, Page
 from .people_words import times
 from .quantities import find_quantities
@@ -35,6 +36,7 @@ _PART_BEHIND = Gated(
 _PART_BEFORE = Gated(
     rf"(?:{_PART})\s?(?:(?:handles?|gets?|takes?|serves?|跑|处理|承载|约|大概|按)\s?){{0,2}}$",
 )
+_MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 _NEAR = 24  # characters before a load
 
 
@@ -69,23 +71,30 @@ def of_all_people(page: Page, claims: Claims, statements: list[Statement], each:
 
 
 def of_all_hardware(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Loads of each card or node as those of all of them; where they are not counted, such a load is left unread."""
-    found: list[Statement] = []
-    for one in statements:
-        part = _part_of(page, one) if one.role in LOADS else None
+    """Loads of each card or node as those of all of them; where they are not counted, such a load is left unread.
+
+    So is the most that each may have, beside the load itself: how a load is spread is no constraint here.
+    """
+    parts = [_part_of(page, one) if one.role in LOADS else None for one in statements]
+    found = [one for one, part in zip(statements, parts, strict=True) if part is None]
+    whole = {one.role for one in found}
+    for one, part in zip(statements, parts, strict=True):
         if part is None:
-            found.append(one)
             continue
         is_gpu = bool(part["gpu"] or part["gpu2"])
         count = claims.gpus if is_gpu else claims.values.get("nodes")
+        most = _MOST_BEFORE.search(page.original, max(0, one.quantity.start - _NEAR), one.quantity.start)
         page.take(one.quantity.start, one.quantity.end)
-        if count is None:
+        if most is not None and one.role in whole:
+            words = page.original[most.start() : max(one.quantity.end, part.end())]
+            claims.leave_unread(f"{words!r}: the most that each of them may have is no constraint here")
+        elif count is None:
             claims.leave_unread(f"{one.words!r} of each {'GPU' if is_gpu else 'node'}: how many there are was not said")
-            continue
-        found.append(times(one, count))
-        claims.reading(
-            f"{one.words!r} of each {'GPU' if is_gpu else 'node'} read as {one.quantity.value * count:g} in all"
-        )
+        else:
+            found.append(times(one, count))
+            claims.reading(
+                f"{one.words!r} of each {'GPU' if is_gpu else 'node'} read as {one.quantity.value * count:g} in all"
+            )
     return found
 
 

@@ -44,7 +44,7 @@ AT_LEAST = (
 )
 """Beside a number: no less than it."""
 AT_MOST = (
-    r"(?:(?<![a-z])(?:up\sto|at\s(?:the\s)?most|max(?:imum)?(?:\sof)?|not?\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)"
+    r"(?:(?<![a-z])(?:up\sto|at\s(?:the\s)?most|max(?:imum)?(?:\sof)?|(?:not?|never)\smore\sthan|cap(?:ped)?(?:\sat)?|limit(?:ed)?(?:\sto)?)"
     r"(?![a-z])|最多|至多|不超过)"
 )
 """Before a number: no more than it."""

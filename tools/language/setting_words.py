@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..engines.names import ENGINES
 from ..gated import Gated
 from .claims import Claims
+from .number_words import AT_MOST
 from .page import Page
 from .quantities import read_whole
 
@@ -31,8 +32,11 @@ _SEQUENCES = Gated(
     rf"(?<![\w.,])(?P<m>\d{{1,6}})\s(?:{_flags('max_sequences')})(?!\w|\s?[:=])"
 )
 # "max batch size per replica: 256", "batch limit per instance: 24", "at most 128 requests at once for each instance".
+_OF_EACH = r"(?:per|for\seach|of\seach|on\seach|in\seach)\s(?:replica|instance|copy|engine)(?![a-z])"
 _BATCH_OF_ONE = Gated(
-    r"(?<![a-z])(?:max(?:imum)?[\s_\-]?batch(?:[\s_\-]?size)?|batch\s(?:size\s)?(?:limit|cap))\s(?:per|for\seach|of\seach|on\seach)\s(?:replica|instance|copy|engine)\s?(?:[:=]|is|of)?\s?(?P<n>\d{1,6})(?![\w.]\d)|"
+    r"(?<![a-z])(?:max(?:imum)?[\s_\-]?batch(?:[\s_\-]?size)?|batch\s(?:size\s)?(?:limit|cap))\s"
+    rf"{_OF_EACH}\s?(?:[:=]|is|of)?\s?(?P<n>\d{{1,6}})(?![\w.]\d)|"
+    rf"{AT_MOST}\s?(?P<k>\d{{1,6}})\s(?:(?:concurrent|parallel|simultaneous)\s)?(?:requests?|users?|sequences?|streams?|sessions?)(?:\s(?:at\s(?:once|a\stime)|in\sflight))?\s{_OF_EACH}|"
     r"(?:每个?(?:副本|实例))的?最大(?:批(?:次|量)?(?:大小)?|batch(?:\s?size)?|并发)\s?(?:为|是|[:=])?\s?(?P<m>\d{1,6})",
 )
 
@@ -40,7 +44,7 @@ _BATCH_OF_ONE = Gated(
 def read_settings(page: Page, claims: Claims) -> None:
     """Read the most tokens of a step, and the most requests of one replica; of all of them they are a load."""
     for match in page.search(_BATCH_OF_ONE):
-        claims.claim("max_batch", read_whole(match["n"] or match["m"]), page.take(*match.span()))
+        claims.claim("max_batch", read_whole(match["n"] or match["k"] or match["m"]), page.take(*match.span()))
     for name, pattern in (("prefill_chunk_tokens", _TOKEN_BUDGET), ("max_batch", _SEQUENCES)):
         for match in page.search(pattern):
             if not page.is_negated(*match.span()):
