@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from .claims import Claims
-from .objective_lexicon import INDIFFERENT, SUBORDINATE, TIERS
+from .objective_lexicon import INDIFFERENT, PER_GPU, SUBORDINATE, TIERS
 from .page import Page
 
 _LEANING, _BARE = 2, 3  # places of the tiers
@@ -43,6 +43,9 @@ def read_objective(page: Page, claims: Claims) -> None:
     if rivals and strength == _BARE:
         return  # "report latency, throughput, cost" lists what to report
     claims.claim("objective", first.name, first.words)
+    if PER_GPU.search(first.words):
+        note = f"{first.words!r} read as the objective cost: what a token takes of the GPUs that are billed"
+        claims.reading(f"{note}, whether they work or not")
     clash = next((wish for wish in rivals if not SUBORDINATE.search(page.original[first.end : wish.start])), None)
     if clash is not None and strength < _LEANING:
         raise claims.refusal(f"two objectives: {first.words!r} and {clash.words!r}; say which one comes first")
