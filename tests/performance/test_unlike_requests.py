@@ -45,6 +45,13 @@ def test_a_range_is_simulated_and_one_up_to_the_length_is_not(layout_of: LayoutO
     assert planned_run(spread).times.ttft.p99 > planned_run(alike).times.ttft.p99
 
 
+def test_a_longest_request_that_is_rare_is_held_and_changes_no_figure(layout_of: LayoutOf) -> None:
+    alike = layout_of("llama-3.1-8b", {"tp": 2}, input_tokens=1800, output_tokens=220, concurrency=40)
+    rare = loaded(alike, lengths={"pairs": [[1800, 220]], "longest": [32_000, 220]})
+    assert planned_run(rare).times == planned_run(alike).times
+    assert rare.setting.longest_tokens("decode") == 32_220
+
+
 def test_memory_counts_means_and_the_longest_must_fit_by_itself(layout_of: LayoutOf) -> None:
     # 100,000 tokens of cache are 13.1 GB on the one GPU.
     alike = layout_of("llama-3.1-8b", {"tp": 1}, input_tokens=1000, output_tokens=24, concurrency=16)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ..plan.lengths import RequestLengths
 from . import load_lexicon as lex
 from .claims import Claims
 from .load_context import Statement
 from .page import Page
 from .quantities import Quantity
 
+_SPREAD = ("input_tokens_range", "output_tokens_range", "lengths", "prefixes", "trace")
 PHASES = {"prefill": "input", "decode": "output"}
 _LEAST_BROKEN = 16  # a mean of 512.5 tokens may be; 1.6 are a ratio
 
@@ -67,8 +69,8 @@ def _claim_concurrency(claims: Claims, quantity: Quantity, words: str) -> None:
     claims.claim("concurrency", value, words)
 
 
-def claim_context(claims: Claims, statement: Statement) -> None:
-    """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
+def claim_context(page: Page, claims: Claims, statement: Statement) -> None:
+    """A context is the prompt where no prompt was stated; else it is the longest request that servers have to take."""
     words = statement.words
     if claims.has("input_tokens") or claims.has("input_tokens_range") or lex.MOST_OF_ENGINE.search(words):
         longest = sum(claims.values.get(name, 0) for name in ("input_tokens", "output_tokens"))
@@ -76,7 +78,23 @@ def claim_context(claims: Claims, statement: Statement) -> None:
             raise claims.refusal(
                 f"{words!r} is shorter than a request of {longest:,} tokens in and out; change one of the two"
             )
-        claims.reading(f"{words!r} read as the longest sequence that must be possible, not as the length of the input")
+        _claim_longest(page, claims, statement)
         return
     claim_length(claims, "input", statement.quantity, words)
     claims.reading(f"{words!r} read as the length of the input")
+
+
+def _claim_longest(page: Page, claims: Claims, statement: Statement) -> None:
+    """Claim the longest request beside the usual one; where lengths spread they say how long requests get."""
+    words, most = statement.words, int(statement.quantity.value)
+    tokens_in, tokens_out = (claims.values.get(name) for name in ("input_tokens", "output_tokens"))
+    if not lex.MOST_CONTEXT.search(page.clause_text(statement.quantity.start, statement.quantity.end)):
+        claims.reading(f"{words!r} was not read as the length of the input, which is stated elsewhere")
+    elif tokens_in is None or tokens_out is None or any(map(claims.has, _SPREAD)):
+        claims.leave_unread(
+            f"{words!r} counts only beside one length of prompts and one of answers; say how long the longest are"
+        )
+    elif most > tokens_in + tokens_out:
+        longest = RequestLengths(pairs=((tokens_in, tokens_out),), longest=(most - tokens_out, tokens_out))
+        claims.claim("lengths", longest, words)
+        claims.reading(f"{words!r} read as the longest request, prompt and answer, that servers have to take")

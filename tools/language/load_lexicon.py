@@ -79,6 +79,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:max[\s_\-])?(?:context|ctx)(?:[\s_\-](?:lengths?|len|windows?|sizes?|tokens))?s?(?![a-z])",
         r"(?<![a-z])(?:seq(?:uence)?[\s_\-]?len(?:gths?)?|max[\s_\-]?model[\s_\-]?len)(?![a-z])",
         r"上下文(?:长度|窗口)?|序列长度",
+        r"(?<![a-z])requests?\s(?:(?:may|can|could|might|will)\s)?(?:be|get|grow|become|reach)\s(?:as\slong\sas|up\sto|at\smost)(?=\s\d)",
     ),
     "input": (
         rf"(?<![a-z])(?:(?:avg_)?isl|inputs?{_LENGTH}|prompts?{_LENGTH}|prefill[\s_\-](?:lengths?|tokens?|size)|"
@@ -136,6 +137,10 @@ _ROLES: dict[str, tuple[str, ...]] = {
 ROLE = Gated("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()))
 # How an engine is told the longest sequence.
 MOST_OF_ENGINE = Gated(r"max[\s_\-]?model[\s_\-]?len")
+# A context that is the most that there may be.
+MOST_CONTEXT = Gated(
+    r"(?<![a-z])(?:max(?:imum)?|window|limit(?:ed)?|capped|cap|up\sto|at\smost|as\slong\sas|longest|model[\s_\-]?len)|最[大长多]|窗口|上限"
+)
 FOLLOWS = Gated(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])")
 LENGTHS = frozenset({"input", "output", "context"})
 # What is written about something that is read; "output" alone says nothing of it.

@@ -120,7 +120,7 @@ def read_load(page: Page, claims: Claims) -> None:
     claim_lone_length(page, claims)
     for statement in statements:
         if statement.role == "context":
-            claim_context(claims, statement)
+            claim_context(page, claims, statement)
 
 
 def _pair_up(page: Page) -> _Load:
@@ -285,6 +285,8 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if quantity.unit not in ("count", "tokens") or not marks:
         return []
     last = statements[-1]
+    if last.role in LOADS and quantity.unit == "tokens":
+        return []
     if last.role == "rate" and last.quantity.unit != "count":
         return []  # of a rate with a unit of its own others are read beside it
     end = last.quantity.end

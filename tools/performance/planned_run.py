@@ -95,7 +95,7 @@ def lengths_of(layout: LoadedLayout) -> Lengths:
     """The lengths of the requests of the plan, at most what the model can attend to."""
     setting = layout.setting
     lengths = replace(_mean_lengths(layout), prefixes=layout.setting.workload.prefixes)
-    if setting.spread is None:
+    if not setting.are_unlike:
         return lengths
     return replace(lengths, stated=setting.spread, most_tokens=setting.architecture.max_position_embeddings)
 
@@ -163,7 +163,7 @@ def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     replicas = 1 if are_together else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
     each = whole.requests // users
-    if layout.setting.spread is not None:
+    if layout.setting.are_unlike:
         each = max(each, math.ceil(_FEWEST_UNLIKE * replicas / users))
     turns = lengths_of(layout).turns
     # Whole conversations.
@@ -187,7 +187,7 @@ def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
     """A run that lasts several times as long as a request does in it, and until it shows whether requests pile up."""
     lengths = lengths_of(layout)
     burstiness = burstiness_of(layout.setting.workload)
-    are_unlike = layout.setting.spread is not None or burstiness != 1.0
+    are_unlike = layout.setting.are_unlike or burstiness != 1.0
     are_together = lengths.prefixes is not None
     replicas = 1 if are_together else max(1, len(layout.decode_replicas))
     unlike = _FEWEST_UNLIKE * replicas if are_unlike else 0

@@ -25,7 +25,7 @@ from ..engines.names import ENGINES, engine_name
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
 from ..plan.load import spread_of
-from ..plan.quantiles import Spread
+from ..plan.quantiles import Joint, Spread
 from .clock import Clock
 from .host_memory import without_effect
 
@@ -192,6 +192,11 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     def spread(self) -> Spread | None:
         """How the lengths of requests spread; `None` where all are alike."""
         return spread_of(self.workload)
+
+    @property
+    def are_unlike(self) -> bool:
+        """Whether requests of a run differ in length; one that is too rare to be among them makes no difference."""
+        return self.spread is not None and not (isinstance(self.spread, Joint) and len(set(self.spread.pairs)) == 1)
 
     def longest_tokens(self, phase: Phase) -> int | None:
         """Tokens of the longest prompt, or in decode of the longest request; `None` where all are alike (rule ME001).
