@@ -21,7 +21,7 @@ from ..plan.constraints import (
 )
 from .claims import Claims
 from .page import Page
-from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, read_primitives
+from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, leave_unbounded, read_primitives
 from .replica_counts import settle_on_each_node
 from .replica_words import read_kept_whole
 from .reserved_words import is_beyond, read_reserved
@@ -31,6 +31,7 @@ from .standing import standing_of
 
 def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
+    leave_unbounded(page, claims)
     whole = (*read_kept_whole(page), *_degree_sets(page, claims))
     found: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):

@@ -11,6 +11,7 @@ from ..gated import Gated
 from .attention_words import ATTENTION_DP, OF_ATTENTION
 from .claims import Claims
 from .page import BARRIER, MODEL, OTHER, SENTENCE_END, Page, between, breaks_of
+from .primitive_words import ONE_LEFT_OUT
 from .quantities import read_number
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
@@ -125,7 +126,7 @@ def find_degrees(page: Page, claims: Claims) -> list[Degree]:
         name = _name_of(match)
         if page.is_negated(*match.span()):
             if name != "attention_dp":
-                claims.leave_unread(f"{page.take(*match.span())!r} is said not to be: other degrees stay open")
+                claims.leave_unread(f"{page.take(*match.span())!r} is said not to be; {ONE_LEFT_OUT}")
             continue
         number = read_number(match["of_n"] or match[f"{name}_n"] or match[f"{name}_m"])
         if number is None:

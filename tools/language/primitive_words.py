@@ -21,6 +21,7 @@ from ..plan.constraints import (
     PlacementConstraint,
     ReplicasConstraint,
 )
+from .claims import Claims
 from .number_words import AT_LEAST, NUMBER
 from .page import CLAUSE_END, TAKEN, Page, breaks_of
 from .quantities import read_whole
@@ -44,6 +45,16 @@ PRIMITIVE = Gated(
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?!\d|\.\d)|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
 )
 _LEAST = Gated(AT_LEAST)
+_ANY = rf"(?<![A-Za-z0-9])(?:{'|'.join(words for name, words in PRIMITIVES.items() if name != 'dp')})"
+_IS = r"(?:\s(?:degree|size|width))?\s?(?:(?:must|should|has\sto|needs?\sto|is|of)\s(?:be\s)?)?"
+_N = r"\d{1,4}(?![\w.]|\s?(?:gpus?|cards?|nodes?|servers?|replicas?)(?![a-z]))"
+# "TP at least 2", "at least TP2", "TP4 or more".
+_FROM_BELOW = Gated(
+    rf"{_ANY}{_IS}{AT_LEAST}\s?{_N}|{AT_LEAST}\s?{_ANY}{_OWN}{_N}|{AT_LEAST}\s?\d{{1,4}}[\s\-]way\s{_ANY}|"
+    rf"{_ANY}{_OWN}{_N}\s(?:or|and)\s(?:more|higher|above|wider|larger|up)(?![a-z])"
+)
+# "TP must not be 4", "TP != 4"; what "not TP4" leaves out is said where degrees are read.
+_BUT_ONE = Gated(rf"{_ANY}(?:\s(?:must|should|may|can|shall)\s?(?:not|n't)\s(?:be\s)?|\s?!=\s?){_N}")
 _MOST = cues(
     r"at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
     r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
@@ -101,6 +112,7 @@ PHASE = Gated(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])d
 _SCOPE = Gated(
     rf"\s{{0,3}}(?:(?:for|in|during|on)\s(?:the\s)?)?(?:{PHASE.pattern})[a-z]{{0,4}}(?:\s?(?:phase|stage|阶段|侧|端))?\s?[,:]",
 )
+ONE_LEFT_OUT = "one degree alone cannot be left out: bound it (tp <= 2) or state another (tp = 8)"
 # More primitives than any request names.
 MOST_READ = 200
 _LONGEST_CLAUSE = 400
@@ -147,6 +159,15 @@ class _Clause(Struct, frozen=True):
     def stated(self) -> int | None:
         """The degree that stands beside the primitive."""
         return read_whole(self.match["after"] or self.match["before"])
+
+
+def leave_unbounded(page: Page, claims: Claims) -> None:
+    """List what no constraint on a degree can hold: the least that it may be, and one value that it may not have."""
+    for match in page.search(_FROM_BELOW):
+        words = page.take(*match.span())
+        claims.leave_unread(f"{words!r}: a degree has no least here, only a most (tp <= 4), one value (tp = 4) or none")
+    for match in page.search(_BUT_ONE):
+        claims.leave_unread(f"{page.take(*match.span())!r}: {ONE_LEFT_OUT}")
 
 
 def read_primitives(page: Page) -> list[Constraint]:

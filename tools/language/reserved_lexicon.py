@@ -131,7 +131,7 @@ AWAY = cues(
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
     r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back(?!\sto\s)|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"
     r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
-    r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
+    rf"(?:touch(?:ed)?|used?{_OF_OTHER_THINGS}|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\sbe\sleft\s(?:for|to)|"
     r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
     r"stays?\swith|(?:goes|go)\sto(?=\s(?:the\s|our\s|an?\s)?(?:train|other|another|research|staging|dev|re-?rank|embed|ocr|asr|tts|speech|vision|fine-?tun|batch|etl))|"
