@@ -12,7 +12,6 @@ from ..gated import Gated
 _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
 _TOKENS_PER_S = r"(?:output\s)?(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)"
 _THROUGHPUT = rf"(?:(?:through|thru)[\s\-]?put|tput|tpt|goodput|tps|{_TOKENS_PER_S})"
-# As much of each GPU that is paid for is as little of them for each token.
 _PER_GPU = r"(?:\s?/\s?|\s(?:per|of\seach|for\seach)\s)(?:gpu|card|accelerator|device|chip)s?(?![a-z])"
 # (English, Chinese) words for what is made best.
 _SUBJECTS: dict[str, tuple[str, str]] = {
@@ -23,13 +22,13 @@ _SUBJECTS: dict[str, tuple[str, str]] = {
         r"(?:延迟|时延|延时|响应(?:时间|速度)?|首字|首\s?token|(?<!最低)(?<!最小)速度)",
     ),
     "throughput": (
-        rf"{_THROUGHPUT}(?!{_PER_DOLLAR}|{_PER_GPU}|(?:/|\sper\s)user)",
-        r"(?:(?<!每卡)吞吐(?:量|率)?|处理能力|(?<!最)产出)",
+        rf"{_THROUGHPUT}(?:{_PER_GPU})?(?!{_PER_DOLLAR}|(?:/|\sper\s)user)",
+        r"(?:(?:每张?卡的?)?吞吐(?:量|率)?|处理能力|(?<!最)产出)",
     ),
     "cost": (
         rf"(?:costs?(?:\sof\sownership)?|price|spend(?:ing)?|bills?|budget|money|expenses?|expenditure|tco|opex|usd|dollars?|\$|"
-        rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|{_THROUGHPUT}{_PER_GPU})",
-        r"(?:每张?卡的?吞吐(?:量|率)?|成本|费用|花费|价格|花钱|省钱|开销|支出|预算|性价比)",
+        rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR})",
+        r"(?:成本|费用|花费|价格|花钱|省钱|开销|支出|预算|性价比)",
     ),
 }  # fmt: skip
 _MOST = (
@@ -96,7 +95,7 @@ _OWN: dict[tuple[str, str], str] = {
     ("best", "cost"): (
         r"(?:\$|dollars?|usd|costs?|price|cents?)\s?(?:per|/)\s?(?:(?:1\s?)?m(?:illion|n)?|1k|thousand|output)\s?(?:output\s)?tok(?:en)?s?|cheapest|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
-        rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|{_MOST}{_FILL}[\s\-]{_THROUGHPUT}{_PER_GPU}{_NO_FIGURE}|"
+        rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"
         r"最(?:便宜|省钱|划算|经济|省)|最?少的?钱|少花(?:点|些)?钱|能省(?:就|则)省|省(?:点|着)钱|最省|性价比最高"
     ),

@@ -44,8 +44,8 @@ def read_objective(page: Page, claims: Claims) -> None:
         return  # "report latency, throughput, cost" lists what to report
     claims.claim("objective", first.name, first.words)
     if PER_GPU.search(first.words):
-        note = f"{first.words!r} read as the objective cost: what a token takes of the GPUs that are billed"
-        claims.reading(f"{note}, whether they work or not")
+        note = f"{first.words!r} read as the throughput of all GPUs that may be used"
+        claims.reading(f"{note}; the most of each GPU is the objective cost: the lowest cost per token")
     clash = next((wish for wish in rivals if not SUBORDINATE.search(page.original[first.end : wish.start])), None)
     if clash is not None and strength < _LEANING:
         raise claims.refusal(f"two objectives: {first.words!r} and {clash.words!r}; say which one comes first")
