@@ -43,13 +43,8 @@ def broken_by_stage(constraints: Constraints, stage: Stage, degrees: PhaseStrate
     for limit in constraints:
         if isinstance(limit, DegreeConstraint) and limit.value.name != "pp" and limit.phase in (None, stage.phase):
             yield from _broken_degree(limit, _ranks(limit, stage.phase, degrees))
-        if isinstance(limit, PlacementConstraint) and limit.value != "pp":
-            inside, name = _is_inside(limit, stage, degrees), limit.value.upper()
-            if limit.kind == "within_node" and not inside:
-                found = f"groups of {name} over several nodes of {stage.gpus_per_node} GPUs"
-                yield Broken(limit, found, f"{name} inside a node")
-            if limit.kind == "across_nodes" and inside:
-                yield Broken(limit, f"groups of {name} inside a node", f"{name} across nodes")
+        if isinstance(limit, PlacementConstraint) and limit.value != "pp" and is_placed(limit, stage.phase):
+            yield from broken_placement(limit, leaves_node=not _is_inside(limit, stage, degrees))
 
 
 def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> Iterator[Broken]:
@@ -58,10 +53,20 @@ def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> I
         if isinstance(limit, DegreeConstraint) and limit.value.name == "pp" and limit.phase in (None, stage.phase):
             yield from _broken_degree(limit, (stages,))
         if isinstance(limit, PlacementConstraint) and limit.value == "pp":
-            crosses = stages > 1 and stages * stage.gpus > stage.gpus_per_node
-            if crosses != (limit.kind == "across_nodes"):
-                demanded = "PP across nodes" if limit.kind == "across_nodes" else "PP inside a node"
-                yield Broken(limit, f"a pipeline of {stages} stages on {stages * stage.gpus} GPUs", demanded)
+            yield from broken_placement(limit, leaves_node=stages > 1 and stages * stage.gpus > stage.gpus_per_node)
+
+
+def is_placed(limit: PlacementConstraint, phase: str | None) -> bool:
+    """Whether `phase` has groups that the constraint is about: a decode step has one token, no sequence to split."""
+    return limit.value != "sp" or phase != "decode"
+
+
+def broken_placement(limit: PlacementConstraint, *, leaves_node: bool) -> Iterator[Broken]:
+    """The constraint, where the groups of its primitive leave a node and may not, or stay in one and may not."""
+    name = limit.value.upper()
+    inside, across = f"{name} inside a node", f"{name} across nodes"
+    if leaves_node != (limit.kind == "across_nodes"):
+        yield Broken(limit, across if leaves_node else inside, inside if leaves_node else across)
 
 
 def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: int) -> Iterator[Broken]:
@@ -81,8 +86,7 @@ def _ranks(constraint: DegreeConstraint, phase: Phase, degrees: PhaseStrategy) -
     if name == "tp" and constraint.value.relation != "=":
         return degrees.tp, degrees.tp_ffn, degrees.tp_expert or 1
     if name == "sp" and phase == "decode" and constraint.value.relation == "=":
-        # A decode step has one token: there is no sequence to split.
-        return ()
+        return ()  # as in `is_placed`
     return (getattr(degrees, name) or 1,)
 
 
@@ -104,5 +108,6 @@ def _is_inside(constraint: PlacementConstraint, stage: Stage, degrees: PhaseStra
         return True
     if constraint.value == "ep":
         return degrees.ep == 1
-    width = max(degrees.tp, degrees.tp_ffn) if constraint.value == "tp" else degrees.sp * degrees.tp
+    ranks = degrees.tp, degrees.tp_ffn, degrees.tp_expert or 1
+    width = max(ranks) if constraint.value == "tp" else degrees.sp * degrees.tp
     return width == 1 or (constraint.value == "sp" and degrees.sp == 1) or stage.gpus_per_node % width == 0

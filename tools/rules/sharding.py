@@ -31,11 +31,17 @@ def tensor_holders(view: PlanView) -> Iterator[NodeView]:
 
 
 def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
-    """The shards of each TP group: those alike in every other dimension."""
+    """The shards of each TP group."""
+    return rank_groups(operator, "tp")
+
+
+def rank_groups(operator: NodeView, dimension: str) -> list[list[NodeView]]:
+    """The shards of each group along `dimension`: those alike in every other one."""
+    others = [name for name in DIMENSIONS if name != dimension]
     groups: dict[tuple[int | None, ...], list[NodeView]] = {}
     for shard in operator.children_of_type("ShardNode"):
         rank = shard.rank
-        groups.setdefault(tuple([rank.get(name) for name in DIMENSIONS[1:]]), []).append(shard)
+        groups.setdefault(tuple([rank.get(name) for name in others]), []).append(shard)
     return list(groups.values())
 
 

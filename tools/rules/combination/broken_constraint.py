@@ -1,6 +1,6 @@
 """CO008: the plan keeps every constraint of the request.
 
-It reads the declared strategy and the devices of the graph.
+It reads the declared strategy, and what the devices of the graph say: which nodes its groups and stages stand on.
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ from ...plan.constraints import (
     AcceleratorsConstraint,
     BudgetConstraint,
     Constraint,
+    PlacementConstraint,
+    Primitive,
     ReservedConstraint,
     affordable_gpus,
     hourly_price,
 )
 from ...plan.document import PHASES, HardwareBlock, Strategy
 from ...plan.placement import phase_width
-from ...plan.view import PlanView, as_int, as_list, places_of
+from ...plan.view import PhaseView, PlanView, as_int, as_list, devices_of, places_of
 from ..base import Example, Finding, Rule, set_top
-from ..constraints import Broken, Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
+from ..constraints import (
+    Broken,
+    Stage,
+    broken_by_pipeline,
+    broken_by_replicas,
+    broken_by_stage,
+    broken_placement,
+    is_placed,
+)
+from ..sharding import rank_groups
 
 _CONSTRAINTS: TypeAdapter[list[Constraint]] = TypeAdapter(list[Constraint])
 
@@ -42,8 +53,10 @@ def check(view: PlanView) -> Iterator[Finding]:
     if nodes is None or gpus_per_node is None:
         return
     broken_first: dict[int, Broken] = {}
+    of_degrees = [limit for limit in constraints if not isinstance(limit, PlacementConstraint)]
     for broken in (
-        *_broken_by_strategy(constraints, strategy, gpus_per_node),
+        *_broken_by_strategy(of_degrees, strategy, gpus_per_node),
+        *_broken_by_places(constraints, view),
         *_broken_by_devices(constraints, view, nodes, gpus_per_node),
     ):
         # What both phases break is said once.
@@ -69,6 +82,29 @@ def _broken_by_strategy(constraints: list[Constraint], strategy: Strategy, gpus_
     apart = strategy.prefill.replicas is not None
     decode = (strategy.decode.replicas or 0) if apart else strategy.dp
     yield from broken_by_replicas(constraints, strategy.prefill.replicas if apart else None, decode)
+
+
+def _broken_by_places(constraints: list[Constraint], view: PlanView) -> Iterator[Broken]:
+    for limit in (one for one in constraints if isinstance(one, PlacementConstraint)):
+        for phase in view.phases:
+            if is_placed(limit, phase.phase):
+                nodes = [{node for node, _ in places_of(devices)} for devices in _groups(phase, limit.value)]
+                yield from broken_placement(limit, leaves_node=any(len(group) > 1 for group in nodes))
+
+
+def _groups(phase: PhaseView, primitive: Primitive) -> Iterator[frozenset[str]]:
+    """The devices of each group of a primitive: of a pipeline all that its stages have."""
+    if primitive == "pp":
+        if len(phase.stages) > 1:
+            yield frozenset[str]().union(*[stage.devices for stage in phase.stages])
+        return
+    for operator in (operator for stage in phase.stages for operator in stage.operators_and_shared):
+        experts = operator.children_of_type("ExpertNode")
+        if primitive != "ep":
+            for group in (group for part in (operator, *experts) for group in rank_groups(part, primitive)):
+                yield devices_of(shard for shard in group if primitive in shard.rank)
+        elif len(experts) > 1:
+            yield devices_of(experts)
 
 
 def _broken_by_devices(
