@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import REDUCTIONS, leading_to, leaving_out, left_out, names, tensor_degree
+from ..sharding import REDUCTIONS, leading_to, leaving_out, left_out, names, reached, sequence_degree, tensor_degree
 
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
@@ -70,18 +70,25 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
             remedy="join every shard to the collective by a synchronization edge",
             unlinked=[(shard, best) for shard in absent],
         )  # fmt: skip
-    missing = left_out(view, best, shards)
-    if not missing:
-        # What gathers the tokens before the shards of an FFN reaches all of them too (before attention: SP002).
-        gathers = operator.children_of_type("AllGatherNode") if operator.type == "FFNNode" else []
-        gathers = [node for node in gathers if _feeds_shards(node)]
-        best = next((node for node in gathers if left_out(view, node, shards)), best)
-        missing = left_out(view, best, shards)
-    if missing:
-        where = f"shards of {label(operator)} compute"
-        remedy = "run the collective over the devices of all shards"
-        return replace(leaving_out("device-left-out", best, missing, where, remedy), nodes=(operator,))
+    for collective in (best, *_gathers(operator, best)):
+        missing = left_out(view, collective, shards)
+        if missing:
+            where = f"shards of {label(operator)} compute"
+            remedy = "run the collective over the devices of all shards"
+            return replace(leaving_out("device-left-out", collective, missing, where, remedy), nodes=(operator,))
     return None
+
+
+def _gathers(operator: NodeView, meeting: NodeView) -> list[NodeView]:
+    """What has to reach all shards beside the meeting point (with SP: SP002).
+
+    That is what gathers the tokens before the shards of an FFN, and the parts after a ReduceScatter.
+    """
+    if sequence_degree(operator) > 1:
+        return []
+    gathers = operator.children_of_type("AllGatherNode")
+    after = reached(meeting)
+    return [node for node in gathers if node in after or (operator.type == "FFNNode" and _feeds_shards(node))]
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
