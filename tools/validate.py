@@ -111,21 +111,29 @@ def _judged(view: PlanView, faults: list[Violation]) -> ValidationReport:
 
 
 def _unjudged(view: PlanView) -> Iterator[Violation]:
-    """The error of a plan in which nothing is wrong, but which a rule could not judge or nobody can estimate."""
+    """What a rule could not judge, or nobody can estimate, of a plan in which nothing is wrong.
+
+    A fact that only times need is missing from those alone: it is a warning where a rule of warnings asks for it.
+    """
     schema = find_rule("ST001")
     if not view.unjudged:
         yield from _found(replace(schema, check=check_timed), view)
+        if isinstance(view.unjudged.get(schema.id), MissingFieldError):
+            return
     if not view.unjudged:
         return
-    asked = [rule for rule in map(find_rule, view.unjudged) if rule.severity == "error"]
-    why = view.unjudged[min(view.unjudged, key=rule_order)]
+    rules = [find_rule(name) for name in sorted(view.unjudged, key=rule_order)]
+    why = view.unjudged[rules[0].id]
+    asked = [rule for rule in rules if rule.severity == "error"]
+    if not asked and isinstance(why, MissingFieldError):
+        asked = rules[:1]
     # The model was read, or ME001 says why not: what is not known is the hardware's.
     where = why.path or ("/hardware" if isinstance(why, MissingFieldError | UnknownNameError) else "")
     # What one rule alone asks for is its own.
     yield (asked[0] if len(asked) == 1 else schema).violation(
         Finding(
             "not-judged",
-            f"the plan cannot be judged: {why}",
+            f"{'this' if asked and asked[0].severity == 'warning' else 'the plan'} cannot be judged: {why}",
             where,
             value=_at(view.raw, where),
             expected="figures that it can be computed from",

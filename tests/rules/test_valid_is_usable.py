@@ -1,4 +1,5 @@
-"""Valid means judged and usable: a plan that the validator calls valid every other tool takes, and ends with.
+"""Valid means judged and usable: a plan that the validator calls valid every other tool takes, and ends with, or names
+the fact without which there are no times.
 
 Figures of the header stand at the ends that the schema allows, several at once, names are odd, parts are missing, and
 the graph is damaged.
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.compare import compare
 from shardwright.tools.draw.svg import svg
-from shardwright.tools.errors import InputError
+from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.performance.execution import expand_plan
 from shardwright.tools.plan.canonical import content_hash
@@ -71,7 +72,7 @@ def use(document: dict[str, Any]) -> bool:
         read = read_document(copy.deepcopy(document))
         report = validate_read(read)
         assert not [found.message for found in report.violations if "could not be checked" in found.message]
-        if not report.valid:
+        if not report.valid or _lacks_a_fact(document):
             return False
         assert not read.view.unjudged
         json.dumps(estimate(document).model_dump(mode="json"), allow_nan=False)
@@ -83,6 +84,15 @@ def use(document: dict[str, Any]) -> bool:
             assert expand_plan(document, phase, fold=True).nodes
         assert svg(document) and content_hash(Plan.model_validate(document)) == content_hash(document)
     return True
+
+
+def _lacks_a_fact(document: dict[str, Any]) -> bool:
+    """Whether nobody can time the plan, for want of a fact of its hardware."""
+    try:
+        estimate(document)
+    except MissingFieldError:
+        return True
+    return False
 
 
 def _numbers(schema: Any, at: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -189,12 +199,8 @@ def _without(*fields: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("base", "edits", "rule", "path", "word"),
     [
-        ("dense-tp2", {"/hardware/accelerator": _without("intra_node_p2p_gb_s_unidirectional")},
-         "ST001", "/hardware", "intra_node_bw_gb_s"),
         ("dense-tp2", {"/hardware/accelerator": _without("intra_node_p2p_gb_s_unidirectional"),
                        "/workload/ttft_ms_max": 60_000.0}, "PE010", "/hardware", "intra_node_bw_gb_s"),
-        ("dense-1", {"/hardware/accelerator": {**OWN_CARD, "dense_peak_tflops": {}}},
-         "ST001", "/hardware", "dense_peak_tflops"),
         ("dense-1", {"/hardware/accelerator": _without("memory_bytes_reported")},
          "ME001", "/hardware/accelerator", "memory"),
         ("dense-1", {"/serving": {"prefill_chunk_tokens": 1}},
@@ -209,6 +215,25 @@ def test_what_cannot_be_judged_is_one_error_that_names_it(
     [finding] = [found for found in validate(document).violations if found.severity == "error"]
     assert (finding.rule, finding.path) == (rule, path)
     assert word in finding.message
+
+
+@pytest.mark.parametrize(
+    ("base", "card", "word", "unjudged"),
+    [
+        ("dense-tp2", _without("intra_node_p2p_gb_s_unidirectional"), "intra_node_bw_gb_s", []),
+        ("dense-1", {**OWN_CARD, "dense_peak_tflops": {}}, "dense_peak_tflops", []),
+        ("dense-pp3-two-nodes", "l40s", "inter_node_bw_gb_s", ["PP008"]),
+    ],
+)
+def test_a_fact_that_times_alone_need_is_no_fault_of_the_plan(
+    base: str, card: Any, word: str, unjudged: list[str]
+) -> None:
+    document = apply(Example(base, (Edit("set_top", field="/hardware/accelerator", value=card),)))
+    report = validate(document)
+    assert report.valid and [found.rule for found in report.violations] == unjudged
+    assert all(word in found.message for found in report.violations)
+    with pytest.raises(MissingFieldError, match=word):
+        estimate(document)
 
 
 def _raising(severity: Any, *first: Finding) -> Rule:
