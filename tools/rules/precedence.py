@@ -27,7 +27,7 @@ def _explained(rule: str, *by: str, scope: Literal["place", "plan"] = "place") -
 
 PRECEDENCE: tuple[Explained, ...] = (
     _explained("ST003", "CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"),
-    _explained("ST005", "PP001", "TP003", "EP002", "SP002", "DE003"),
+    _explained("ST005", "PP001", "TP003", "EP002", "SP002", "SP003", "DE003"),
     _explained("ST006", "PP003", "DP002", "PH002", "TP004"),
     _explained("PP001", "PP002", "PP003", "ST004"),
     _explained("DE002", "DE005"),
@@ -44,7 +44,7 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("SP001", "CO005"),
     _explained("EP001", "EP007"),
     # An edge that no type would mend.
-    _explained("ST007", "EP006"),
+    _explained("ST007", "EP002", "EP006", "EP009", "ST004"),
     # An expert on several devices because it is split.
     _explained("EP003", "TP006", "CO003"),
     # A count that is the degrees multiplied, also where one of them is ep.

@@ -56,6 +56,13 @@ def sequence_degree(operator: NodeView) -> int:
     return len({shard.rank["sp"] for shard in operator.children_of_type("ShardNode") if "sp" in shard.rank}) or 1
 
 
+def runs_in_groups(view: PlanView) -> bool:
+    """Whether attention runs in data-parallel groups; that it must not without the relaxation is DP001's."""
+    return "attention_dp" in view.relaxations or view.once(
+        runs_in_groups, lambda: any("dp" in shard.rank for shard in view.of_type("ShardNode"))
+    )
+
+
 def misranked_dimension(operator: NodeView) -> str | None:
     """The dimension whose ranks do not fit together, or `None` where the ranks fill a whole grid.
 

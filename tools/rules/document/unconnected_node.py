@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from ...plan.view import OPERATOR_TYPES, NodeView, PhaseView, PlanView, StageView
+from ...plan.schema import shown
+from ...plan.view import OPERATOR_TYPES, EdgeView, NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import has_all_operators, placed_blocks
 from ..reading import label, operators_in_order, relaxed_holders, tiles_layers
+from ..sharding import runs_in_groups
 from ..stage_chain import stage_chain
 from ..tree import enters_astray, is_placed, leaves_astray
 
@@ -50,6 +52,21 @@ def _sequence(groups: Sequence[Sequence[NodeView]]) -> Iterator[Finding]:
         links += [(node, after[0]) for node in before if not _precedes(node, later)]
         for source, target in {(a.position, b.position): (a, b) for a, b in links}.values():
             yield _missing_link(source, target)
+    places = {node.position: place for place, group in enumerate(groups) for node in group}
+    for node in (node for group in groups for node in group):
+        for edge in node.edges_out:
+            if edge.target is not None and places.get(edge.target.position, 0) > places[node.position] + 1:
+                yield _passing(edge, node, groups[places[node.position] + 1][0])
+
+
+def _passing(edge: EdgeView, node: NodeView, passed: NodeView) -> Finding:
+    return Finding(
+        "passes-by",
+        f"the edge {label(node)} → {shown(edge.target_id)} passes by {label(passed)}, which runs between them",
+        where=edge,
+        expected={"source": node.id, "target": passed.id},
+        remedy="drop the edge",
+    )
 
 
 def _stage_sequence(stage: StageView, *, first: bool, last: bool) -> Iterator[Finding]:
@@ -121,7 +138,55 @@ def _is_fed_inside(operator: NodeView, node: NodeView) -> bool:
     return any(edge.source is not None and edge.source.parent is operator for edge in node.edges_in)
 
 
-def _inside_operator(operator: NodeView) -> Iterator[Finding]:
+def _role(node: NodeView, leading: frozenset[int]) -> str:
+    """What a node is for in its operator, as far as a shard or a collective calls for one such node and no more."""
+    if node.position in leading:
+        return "what feeds its shards"
+    return "cache write" if node.type == "KVCacheUpdateNode" else "collective"
+
+
+def _doubled(operator: NodeView, leading: frozenset[int]) -> Iterator[Finding]:
+    """Nodes to which a shard or a collective of the operator leads that leads to another one of their role."""
+    doubles: dict[int, tuple[NodeView, NodeView]] = {}
+    for node in operator.children:
+        first: dict[str, NodeView] = {}
+        targets = [edge.target for edge in node.edges_out if edge.target is not None and edge.target.parent is operator]
+        ends = [end for end in targets if end.is_collective or end.type == "KVCacheUpdateNode"]
+        # Of two of which one leads to the other, that one is passed by.
+        for end in sorted(ends, key=lambda end: (any(edge.source in ends for edge in end.edges_in), end.position)):
+            other = first.setdefault(_role(end, leading), end)
+            if other is not end:
+                doubles[end.position] = (end, other)
+    for end, other in doubles.values():
+        yield Finding(
+            "second-of-its-role",
+            f"what leads to {label(end)} in {label(operator)} leads to {label(other)} already: one "
+            f"{_role(end, leading)} is enough",
+            where=end,
+            nodes=(other,),
+            value=[other.id, end.id],
+            expected=[other.id],
+            remedy=f"drop the edges to {label(end)}, or {label(end)} itself",
+        )
+
+
+def _idle_leads(view: PlanView, operator: NodeView, leading: Sequence[NodeView]) -> Iterator[Finding]:
+    """What feeds shards that need nothing of one another: none is cut along the sequence, and no groups are joined."""
+    joins_groups = operator.type == "FFNNode" and runs_in_groups(view)
+    if joins_groups or any("sp" in shard.rank for shard in operator.children_of_type("ShardNode")):
+        return
+    for node in leading:
+        yield Finding(
+            "feeds-nothing",
+            f"{label(node)} leads to the shards of {label(operator)}, which need nothing of one another",
+            where=node,
+            nodes=(operator,),
+            value=node.type,
+            remedy=f"drop {label(node)} and its edges",
+        )
+
+
+def _inside_operator(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     shards = operator.children_of_type("ShardNode")
     if operator.type == "FFNNode":
         # Sequence shards have no place in an FFN (SP001), and so no role that calls for edges.
@@ -133,6 +198,8 @@ def _inside_operator(operator: NodeView) -> Iterator[Finding]:
     # What feeds the shards (K/V AllGather, `sequence_in`, gathered tokens) closes nothing and has no edge in.
     leading = [node for node in collectives if node.role == "sequence_in" or _leads(node, computing)]
     starts = _positions(leading)
+    yield from _idle_leads(view, operator, leading)
+    yield from _doubled(operator, starts)
     for shard in shards:
         if leading and not _follows(shard, starts):
             yield _missing_link(leading[0], shard)
@@ -193,13 +260,16 @@ def check(view: PlanView) -> Iterator[Finding]:
         if operator.type == "MoENode":
             yield from _inside_moe(operator)
         else:
-            yield from _inside_operator(operator)
+            yield from _inside_operator(view, operator)
 
 
 RULE = Rule(
     id="ST005",
     name="unconnected node",
-    requirement="Every node is reachable: no operator, shard or collective without the edges that its role needs.",
+    requirement=(
+        "Every node is reachable: no operator, shard or collective without the edges that its role needs, or without "
+        "a role."
+    ),
     rationale="A node that nothing leads to is never run, and one that leads nowhere is run for nothing.",
     source="000 §8",
     remedy="add the edge",

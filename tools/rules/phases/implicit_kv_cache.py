@@ -60,11 +60,12 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
     computing = compute_devices(attention)
     writing = devices_of(cached.updates)
     gathered = devices_of(child for child in attention.children if child.is_collective)
-    # Where the collective does not know a shard's device either, or knows one that no shard is on, it is the shard
-    # that is misplaced or missing.
+    # Where the collective does not know a shard's device either, it is the shard that is misplaced.
     agreed = not gathered or computing <= gathered
-    witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
-    surplus = writing - computing - gathered if witnessed else frozenset[str]()
+    shards = attention.children_of_type("ShardNode")
+    # Where two shards are on one device (GP004), one of them belongs on another.
+    witnessed = (bool(gathered) and len(shards) == len(computing)) or len(shards) == 1
+    surplus = writing - computing if witnessed else frozenset[str]()
     # A device that writes and has no shard may wait for the one that is lacking (TP002, SP002).
     wrong = (computing - writing) | (surplus if surplus and missing_rank(view, attention) is None else frozenset[str]())
     # A device outside the inventory is GP004's, one of another replica DP002's.

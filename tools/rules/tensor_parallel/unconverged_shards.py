@@ -12,17 +12,20 @@ from msgspec.structs import replace
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import REDUCTIONS, leading_to, leaving_out, left_out, names, reached, sequence_degree, tensor_degree
+from ..sharding import (
+    REDUCTIONS,
+    leading_to,
+    leaving_out,
+    left_out,
+    names,
+    reached,
+    runs_in_groups,
+    sequence_degree,
+    tensor_degree,
+)
 
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
-
-
-def _has_groups(view: PlanView) -> bool:
-    """Whether attention runs in data-parallel groups; that it must not without the relaxation is DP001's."""
-    return "attention_dp" in view.relaxations or view.once(
-        _has_groups, lambda: any("dp" in shard.rank for shard in view.of_type("ShardNode"))
-    )
 
 
 def _feeds_shards(gather: NodeView) -> bool:
@@ -36,7 +39,7 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
     """
     meetings = operator.children_of_type("AllReduceNode")
     gathered = leading_to(operator.children_of_type("AllGatherNode"))
-    alone = _has_groups(view) and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
+    alone = runs_in_groups(view) and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
     meetings += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
         meetings += operator.children_of_type("AllGatherNode")
