@@ -34,7 +34,6 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("GP001", "GP002", "EP008", scope="plan"),
     # A stage whose lists repeat a device is narrower than it says.
     _explained("GP003", "GP004", scope="plan"),
-    _explained("EP004", "GP004", scope="plan"),
     # A device that is none, or is named twice, in the place of another.
     _explained("TP002", "GP004"),
     _explained("DE003", "GP004"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView, devices_of
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..expert_groups import group_width
 from ..reading import label
 from ..sharding import misranked_dimension
@@ -54,10 +54,10 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
         )
     shards = expert.children_of_type("ShardNode")
     homes = devices_of(shards)
-    if width > 1 and homes != frozenset(devices) and not _are_misused(view, expert, shards):
+    if (shards or width > 1) and homes != frozenset(devices) and not _are_misused(view, expert, shards):
         return Finding(
             "shards-elsewhere",
-            f"the shards of {label(expert)} are not one on each of its {width} devices",
+            f"the shards of {label(expert)} are not one on each of its devices, {', '.join(devices[:MAX_NAMES])}",
             where=expert,
             nodes=shards,
             value=sorted(homes),

@@ -18,9 +18,10 @@ from ..sharding import names
 
 def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:
     excess = group_excess(view, operator, devices)
-    if not excess:
-        return None
     experts = operator.children_of_type("ExpertNode")
+    # Of two groups on one device none need be too many (GP004).
+    if not excess or (excess > 0 and len(devices_of(experts)) < len(experts)):
+        return None
     idle = sorted(devices - devices_of(experts))
     return Finding(
         "group-count",

@@ -13,7 +13,8 @@ from ...plan.degrees import declared_degree
 from ...plan.view import PHASES, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..devices.counting import wrong_count
-from ..expert_groups import copies
+from ..expert_groups import copies, gaps, listed
+from ..layer_specs import specs_of
 from ..reading import label
 
 
@@ -21,7 +22,13 @@ def _copies(view: PlanView) -> Iterator[Finding]:
     for operator in view.of_type("MoENode"):
         groups, times = operator.children_of_type("ExpertNode"), copies(operator)
         # Redundant experts may copy every expert; all experts in every group is no distribution at all.
-        if times < 2 or ("redundant_experts" in view.relaxations and times < len(groups)):
+        total = next((spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None), 0)
+        # Where some are hosted nowhere, it is not every expert that is copied (EP005).
+        if (
+            times < 2
+            or gaps(listed(operator), total)
+            or ("redundant_experts" in view.relaxations and times < len(groups))
+        ):
             continue
         yield Finding(
             "every-expert-copied",

@@ -41,7 +41,8 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
     gathered = leading_to(operator.children_of_type("AllGatherNode"))
     alone = runs_in_groups(view) and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
     meetings += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
-    if operator.type in ("EmbeddingNode", "LMHeadNode"):
+    if operator.type == "LMHeadNode":
+        # Its shards hold parts of the logits; those of an embedding hold parts of a sum.
         meetings += operator.children_of_type("AllGatherNode")
     return meetings[:_MAX_MEETINGS]
 
@@ -49,7 +50,6 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
 def _fault(view: PlanView, operator: NodeView) -> Finding | None:
     shards = [shard for shard in operator.children_of_type("ShardNode") if "tp" in shard.rank]
     meetings = _meeting_points(view, operator)
-    is_vocabulary = operator.type in ("EmbeddingNode", "LMHeadNode")
     if not meetings:
         scatters = operator.children_of_type("ReduceScatterNode")
         lacking = "an AllGather after its ReduceScatter" if scatters else "AllReduce (or ReduceScatter → AllGather)"
@@ -58,7 +58,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
             "no-collective", f"the {len(shards)} shards of {label(operator)} do not re-converge: it has no {lacking}",
             where=operator, nodes=(*shards, *others), expected="AllReduceNode",
             remedy="close the operator with an AllReduce over its shards' devices",
-            lacks=("AllGatherNode",) if scatters else REDUCTIONS if is_vocabulary else REDUCTIONS[:2],
+            lacks=("AllGatherNode",) if scatters else REDUCTIONS if operator.type == "LMHeadNode" else REDUCTIONS[:2],
             unlinked=[(scatter, shards[0]) for scatter in scatters],
         )  # fmt: skip
     leading = {node.position: leading_to([node]) for node in meetings}
