@@ -120,6 +120,7 @@ def test_one_fault_is_one_finding() -> None:
 
 # Corruptions that a second rule says something else about: an engine that refuses one layout for two reasons.
 ALSO: dict[tuple[str, str], frozenset[str]] = {
+    ("CO002", "a declaration that no part of a damaged operator bears out"): frozenset({"TP002"}),
     ("CO008", "a TP group that leaves its node"): frozenset({"TP007"}),
     ("EP005", "more experts than anyone lists"): frozenset({"ME001"}),
     ("EN005", "the same in SGLang"): frozenset({"EN009"}),

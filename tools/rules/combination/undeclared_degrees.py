@@ -1,18 +1,22 @@
 """CO002: the declared strategy is the one that the graph shows, and it is the same in all of a phase.
 
-It compares what can be read: operators whose parts do not fit together show no degree.
+It compares what can be read: operators whose parts do not fit together show no degree. Where all are such, a
+declaration is wrong that nothing of them bears out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, exchange_of, phase_degrees, root_replicas
-from ...plan.view import PHASES, NodeView, PlanView, as_int, as_list, as_mapping
+from ...plan.view import PHASES, NodeView, PlanView, as_int, as_list, as_mapping, devices_of
 from ..base import MAX_NODES, Example, Finding, Rule, set_top
 from ..legality import RELAXATION_OF, splits
-from ..reading import label, unlike_phases
+from ..reading import label, stage_of, unlike_phases
 
+# The degrees that multiply in one operator.
+_MULTIPLIED = (("tp", "sp", "attention_dp", "kv_sp"), ("tp_ffn",), ("ep", "tp_expert"))
 # What a degree counts, where it is not shards.
 _PARTS = {"pp": ("PipelineStageNode",), "ep": ("ExpertNode",), "tp_expert": ("ShardNode", "ExpertNode")}
 
@@ -85,6 +89,31 @@ def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees])
                 remedy="give all operators of the phase one degree, or declare it",
                 lacks=_PARTS.get(degree, ("ShardNode",)) if max(values) < (common or 0) else (),
             )
+
+
+def _unwitnessed(view: PlanView, name: str, degree: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
+    """A degree that no operator shows whole, and that neither shards nor devices of any of them bear out."""
+    remains = [reading for branch in branches for reading in branch.remains.get(degree, ())]
+    if not remains or any(branch.readings.get(degree) for branch in branches):
+        return
+    if degree == "tp_ffn" and declared_degree(view, name, "attention_dp") != 1:
+        # How many groups of an FFN that is not whole there are is open.
+        return
+    kind = next(kind for kind in _MULTIPLIED if degree in kind)
+    declared = {other: declared_degree(view, name, other) for other in kind}
+    width = prod(value or 0 for value in declared.values())
+    widths = {wide for reading in remains for wide in _widths(view, reading.operator)}
+    own = declared[degree] or 0
+    shown = max(widths) * own // width if width else 0
+    if width and width not in widths and shown != own and all(reading.value != own for reading in remains):
+        yield _mismatch(name, degree, own, [shown], [reading.operator for reading in remains])
+
+
+def _widths(view: PlanView, operator: NodeView) -> set[int]:
+    """Numbers of parts and of devices that an operator and its stage name."""
+    parts, stage = operator.children_of_type("ShardNode", "ExpertNode"), stage_of(view, operator)
+    named = {len(set(child.devices)) for child in operator.children if child not in parts}
+    return {len(parts), len(devices_of(parts)), 0 if stage is None else len(stage.settled_devices), *named}
 
 
 def _named_elsewhere(view: PlanView, name: str, degree: str, branches: list[PhaseDegrees]) -> bool:
@@ -169,6 +198,7 @@ def _branches(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
             yield _mismatch(name, degree, declared, [1], [])
         else:
             yield from _degree(name, degree, declared, branches)
+            yield from _unwitnessed(view, name, degree, branches)
     yield from _exchange(view, name, branches)
 
 
