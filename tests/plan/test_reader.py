@@ -72,6 +72,26 @@ def test_a_refusal_points_at_the_failing_element(document: dict[str, Any], path:
     assert [fault.path for fault in read.faults] == [path]
 
 
+@pytest.mark.parametrize(
+    ("constraint", "place", "word"),
+    [
+        ({"kind": "power", "value": 3}, "/kind", "'power'"),
+        ({"kind": ["degree"], "value": 3}, "/kind", "degree"),
+        ({"value": 3}, "", "'kind' is missing"),
+        ({"kind": "degree", "value": {"name": "zz", "relation": "<=", "degree": 1}}, "/value/name", "'zz'"),
+        ({"kind": "degree", "value": {"name": "tp", "relation": "forbidden", "degree": 2}}, "/value", "'degree'"),
+        ({"kind": "replicas", "value": "two"}, "/value", "'two'"),
+    ],
+)
+def test_of_what_may_be_of_several_kinds_a_refusal_names_what_is_wrong_in_its_own(
+    constraint: dict[str, Any], place: str, word: str
+) -> None:
+    policy = {"constraints": [{**constraint, "words": "as they said"}]}
+    [fault] = read_document(_with(policy=policy)).faults
+    assert fault.path == f"/policy/constraints/0{place}"
+    assert word in fault.message
+
+
 def test_a_refusal_is_bounded() -> None:
     read = read_document(_with(nodes=[{"id": str(i), "type": "Nothing"} for i in range(5000)]))
     assert len(read.faults) == MAX_FAULTS

@@ -7,6 +7,7 @@ element alone, with its JSON Pointer.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -151,19 +152,48 @@ def _as_json(value: Any) -> Any:
 
 
 def _fault(error: Any, path: str) -> SchemaFault:
-    from jsonschema import exceptions
+    from jsonschema.exceptions import relevance
 
-    best: Any = exceptions.best_match  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    telling: Any = relevance
     while error.context:
         # What is written was meant as what it is of the type of, and not to be absent.
-        meant = [one for one in error.context if one.validator != "type" or one.relative_path]
-        given = [one for one in error.context if one.validator_value != "null"]
-        error = best(meant or given or error.context)
+        context = _of_its_kind(error)
+        if not context:
+            return _unknown_kind(error, path)
+        meant = [one for one in context if one.validator != "type" or one.relative_path]
+        given = [one for one in context if one.validator_value != "null"]
+        error = max(_nearest(meant or given or context), key=telling)
     where: list[str | int] = [*error.absolute_path]
     expected: Any = {"enum": error.validator_value, "const": error.validator_value}.get(str(error.validator))
     if error.validator in ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"):
         expected = {str(error.validator): error.validator_value}
     return SchemaFault(path + pointer(where), shortened(_in_words(error)), error.instance, expected)
+
+
+def _of_its_kind(error: Any) -> list[Any]:
+    """Why a value is none of what it may be; where a field says which it is meant as, why it is not that."""
+    kinds = error.schema.get("discriminator")
+    if kinds is None or not isinstance(error.instance, dict):
+        return error.context
+    written = as_mapping(cast("object", error.instance)).get(kinds["propertyName"])
+    meant = kinds["mapping"].get(written) if isinstance(written, str) else None
+    return [one for one in error.context if error.validator_value[one.schema_path[0]].get("$ref") == meant]
+
+
+def _unknown_kind(error: Any, path: str) -> SchemaFault:
+    kinds = error.schema["discriminator"]
+    name, legal = kinds["propertyName"], sorted(kinds["mapping"])
+    where = path + pointer([*error.absolute_path])
+    if name not in error.instance:
+        return SchemaFault(where, _MISSING.format(repr(name)), None, legal)
+    written = error.instance[name]
+    return SchemaFault(f"{where}/{name}", f"{shown(written)} is not one of {', '.join(legal)}", written, legal)
+
+
+def _nearest(context: list[Any]) -> list[Any]:
+    """Of why a value is each of several things not, that of the thing to which it lacks the least."""
+    lacks = Counter(one.schema_path[0] for one in context)
+    return [one for one in context if lacks[one.schema_path[0]] == min(lacks.values())]
 
 
 def _in_words(error: Any) -> str:
