@@ -197,6 +197,11 @@ def test_each_way_of_saying_which_layers_slide_is_read(changes: dict[str, Any], 
         ({"layer_types": ["sliding_attention"] * 2}, "sliding_window"),
         ({"text_config": 3}, "text_config"),
         ({"tie_word_embeddings": "yes"}, "tie_word_embeddings"),
+        ({"max_position_embeddings": 0}, "max_position_embeddings"),
+        (
+            {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "moe_layer_freq": "x"},
+            "moe_layer_freq",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_in_one_line_that_names_it(changes: dict[str, Any], named: str) -> None:

@@ -136,7 +136,9 @@ def _text_part(config: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any]
 
 
 def _positions(fields: ConfigFields) -> int:
-    found = fields.optional_size("max_position_embeddings", MAX_POSITIONS)
+    found = fields.count("max_position_embeddings", MAX_POSITIONS)
+    if found == 0:
+        raise fields.refuse("field 'max_position_embeddings' must be at least 1, not 0: nothing could be served")
     if found is None:
         fields.assume("max_position_embeddings: not stated, no limit on the context is assumed")
         return MAX_POSITIONS

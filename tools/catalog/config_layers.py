@@ -235,8 +235,5 @@ def _implied_ffn(fields: ConfigFields, profile: Profile, index: int, count: int)
     )
     if step is not None and (index + 1) % step:
         return "dense"
-    frequency = fields.values.get("moe_layer_freq")
-    if isinstance(frequency, int) and not isinstance(frequency, bool):
-        every = fields.optional_size("moe_layer_freq", MAX_LAYERS) or 1
-        return "moe" if index % every == 0 else "dense"
-    return "moe"
+    every = fields.optional_size("moe_layer_freq", MAX_LAYERS) or 1
+    return "moe" if index % every == 0 else "dense"

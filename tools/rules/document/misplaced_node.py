@@ -12,7 +12,7 @@ from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from ..tree import PARENTS, allowed_parents, is_outside_experts
+from ..tree import PARENTS, allowed_parents
 
 
 def _roots(view: PlanView) -> Iterator[Finding]:
@@ -47,8 +47,6 @@ def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
         )  # fmt: skip
     parent = node.parent
     if parent is None or parent.type not in PARENTS or parent.type in allowed:
-        return None
-    if is_outside_experts(node):
         return None
     if node.type == "RequestNode":
         return Finding(

@@ -20,7 +20,7 @@ def _vocabulary(case: Case) -> Iterator[Fault]:
     if padded is not None and padded % tp:
         yield Fault(
             "not-divided",
-            f"tp {tp} does not divide the vocabulary of {size}, padded to {padded}",
+            f"tp {tp} does not divide the vocabulary of {size}" + (f", padded to {padded}" if padded > size else ""),
             value={"tp": tp, "vocabulary": size, "padded": padded},
             expected=f"a divisor of {padded}",
             severity="warning" if engine is None else "error",

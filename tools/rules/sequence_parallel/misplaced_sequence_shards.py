@@ -19,9 +19,8 @@ _RANKED = frozenset({"ShardNode", "LinearNode", "AttentionNode"})
 def _is_stray(node: NodeView) -> bool:
     parent = node.parent
     if node.type == "ShardNode":
-        # Below an expert or another shard the nesting is inverted (CO003).
-        homes = ("AttentionNode", "ExpertNode", "ShardNode") if "sp" in node.rank else ("AttentionNode",)
-        return not {"sp", "kv_sp"}.isdisjoint(node.rank) and parent is not None and parent.type not in homes
+        is_split = not {"sp", "kv_sp"}.isdisjoint(node.rank)
+        return is_split and parent is not None and parent.type != "AttentionNode"
     if node.type != "AllToAllNode":
         return node.type not in _RANKED and "sp" in node.rank
     if node.role not in SEQUENCE_ROLES or parent is None or parent.type == "AttentionNode":
