@@ -164,8 +164,9 @@ def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[
 
 
 def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
-    """A stated `sp_kind` that an attention operator with SP does not show."""
-    stated = as_mapping(view.strategy.get(name)).get("sp_kind")
+    """A declared `sp_kind`, `all_gather` where it is left out, that an attention operator with SP does not show."""
+    written = as_mapping(view.strategy.get(name)).get("sp_kind")
+    stated = written or "all_gather"
     if stated not in ("all_gather", "ulysses"):
         return
     odd = [
@@ -178,7 +179,7 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
         other = "ulysses" if stated == "all_gather" else "all_gather"
         yield Finding(
             "exchange-kind",
-            f"strategy.{name}.sp_kind is {stated}; {label(odd[0])} exchanges its sequence shards by {other}",
+            f"strategy.{name}.sp_kind is {stated}{'' if written else ' where it is left out'}; {label(odd[0])} exchanges its sequence shards by {other}",
             where=f"/strategy/{name}/sp_kind",
             nodes=odd[:MAX_NODES],
             value=stated,
