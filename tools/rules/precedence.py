@@ -52,7 +52,9 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("TP005", "TP002", "CO002"),
     _explained("EN011", "TP002", "CO002"),
     # A device whose shard is missing waits for it.
-    _explained("GP005", "TP002", "SP002"),
+    _explained("GP005", "TP002", "TP004", "SP002"),
+    # A shard under another operator is beside the one that this has on the same device.
+    _explained("GP004", "TP004"),
     # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
     _explained("PH001", "DP001"),
     _explained("PP004", "DP003"),

@@ -56,6 +56,20 @@ def sequence_degree(operator: NodeView) -> int:
     return len({shard.rank["sp"] for shard in operator.children_of_type("ShardNode") if "sp" in shard.rank}) or 1
 
 
+def lent_shards(operator: NodeView) -> list[NodeView]:
+    """Its shards that lead into collectives of other operators alone, and others' that lead so into its own (TP004)."""
+    sources = (edge.source for node in operator.children if node.is_collective for edge in node.edges_in)
+    shards = {node.position: node for node in sources if node is not None and node.type == "ShardNode"}
+    shards |= {shard.position: shard for shard in operator.children_of_type("ShardNode")}
+    return [shard for shard in shards.values() if (homes := _homes(shard)) and shard.parent not in homes]
+
+
+def _homes(shard: NodeView) -> list[NodeView | None]:
+    """The operators into whose collectives a shard leads."""
+    ends = (edge.target for edge in shard.edges_out)
+    return [end.parent for end in ends if end is not None and end.type in REDUCTIONS]
+
+
 def runs_in_groups(view: PlanView) -> bool:
     """Whether attention runs in data-parallel groups; that it must not without the relaxation is DP001's."""
     return "attention_dp" in view.relaxations or view.once(

@@ -179,8 +179,9 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
         other = "ulysses" if stated == "all_gather" else "all_gather"
         yield Finding(
             "exchange-kind",
-            f"strategy.{name}.sp_kind is {stated}{'' if written else ' where it is left out'}; {label(odd[0])} exchanges its sequence shards by {other}",
-            where=f"/strategy/{name}/sp_kind",
+            f"strategy.{name}.sp_kind is {stated}{'' if written else ' where it is left out'}; {label(odd[0])} "
+            f"exchanges its sequence shards by {other}",
+            where=f"/strategy/{name}/sp_kind" if written else f"/strategy/{name}",
             nodes=odd[:MAX_NODES],
             value=stated,
             expected=other,

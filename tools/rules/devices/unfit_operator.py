@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView, StageView, devices_of
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule, set_top
 from ..reading import label
+from ..sharding import lent_shards
 
 
 def shard_excess(operator: NodeView, width: int) -> int:
-    """How many shards `operator` has beyond the `width` devices of its stage; 0 where it fits."""
-    return max(0, len(operator.children_of_type("ShardNode")) - width)
+    """How many shards `operator` has beyond the `width` devices of its stage; 0 where it fits.
+
+    One that leads into the collective of another operator is that one's (TP004).
+    """
+    return max(0, len(operator.children_of_type("ShardNode")) - len(lent_shards(operator)) - width)
 
 
 def _crowded(stage: StageView, width: int) -> Iterator[Finding]:

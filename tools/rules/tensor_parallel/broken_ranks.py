@@ -13,12 +13,15 @@ from ...plan.view import NodeView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF
 from ..reading import label
-from ..sharding import misranked_dimension, names, tensor_groups, undefined_ranks
+from ..sharding import lent_shards, misranked_dimension, names, tensor_groups, undefined_ranks
 
 _MAX_SHOWN = 64
 
 
 def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
+    if lent_shards(operator):
+        # One shard is under another operator: TP004 says which.
+        return None
     missing = missing_rank(view, operator) or {}
     name = misranked_dimension(operator) or next(iter(missing), None)
     if name == "kv_sp" and operator.type != "AttentionNode":

@@ -57,7 +57,7 @@ def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
             f"{label(shard)}, a shard of {label(home)}, leads into {label(target)} of {label(other)}: a TP group "
             "lies inside one operator",
             where=edge,
-            nodes=(shard, target),
+            nodes=(shard, target, home, other),
             value=other.id,
             expected=home.id,
             remedy="lead the shard into a collective of its own operator",
