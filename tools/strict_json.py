@@ -87,9 +87,9 @@ def parse_each(text: str, name: str) -> Iterator[tuple[int, Any]]:
 class _Hooks:
     """What `json` is told to do with what it would let pass."""
 
-    def __init__(self, most_members: int | None, *, words: bool = False) -> None:
+    def __init__(self, most_members: int | None, *, words: bool = False, doubts_numbers: bool = False) -> None:
         self.faults: list[Fault] = []
-        self._words = words
+        self._words, self._doubts_numbers = words, doubts_numbers
         self.most_members = most_members if most_members is not None else MAX_VALUES
 
     def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -99,41 +99,51 @@ class _Hooks:
             return members
         if len(pairs) > self.most_members:
             raise RefusedError(f"too large: an object of {len(pairs):,} members, more than {self.most_members:,}")
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                reason = f"the key {whole_characters(key)[:SHOWN_CHARS]!r} stands twice in one object; keep one"
+        said: dict[str, list[Any]] = {}
+        for key, value in pairs:
+            said.setdefault(key, []).append(value)
+        for key, values in said.items():
+            shown = ""
+            if all(type(value) in (int, float, str) for value in values) and len(set(values)) > 1:
+                shown = f" ({whole_characters(', then '.join(map(str, values)))[:SHOWN_CHARS]})"
+                # Which number was meant nobody knows.
+                if self._doubts_numbers and not isinstance(values[-1], str):
+                    members[key] = shown.strip(" ()")
+            for _ in values[1:]:
+                reason = f"the key {whole_characters(key)[:SHOWN_CHARS]!r} stands twice in one object{shown}; keep one"
                 self._add(reason, key, is_slight=True)
-            seen.add(key)
         return members
 
-    def constant(self, name: str) -> str | None:
-        if self._words:
-            return name
-        self._add(f"{name} is not JSON; write a finite number, or leave it out", name)
-        return None
+    def constant(self, name: str) -> str:
+        if not self._words:
+            self._add(f"{name} is not JSON; write a finite number, or leave it out", name)
+        return name
 
-    def number(self, digits: str) -> float | None:
+    def number(self, digits: str) -> float | str:
         value = float(digits)
         if math.isfinite(value):
             return value
         self._add(f"the number {digits[:SHOWN_CHARS]} is too large", digits)
-        return None
+        return digits[:SHOWN_CHARS]
 
     def _add(self, reason: str, value: str, *, is_slight: bool = False) -> None:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(Fault(reason, (), whole_characters(value)[:SHOWN_CHARS], None, is_slight))
 
 
-def load(text: str, name: str, *, most_members: int | None = None) -> tuple[Any, list[Fault]]:
+def load(
+    text: str, name: str, *, most_members: int | None = None, doubts_numbers: bool = False
+) -> tuple[Any, list[Fault]]:
     """The JSON value of `text`, and what in it is not strict JSON: keys that stand twice, numbers that are none.
 
-    Of a key that stands twice the last value is kept, in place of a number that is none `null` stands. Depth and
-    characters are not looked at: `check_value` or `cleaned` do. Raises JsonError: it is no JSON, is nested beyond what
+    Of a key that stands twice the last value is kept; with `doubts_numbers` a text of the values, where they are not
+    alike and the last is a number. In place of a number that is none its text stands. Depth and characters are not looked at: `check_value` or `cleaned` do. Raises JsonError: it is no JSON, is nested beyond what
     can be read, or has an object of more than `most_members`.
     """
     text = text.removeprefix("\ufeff")
-    (value, end), faults = _decoded(text, name, after_space(text, 0), _Hooks(most_members))
+    (value, end), faults = _decoded(
+        text, name, after_space(text, 0), _Hooks(most_members, doubts_numbers=doubts_numbers)
+    )
     end = after_space(text, end)
     if end < len(text):
         raise _not_json(name, json.JSONDecodeError("Extra data", text, end))

@@ -159,8 +159,8 @@ def _are_text(texts: Iterable[str]) -> bool:
 def cleaned(value: object, most_depth: int = MAX_DEPTH) -> tuple[Any, tuple[Fault, ...]]:
     """A copy of `value` that is sound, and what had to be changed for it; tuples and mappings count as JSON.
 
-    U+FFFD stands in place of half a character, `null` of all else that JSON cannot carry. Of a value too large to be
-    looked at nothing is left but the fault.
+    U+FFFD stands in place of half a character, its word of a number that is not finite, `null` of all else that JSON
+    cannot carry. Of a value too large to be looked at nothing is left but the fault.
     """
     cleaner = _Cleaner(most_depth)
     try:
@@ -210,14 +210,15 @@ class _Cleaner:
         self._fault(HALF_A_CHARACTER, path, whole_characters(plain)[:SHOWN_CHARS], is_slight=True)
         return whole_characters(plain)
 
-    def _number(self, number: float, path: tuple[str | int, ...]) -> float | None:
+    def _number(self, number: float, path: tuple[str | int, ...]) -> float | str | None:
         if isinstance(number, int):
             if -_LARGEST < number < _LARGEST:
                 return int(number)
             return self._fault(f"a whole number of more than {MAX_DIGITS} digits", path)
         if math.isfinite(number):
             return float(number)
-        return self._fault(f"{float(number)} is not JSON; write a finite number, or leave it out", path)
+        self._fault(f"{float(number)} is not JSON; write a finite number, or leave it out", path)
+        return str(float(number))
 
     def _fault(self, reason: str, path: tuple[str | int, ...], value: Any = None, *, is_slight: bool = False) -> None:
         if len(self.faults) < MOST_FAULTS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,14 +12,25 @@ from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.rules.examples import base_plan
 
 HEADLINE = "Changes what is served: "
-# What a load states, and what is said of it; nothing where it says the same in another form.
+# What a load states beside what it must, and what is said of it; nothing where it says the same in another form.
 STATED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
-    ({"request_rate": -2}, ("request_rate -2 -> not stated",)),
-    ({"concurrency": -4, "tpot_ms_max": "20ms"}, ("concurrency -4 -> 1", "tpot_ms_max 20ms -> not stated")),
-    ({"objective": "latancy"}, ("objective latancy -> latency",)),
     ({"input_tokenz": 5}, ("input_tokenz 5 -> not stated",)),
-    ({"lengths": {"input": "long"}}, ("lengths unreadable -> not stated",)),
     ({"concurrency": "1", "request_rate": None}, ()),
+]
+# What is stated of the load and the hardware and can be read in no way, or in two.
+UNREADABLE: list[tuple[str, str, object]] = [
+    ("workload", "input_tokens", -5),
+    ("workload", "request_rate", -2),
+    ("workload", "concurrency", "many"),
+    ("workload", "concurrency", 2_000_000),
+    ("workload", "concurrency", float("nan")),
+    ("workload", "tpot_ms_max", "20ms"),
+    ("workload", "tpot_ms_max", float("inf")),
+    ("workload", "objective", "latancy"),
+    ("workload", "lengths", {"input": "long"}),
+    ("hardware", "nodes", "some"),
+    ("hardware", "gpus_per_node", 0),
+    ("hardware", "inter_node_bw_gb_s", "fast"),
 ]
 # Proposals in other forms, and what is said of each.
 PROPOSED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
@@ -43,6 +55,33 @@ def test_a_field_that_repair_changes_is_said_first(stated: dict[str, Any], said:
     document = base_plan("dense-tp2")
     document["workload"].update(stated)
     _check(document, said)
+
+
+@pytest.mark.parametrize(("block", "name", "value"), UNREADABLE)
+def test_what_is_stated_and_cannot_be_read_is_reported_and_never_replaced(block: str, name: str, value: object) -> None:
+    document = base_plan("dense-tp2")
+    document[block][name] = value
+    result = autofix(document)
+    assert not result.valid and result.load_changes == ()
+    assert any(f"{block}.{name}" in why for why in result.unfixed)
+
+
+def test_a_number_that_is_spelled_out_is_read() -> None:
+    document = base_plan("dense-tp2")
+    document["hardware"]["nodes"] = "two"
+    result = autofix(document)
+    assert result.valid and result.plan is not None and result.plan.hardware.nodes == 2
+
+
+@pytest.mark.parametrize(("again", "is_valid"), [("9", False), ("{concurrency}", True)])
+def test_a_number_that_stands_twice_is_reported_unless_both_are_alike(again: str, is_valid: bool) -> None:
+    document = base_plan("dense-tp2")
+    stated = f'"concurrency": {document["workload"]["concurrency"]}'
+    doubled = f'{stated}, "concurrency": {again.format(**document["workload"])}'
+    text = json.dumps(document).replace(stated, doubled)
+    result = autofix(text)
+    assert result.valid == is_valid
+    assert is_valid or any(f"{document['workload']['concurrency']}, then 9" in why for why in result.unfixed)
 
 
 @pytest.mark.parametrize(("stated", "said"), PROPOSED)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from ..catalog.architecture import Architecture
 from ..catalog.config import read_architecture
@@ -205,10 +205,10 @@ class _HeaderReader(Struct, frozen=True):
             except InputError as error:
                 self.notes.lack(f"hardware.accelerator ({error})")
                 return None
-        stated_nodes, stated_per_node = as_int(raw.get("nodes")), as_int(raw.get("gpus_per_node"))
-        if stated_nodes is None or stated_per_node is None:
-            nodes, per_node = _size(self.view, stated_per_node, node, gpus)
-            raw |= {"nodes": raw.get("nodes") if stated_nodes is not None else nodes, "gpus_per_node": per_node}
+        size = {name: raw.get(name) for name in ("nodes", "gpus_per_node")}
+        if None in size.values():
+            nodes, per_node = _size(self.view, as_int(size["gpus_per_node"]), node, gpus)
+            raw = {"nodes": nodes, "gpus_per_node": per_node, **raw}
             source = "the devices that the graph names, or the strategy needs"
             self.notes.complete("hardware", f"{raw['nodes']} x {per_node}", source)
         return self._block(HardwareBlock, raw, "hardware")
@@ -256,12 +256,13 @@ class _HeaderReader(Struct, frozen=True):
         return {**asked, **stated}
 
     def _block(self, model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block | None:
+        """`raw` as a block; what is stated and cannot be read is lacking, whether or not a block may do without it."""
         try:
-            return read_block(model, raw, where)
-        except InputError as error:
-            field, _, problem = f"{error}".partition(": ")
-            given = raw.get(field.partition(".")[2])
-            self.notes.lack(field if given is None else f"{field} ({shown(given)}: {problem})")
+            return model.model_validate({name: raw[name] for name in raw if name in model.model_fields})
+        except ValidationError as error:
+            for name, problem in {f"{one['loc'][0]}": one["msg"] for one in error.errors() if one["loc"]}.items():
+                given = raw.get(name)
+                self.notes.lack(f"{where}.{name}" + (f" ({shown(given)}: {problem})" if given is not None else ""))
             return None
 
 

@@ -37,7 +37,7 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | Infeasible:
     """The nearest legal plan to `intent`, read from the document behind `view`, or why none exists. Never raises."""
     if intent.missing or intent.strategy is None:
         lacking = ", ".join(intent.missing) or "strategy"
-        why = f"nothing can be planned without what the proposal does not say: {lacking}"
+        why = f"nothing can be planned without what the proposal does not say so that it can be read: {lacking}"
         return Infeasible(rule="ST001", reason=why)
     try:
         request = search_request(intent)

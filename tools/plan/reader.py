@@ -124,7 +124,7 @@ def read_file(path: Path) -> str:
 def read_text(text: str) -> ReadDocument:
     """Read a JSON text; never raises."""
     try:
-        document, found = load(text, "", most_members=MAX_MEMBERS)
+        document, found = load(text, "", most_members=MAX_MEMBERS, doubts_numbers=True)
     except JsonError as error:
         at = f", line {error.line}" if error.line is not None else ""
         return _unreadable(SchemaFault("", f"{error.reason}{at}"))

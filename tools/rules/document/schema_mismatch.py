@@ -183,6 +183,8 @@ def _texts(text: str, kind: Any) -> Iterator[Any]:
         yield int(float(text)) if "." in text else int(text)
     elif _NUMBER.fullmatch(text):
         yield float(text)
+    elif text.isalpha():
+        yield from _spelled(text)
     device = _DEVICE.fullmatch(text.lower())
     if device:
         yield f"n{int(device[1])}.g{int(device[2])}"
@@ -191,6 +193,16 @@ def _texts(text: str, kind: Any) -> Iterator[Any]:
         for name in get_args(member) if get_origin(member) is Literal else ():
             if isinstance(name, str) and (_letters(name) == word or _WORDS.get(word) == name):
                 yield name
+
+
+def _spelled(word: str) -> Iterator[int]:
+    """The whole number that a word spells out: "two"."""
+    # Wanted only where something is wrong: the reader of numbers takes long to load.
+    from ...language.quantities import read_whole
+
+    number = read_whole(word.lower())
+    if number is not None:
+        yield number
 
 
 def check(view: PlanView) -> tuple[Finding, ...]:
