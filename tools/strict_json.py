@@ -137,8 +137,9 @@ def load(
     """The JSON value of `text`, and what in it is not strict JSON: keys that stand twice, numbers that are none.
 
     Of a key that stands twice the last value is kept; with `doubts_numbers` a text of the values, where they are not
-    alike and the last is a number. In place of a number that is none its text stands. Depth and characters are not looked at: `check_value` or `cleaned` do. Raises JsonError: it is no JSON, is nested beyond what
-    can be read, or has an object of more than `most_members`.
+    alike and the last is a number. In place of a number that is none its text stands. Depth and characters are not
+    looked at: `check_value` or `cleaned` do. Raises JsonError: it is no JSON, is nested beyond what can be read, or has
+    an object of more than `most_members`.
     """
     text = text.removeprefix("\ufeff")
     (value, end), faults = _decoded(

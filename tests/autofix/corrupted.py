@@ -22,7 +22,9 @@ ROWS = tuple(row for row in corruptions("") if row.rule in row.expected)
 BEYOND_REPAIR = frozenset({"ME001", "PE010", "EN014", "EN015"})
 # Demands of a request that no plan of some bases keeps: there a repair ends in an answer, not in a plan.
 DEMANDS = frozenset({"CO008"})
-NO_READING = frozenset({("ST001", "a negative number of tokens")})
+NO_READING = frozenset(
+    {("ST001", "a negative number of tokens"), ("ST001", "lengths with another mean than the stated one")}
+)
 # Rows of rules that are mended locally as a rule, in which the strategy itself is what is illegal.
 STRATEGY_AT_FAULT = frozenset({("EP004", "more devices than experts"), ("TP006", "the relaxation is not named")})
 

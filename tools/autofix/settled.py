@@ -1,10 +1,12 @@
 """Which degrees and which layers in its stages a phase is meant to have, where what was declared and the graph differ.
 
 The graph is believed where it is whole. A declared degree stands against it where more of the graph agrees with it
-(devices of collectives and cache writes, other operators, the other phase), or where fewer shards than it says are only
-what is left of an operator. Layers are as most branches have them, else as was stated; where nothing is stated, the
-other phase's branches in the same replicas count too. Where no branch covers the model either, the cut is the even one,
-unless most remains of the graph suggest another. Whether any of it is legal is not asked here.
+(devices of collectives and cache writes, other operators, the other phase), where fewer shards than it says are only
+what is left of an operator, or where the graph only calls ranks otherwise, and by a name that is illegal there. Where
+no operator is whole, the parts beside the shards, the declaration and the other phase are votes. Layers are as most
+branches have them, else as was stated; where nothing is stated, the other phase's branches in the same replicas count
+too. Where no branch covers the model either, the cut is the even one, unless most remains of the graph suggest another.
+Whether any of it is legal is not asked here.
 """
 
 from __future__ import annotations
@@ -12,19 +14,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from msgspec import Struct
 
 from ..bounds import DEGREE
 from ..plan.branches import PhaseView, StageView
-from ..plan.degrees import DEGREE_NAMES, Exchange, PhaseDegrees, Reading, phase_degrees, usual_exchange, usual_value
+from ..plan.degrees import (
+    ATTENTION_DEGREES,
+    DEGREE_NAMES,
+    Exchange,
+    PhaseDegrees,
+    Reading,
+    phase_degrees,
+    usual_exchange,
+    usual_value,
+)
 from ..plan.document import Phase
 from ..plan.elements import NodeView, as_int, as_list, as_mapping
 from ..plan.placement import even_cut
 from ..plan.view import PlanView, devices_of
+from ..rules.legality import RELAXATION_OF
 
 Cut = tuple[int, ...]
+# Degrees whose product is the width of an operator: the first is read of the width where the others are known.
+_MULTIPLIED = (("tp", "sp", "attention_dp", "kv_sp"), ("tp_ffn",), ("ep", "tp_expert"))
 _MOST = int(DEGREE.most)
 # Parts of an operator whose devices say how wide it is.
 _WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "ReduceScatterNode", "AllToAllNode"})
@@ -33,13 +48,15 @@ _WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "Red
 class PhaseClaims(Struct, frozen=True):
     """All that says something of one phase: its block of the strategy, and its branches in the graph.
 
-    `keep_strategy`: what is declared holds whatever the graph shows.
+    `keep_strategy`: what is declared holds whatever the graph shows. `barred`: names of ranks that no shard of the
+    phase may have.
     """
 
     phase: Phase
     block: Mapping[str, Any]
     branches: Sequence[PhaseDegrees]
     keep_strategy: bool = False
+    barred: frozenset[str] = frozenset()
 
     @property
     def are_none(self) -> bool:
@@ -52,16 +69,47 @@ class PhaseClaims(Struct, frozen=True):
         return abs(value) if value is not None and 1 <= abs(value) <= _MOST else None
 
     def readings(self, name: str) -> list[Reading]:
-        """Every operator that shows a value for the degree."""
-        return [reading for branch in self.branches for reading in branch.readings.get(name, ())]
+        """Every operator that shows a value for the degree, but those whose ranks alone are called otherwise."""
+        shown = (reading for branch in self.branches for reading in branch.readings.get(name, ()))
+        return [reading for reading in shown if not self._is_mislabelled(reading.operator)]
+
+    def _is_mislabelled(self, operator: NodeView) -> bool:
+        """Whether ranks have names that are barred here, and as many shards as are declared without these."""
+        shards = operator.children_of_type("ShardNode")
+        if self.barred.isdisjoint(name for shard in shards for name in shard.rank):
+            return False
+        names = ATTENTION_DEGREES if operator.type == "AttentionNode" else {"tp": "tp_ffn"}
+        declared = {rank: self.declared(degree) or 1 for rank, degree in names.items()}
+        return len(shards) == prod(declared.values()) > 1 and all(declared.get(rank, 1) == 1 for rank in self.barred)
 
     def settled(self, name: str, other: PhaseClaims) -> int | None:
         """The degree that was meant, `other` being the other phase; `None` where nothing says one."""
         declared = self.declared(name)
         shown = usual_value(self.readings(name), declared)
-        if declared is None or shown is None or declared == shown or self.keep_strategy:
-            return shown if declared is None else declared
+        if declared is not None and self.keep_strategy:
+            return declared
+        if shown is None:
+            return self._borne_out(name, declared, other)
+        if declared is None or declared == shown:
+            return shown
         return declared if self._outweighs(name, declared, shown, other) else shown
+
+    def _borne_out(self, name: str, declared: int | None, other: PhaseClaims) -> int | None:
+        """The degree where no operator is whole: another than the `declared` one where more parts are as wide."""
+        beside = next((names for names in _MULTIPLIED if name == names[0]), None)
+        if beside is None:
+            return declared
+        others = prod(self.declared(degree) or 1 for degree in beside[1:])
+        votes = Counter[int]()
+        for reading in (one for branch in self.branches for one in branch.remains.get(name, ())):
+            votes.update(len(set(part.devices)) for part in reading.operator.children if part.type in _WITNESSES)
+        values = Counter({width // others: count for width, count in votes.items() if width and not width % others})
+        if declared is not None:
+            values[declared] += 1
+        agreed = other.declared(name)
+        if agreed is not None and any(reading.value == agreed for reading in other.readings(name)):
+            values[agreed] += agreed in values
+        return max(values, key=lambda value: (values[value], value == declared, -value), default=None)
 
     def _outweighs(self, name: str, declared: int, shown: int, other: PhaseClaims) -> bool:
         """Whether more of the graph speaks for the `declared` degree than for the one that most operators show."""
@@ -91,7 +139,13 @@ class PhaseClaims(Struct, frozen=True):
 def claims_of(view: PlanView, phase: Phase, *, keep_strategy: bool = False) -> PhaseClaims:
     """All that the document behind `view` says of one phase."""
     branches = [phase_degrees(view, found) for found in view.phases if found.phase == phase and found.stages]
-    return PhaseClaims(phase, as_mapping(view.strategy.get(phase)), branches, keep_strategy)
+    barred = {
+        rank
+        for rank, degree in ATTENTION_DEGREES.items()
+        if RELAXATION_OF.get(degree, "") not in {"", *view.relaxations}
+    }
+    barred |= {"sp"} if phase == "decode" else {"kv_sp"}
+    return PhaseClaims(phase, as_mapping(view.strategy.get(phase)), branches, keep_strategy, frozenset(barred))
 
 
 def _has_all_shards(operator: NodeView) -> bool:
