@@ -8,7 +8,7 @@ import pytest
 
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.plan.canonical import content_hash
-from shardwright.tools.rules.base import Edit
+from shardwright.tools.rules.base import Edit, set_top
 from shardwright.tools.rules.examples import base_plan, edited
 from shardwright.tools.validate import validate
 
@@ -23,6 +23,22 @@ def experts(operator: str, *groups: list[Any]) -> list[Edit]:
     return [Edit("set", f"{operator}.e{number}", "experts", group) for number, group in enumerate(groups)]
 
 
+def ranks(operator: str, dimension: str, *places: int) -> list[Edit]:
+    """The shards of an operator ranked along another dimension, or from another number."""
+    return [Edit("set", f"{operator}.tp{number}", "rank", {dimension: at}) for number, at in enumerate(places)]
+
+
+def hung(operator: str, parent: str, count: int) -> list[Edit]:
+    """The shards of an operator hung elsewhere."""
+    return [Edit("set", f"{operator}.tp{number}", "parent", parent) for number in range(count)]
+
+
+def stray_phase(replica: str, phase: str) -> Edit:
+    """A phase branch with nothing in it."""
+    return Edit("add_node", value={"id": "stray", "type": "PhaseNode", "parent": replica, "phase": phase})
+
+
+DECODE = "r0.decode.s0.b0"
 DAMAGED: dict[str, tuple[str, list[Edit]]] = {
     "one branch of four has a cut of its own": (
         "dense-dp2-pp2",
@@ -56,6 +72,44 @@ DAMAGED: dict[str, tuple[str, list[Edit]]] = {
     "half of the groups have nothing left": (
         "moe-ep4",
         experts("r0.prefill.s0.b0.moe", [[0, 7]], [[8, 15]], [], []),
+    ),
+    "tensor ranks of attention are called dp": ("dense-tp4", ranks(f"{DECODE}.attn", "dp", 0, 1, 2, 3)),
+    "tensor ranks of an FFN are called dp": ("dense-dp2-tp2", ranks(f"{DECODE}.ffn", "dp", 0, 1)),
+    "tensor ranks of decode are called sp": ("dense-tp4", ranks(f"{DECODE}.attn", "sp", 0, 1, 2, 3)),
+    "another TP is declared, and shards hang below the stage": (
+        "dense-tp4",
+        [set_top("/strategy/decode/tp", 2), *hung(f"{DECODE}.attn", "r0.decode.s0", 4)],
+    ),
+    "another TP is declared, and a rank stands twice": (
+        "dense-tp4",
+        [set_top("/strategy/decode/tp", 2), *ranks(f"{DECODE}.attn", "tp", 0, 0, 2, 3)],
+    ),
+    "another EP is declared, and an expert group is lost": (
+        "moe-ep4",
+        [set_top("/strategy/decode/ep", 1), Edit("remove_node", f"{DECODE}.moe.e3")],
+    ),
+    "a decode branch with nothing in it hangs in a prefill replica": (
+        "disaggregated-moe",
+        [stray_phase("r0", "decode")],
+    ),
+    "a prefill branch with nothing in it hangs in a decode replica": (
+        "disaggregated-pp2",
+        [stray_phase("r1", "prefill")],
+    ),
+    "layers are counted from 1": (
+        "dense-pp2-tp2",
+        [
+            edit
+            for phase in ("prefill", "decode")
+            for stage in (0, 1)
+            for edit in layers(f"r0.{phase}.s{stage}", 4 * stage + 1, 4 * stage + 4)
+        ],
+    ),
+    "ranks are counted from 1": ("dense-tp4", ranks(f"{DECODE}.attn", "tp", 1, 2, 3, 4)),
+    "experts are counted from 1": ("moe-ep2", experts(f"{DECODE}.moe", [[1, 8]], [[9, 16]])),
+    "the bound between two runs of layers is moved": (
+        "hybrid-tp2-ep2-pp2",
+        [Edit("set", DECODE, "layers", [0, 1]), Edit("set", "r0.decode.s0.b1", "layers", [2, 3])],
     ),
 }
 

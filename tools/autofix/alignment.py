@@ -51,6 +51,8 @@ class _Pairing:
         self.own = {node.position: node for node in author.nodes if author.by_id.get(node.id) is node}
         self.facts, self.reference_facts = _Facts(author), _Facts(reference)
         self.reference = reference
+        # By position: ranks of the author's that are counted from another number, as they are meant.
+        self.ranks: dict[int, dict[str, int]] = {}
         # By position: of the reference's node, the author's.
         self.author_of: dict[int, int] = {}
         self.taken: dict[int, int] = {}
@@ -101,6 +103,8 @@ class _Pairing:
     def _assign_group(self, mine: Sequence[NodeView], theirs: Sequence[NodeView], least: float) -> None:
         if not mine or not theirs:
             return
+        if mine[0].type == "ShardNode" and not least:
+            self.ranks.update(_counted_alike(mine, theirs))
         if mine[0].type not in _WEIGHED and not least:
             mine, theirs = self._take_alike(mine, theirs)
         if len(mine) * len(theirs) > _MAX_PAIRS:
@@ -121,11 +125,12 @@ class _Pairing:
         self, mine: Sequence[NodeView], theirs: Sequence[NodeView]
     ) -> tuple[Sequence[NodeView], Sequence[NodeView]]:
         """Pair nodes that say the same where nobody else does; gives back the others."""
-        times = Counter(map(_signature, mine))
-        here: dict[Hashable, NodeView] = {_signature(node): node for node in mine}
-        there = Counter(map(_signature, theirs))
+        said_by = {node.position: _signature(node, self.ranks.get(node.position, node.rank)) for node in mine}
+        times = Counter(said_by.values())
+        here: dict[Hashable, NodeView] = {said_by[node.position]: node for node in mine}
+        there = Counter(_signature(other, other.rank) for other in theirs)
         for other in theirs:
-            said = _signature(other)
+            said = _signature(other, other.rank)
             if times[said] == there[said] == 1:
                 self._take(here[said], other)
         return (
@@ -139,6 +144,8 @@ class _Pairing:
 
     def _points(self, one: NodeView, other: NodeView, *, elsewhere: bool) -> float:
         points = _score(self.facts, one, self.reference_facts, other) + self._linked(one, other)
+        if one.type == "ShardNode":
+            points += 5 * _rank_points(self.ranks.get(one.position, one.rank), other.rank)
         if elsewhere:
             # A point for every scope around the reference's node that what is around the author's stands for.
             around = {self.taken.get(node.position) for node in one.ancestors()}
@@ -188,14 +195,30 @@ def _group_of(node: NodeView) -> str:
     return "collective" if node.type in COLLECTIVE_TYPES else node.type
 
 
-def _signature(node: NodeView) -> Hashable:
-    """All that a node says of itself, and of a run of layers what is below it."""
+def _counted_alike(mine: Sequence[NodeView], theirs: Sequence[NodeView]) -> dict[int, dict[str, int]]:
+    """The ranks of `mine`, by position, counted from where `theirs` are where all differ by the same."""
+    shifts: dict[str, int] = {}
+    for name in {name for node in (*mine, *theirs) for name in node.rank}:
+        own, wanted = (sorted(node.rank.get(name, 0) for node in nodes) for nodes in (mine, theirs))
+        apart = {one - other for one, other in zip(own, wanted, strict=False)}
+        if len(own) == len(wanted) and len(apart) == 1:
+            shifts[name] = apart.pop()
+    if not any(shifts.values()):
+        return {}
+    return {
+        node.position: {**node.rank, **{name: node.rank.get(name, 0) - shift for name, shift in shifts.items()}}
+        for node in mine
+    }
+
+
+def _signature(node: NodeView, rank: Mapping[str, int]) -> Hashable:
+    """All that a node of such a `rank` says of itself, and of a run of layers what is below it."""
     return (
         node.type,
         (node.layers, node.period, _parts_of(node)) if node.type == "LayerBlockNode" else None,
         node.role,
         node.offset,
-        frozenset((name, place) for name, place in node.rank.items() if place),
+        frozenset((name, place) for name, place in rank.items() if place),
         frozenset(node.devices),
         node.expert_ranges,
     )
@@ -236,8 +259,6 @@ def _score(author: _Facts, one: NodeView, reference: _Facts, other: NodeView) ->
     points += 2 * (one.type == other.type) + (one.offset == other.offset)
     if one.type in COLLECTIVE_TYPES:
         points += 2 * (one.role == other.role)
-    if one.type == "ShardNode":
-        points += 5 * _rank_points(one, other)
     if one.type == "ExpertNode":
         points += 3 * _expert_overlap(one, other)
     return points + 3 * _overlap(_neighbours(one), _neighbours(other))
@@ -261,11 +282,11 @@ def _layer_overlap(one: NodeView, other: NodeView) -> float:
     return max(0, shared) / spanned if spanned > 0 else 0.0
 
 
-def _rank_points(one: NodeView, other: NodeView) -> float:
-    names = {name for name, place in [*one.rank.items(), *other.rank.items()] if place}
+def _rank_points(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    names = {name for name, place in [*one.items(), *other.items()] if place}
     if not names:
         return 1.0
-    return sum(one.rank.get(name, 0) == other.rank.get(name, 0) for name in names) / len(names)
+    return sum(one.get(name, 0) == other.get(name, 0) for name in names) / len(names)
 
 
 def _expert_overlap(one: NodeView, other: NodeView) -> float:

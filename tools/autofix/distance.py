@@ -36,7 +36,7 @@ from ..plan.placement import (
     stage_width,
 )
 from ..search.ranking import complexity, pair_complexity
-from .settled import Cut
+from .settled_cut import Cut
 
 # Degrees of a phase that are compared one by one.
 _DEGREES = ("tp", "tp_ffn", "ep", "pp", "sp", "attention_dp", "kv_sp", "tp_expert")

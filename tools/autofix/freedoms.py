@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -90,6 +91,10 @@ def hosted_experts(pairs: Sequence[Pair], shown: Hostings, *, many: bool) -> dic
     members = {expert for experts in usual.values() for expert in experts}
     every = sorted(members)
     named = {pair.reference.id: dict.fromkeys((pair.author and pair.author.experts) or ()) for pair in pairs}
+    stated = sorted(chain.from_iterable(named.values()))
+    shift = stated[0] - every[0] if stated and every else 0
+    if stated == [expert + shift for expert in every]:  # all of them, each once, counted from another number
+        named = {name: [expert - shift for expert in experts] for name, experts in named.items()}
     claims = {name: [expert for expert in experts if expert in members] for name, experts in named.items()}
     if many:
         covered = {expert for experts in claims.values() for expert in experts}

@@ -23,7 +23,8 @@ from ..rules.legality import RELAXATION_OF, Conditions, splits
 from ..rules.shown_faults import conditions_of
 from ..rules.tensor_parallel.uneven_split import divides
 from .placing import MOST_DEVICES, ReplicaDevices
-from .settled import PhaseClaims, claims_of, settled_cut
+from .settled import PhaseClaims, claims_of
+from .settled_cut import settled_cut
 
 _PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
 _MOST = int(DEGREE.most)
@@ -164,12 +165,11 @@ def _sides(
             declared[phase] = count
     if keep_strategy and len(declared) == len(PHASES):
         return declared
-    # A replica of which no stage is left shows nothing.
-    shown: dict[Phase, int] = {
-        phase: sum(list(replica.phases) == [phase] and bool(replica.phases[phase]) for replica in devices)
-        for phase in PHASES
-    }
+    # A phase of which no stage is left shows nothing.
+    shown: dict[Phase, int] = {phase: sum(replica.staged == [phase] for replica in devices) for phase in PHASES}
     stated = as_int(view.strategy.get("dp")) or 0
+    if declared == shown and stated in (0, sum(declared.values())):
+        return declared
     believed = list(_agreeing_counts(view, phases, shown, declared))
     # Both phases hang below one replica; a phase that lost its replica shows nothing.
     served = {(branch.replica.position, branch.phase) for branch in view.phases if branch.replica is not None}

@@ -30,7 +30,7 @@ from ..plan.placement import (
 )
 from ..plan.stage_reading import ExpertGroup, has_all_experts, read_stage
 from ..plan.view import PhaseView, PlanView, StageView, parse_device, places_of
-from .settled import numbered_stages
+from .settled_cut import numbered_stages
 
 # Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
 MOST_DEVICES = 4096
@@ -41,6 +41,11 @@ class ReplicaDevices(Struct, frozen=True):
     """The stages of one replica by index, for each phase that it has a branch of."""
 
     phases: Mapping[Phase, Mapping[int, StageLayout]]
+
+    @property
+    def staged(self) -> list[Phase]:
+        """The phases that have a stage."""
+        return [phase for phase, stages in self.phases.items() if stages]
 
     def stage(self, phase: Phase, index: int) -> StageLayout | None:
         """The devices of one stage, `None` where nothing of it is there."""
@@ -124,7 +129,8 @@ def kinds_of(strategy: Strategy, wanted: Sequence[ReplicaDevices]) -> list[_Kind
     left: dict[Phase, int] = {"prefill": strategy.prefill.replicas or 0, "decode": strategy.decode.replicas or 0}
     chosen: list[Phase | None] = []
     for replica in wanted[: sum(left.values())]:
-        only = next(iter(replica.phases)) if len(replica.phases) == 1 else None
+        served = replica.staged or list(replica.phases)
+        only = served[0] if len(served) == 1 else None
         if only is not None and left[only]:
             left[only] -= 1
             chosen.append(only)

@@ -27,7 +27,7 @@ from ..validate import validate
 from ..verify import FORMAT, certificate_sha256, content_sha256
 from .edits import Patched
 from .fix import Safety
-from .settled import stage_sizes
+from .settled_cut import stage_sizes
 
 # What a field that is left out says; `None` where it says nothing.
 _LEFT_OUT: Mapping[str, object] = {

@@ -9,7 +9,7 @@ the LinearNodes that he shows. No degrees and no devices are decided here: the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -57,6 +57,7 @@ def _built(author: PlanView, request: BuildRequest) -> Alignment:
 def _cuts_of(author: PlanView, found: Alignment, architecture: Architecture) -> dict[StagePlace, tuple[Block, ...]]:
     """The author's runs of layers for each stage in which they differ from the reference's."""
     own = {stage.node.id: stage for stage in author.stages}
+    whole = {stage.layers: cut for stage in author.stages if (cut := _whole_cut(stage, architecture))}
     cuts: dict[StagePlace, tuple[Block, ...]] = {}
     for phase in found.view.phases:
         for stage in phase.stages:
@@ -64,7 +65,8 @@ def _cuts_of(author: PlanView, found: Alignment, architecture: Architecture) -> 
             if mine is None or stage.layers is None:
                 continue
             usual = tuple(_block(node) for node in stage.blocks)
-            best = _author_cut(mine, stage.layers, usual, architecture)
+            best = _shifted_cut(mine, stage.layers, architecture) or whole.get(stage.layers)
+            best = best or _author_cut(mine, stage.layers, usual, architecture)
             if best != usual:
                 replica = 0 if phase.replica is None else phase.replica.index or 0
                 cuts[replica, phase.phase or "", stage.index or 0] = best
@@ -74,6 +76,25 @@ def _cuts_of(author: PlanView, found: Alignment, architecture: Architecture) -> 
 def _block(node: NodeView) -> Block:
     first, last = node.layers or (0, -1)
     return Block(first, last, node.period)
+
+
+def _whole_cut(stage: StageView, architecture: Architecture, begin: int | None = None) -> tuple[Block, ...] | None:
+    """The stage's blocks where each is a whole run and together they cover its layers, counted from `begin` on."""
+    blocks, layers = [_block(node) for node in stage.blocks], stage.layers
+    if layers is None or not blocks or (blocks[0].first, blocks[-1].last) != layers:
+        return None
+    shift = layers[0] - begin if begin is not None else 0
+    moved = tuple(Block(one.first - shift, one.last - shift, one.period) for one in blocks)
+    runs_on = all(after.first == before.last + 1 for before, after in pairwise(moved))
+    known = runs_on and moved[0].first >= 0 and moved[-1].last < architecture.num_layers
+    return moved if known and all(_is_whole(block, architecture) for block in moved) else None
+
+
+def _shifted_cut(mine: StageView, layers: tuple[int, int], architecture: Architecture) -> tuple[Block, ...] | None:
+    """The author's own blocks for a stage of as many layers that he counts from another one."""
+    if mine.layers is None or mine.layers[1] - mine.layers[0] != layers[1] - layers[0]:
+        return None
+    return _whole_cut(mine, architecture, layers[0])
 
 
 def _author_cut(
