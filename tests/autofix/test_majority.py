@@ -33,6 +33,16 @@ def hung(operator: str, parent: str, count: int) -> list[Edit]:
     return [Edit("set", f"{operator}.tp{number}", "parent", parent) for number in range(count)]
 
 
+def gathered(operator: str, count: int) -> list[Edit]:
+    """An AllGather of keys and values before the shards of an operator."""
+    devices = [f"n0.g{number}" for number in range(count)]
+    node = {"id": "gather", "type": "AllGatherNode", "parent": operator, "devices": devices}
+    ends = [
+        {"source": "gather", "target": f"{operator}.tp{number}", "type": "synchronization"} for number in range(count)
+    ]
+    return [Edit("add_node", value=node), *(Edit("add_edge", value=edge) for edge in ends)]
+
+
 def stray_phase(replica: str, phase: str) -> Edit:
     """A phase branch with nothing in it."""
     return Edit("add_node", value={"id": "stray", "type": "PhaseNode", "parent": replica, "phase": phase})
@@ -76,6 +86,16 @@ DAMAGED: dict[str, tuple[str, list[Edit]]] = {
     "tensor ranks of attention are called dp": ("dense-tp4", ranks(f"{DECODE}.attn", "dp", 0, 1, 2, 3)),
     "tensor ranks of an FFN are called dp": ("dense-dp2-tp2", ranks(f"{DECODE}.ffn", "dp", 0, 1)),
     "tensor ranks of decode are called sp": ("dense-tp4", ranks(f"{DECODE}.attn", "sp", 0, 1, 2, 3)),
+    "decode is declared and drawn with SP": (
+        "dense-tp4",
+        [
+            set_top("/strategy/decode/sp", 4),
+            set_top("/strategy/decode/tp", 1),
+            *ranks(f"{DECODE}.attn", "sp", 0, 1, 2, 3),
+            Edit("set", f"{DECODE}.attn.ar", "type", "AllGatherNode"),
+            *gathered(f"{DECODE}.attn", 4),
+        ],
+    ),
     "another TP is declared, and shards hang below the stage": (
         "dense-tp4",
         [set_top("/strategy/decode/tp", 2), *hung(f"{DECODE}.attn", "r0.decode.s0", 4)],

@@ -222,7 +222,8 @@ def _agrees(node: NodeView, name: str, value: Any) -> bool:
         return isinstance(listed, list) and len(listed) == len(node.devices) and sorted(node.devices) == sorted(value)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
     if name == "rank":
         stated = raw.get("rank", {})
-        return isinstance(stated, dict) and same(_non_zero(stated), _non_zero(value))  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        # A first rank is a rank; along what is not split none has to be stated.
+        return isinstance(stated, dict) and stated.keys() >= value.keys() and same(_non_zero(stated), _non_zero(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - raw JSON
     if name == "experts":
         return node.experts is not None and expert_runs(node.experts) == value
     if name == "kind":
