@@ -155,3 +155,19 @@ def test_nothing_is_said_to_be_withheld_where_nothing_is() -> None:
     assert autofix(_two_faults()).withheld is None
     unreadable = autofix('{"nodes": 1}', safe_only=True)
     assert not unreadable.valid and unreadable.withheld is None
+
+
+def test_a_fix_that_leaves_a_device_without_its_part_of_an_operator_is_not_safe() -> None:
+    operator = "r0.decode.s0.b0.attn"
+    shards = [Edit("set", f"{operator}.tp{number}", "rank", {"tp": number % 2}) for number in range(4)]
+    parts = [Edit("set", f"{operator}.{part}", "devices", ["n0.g0", "n0.g1"]) for part in ("kv", "ar")]
+    narrowed = edited(base_plan("dense-tp4"), (*shards, *parts, Edit("set_top", field="/strategy/decode/tp", value=2)))
+    whole, safe = autofix(narrowed), autofix(narrowed, safe_only=True)
+    assert whole.valid and {fix.safety for fix in whole.fixes if "ops 2 nodes" in fix.description} == {"strategy"}
+    assert not safe.valid and len((safe.document or {})["nodes"]) == len(narrowed["nodes"])
+
+
+def test_a_fix_that_drops_a_shard_beside_a_whole_operator_is_safe() -> None:
+    copy = {"id": "copy", "type": "ShardNode", "parent": "r0.decode.s0", "rank": {"tp": 1}, "devices": ["n0.g1"]}
+    fixed = autofix(edited(base_plan("dense-tp2"), (Edit("add_node", value=copy),)), safe_only=True)
+    assert fixed.valid and fixed.document == base_plan("dense-tp2")

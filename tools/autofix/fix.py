@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
 
-from ..plan.view import PlanView
+from ..plan.view import OPERATOR_TYPES, PlanView
 from ..rules.base import Violation
 from ..rules.findings import Change, Step, steps_of
 from .target import Target
@@ -27,20 +28,22 @@ _IN_WORDS = {
     "nodes": "the list of nodes",
     "edges": "the list of edges",
 }
+_PARTS = ("ShardNode", "ExpertNode")
 _MAX_NAMED = 3
 _LONGEST = 60
 
 
 class Fix(Struct, frozen=True):
-    """What mends findings of a rule."""
+    """What mends findings of a rule; `idles`: a device of the author's has no part in an operator any more."""
 
     rule: str
     changes: tuple[Change, ...]
+    idles: bool = False
 
     @property
     def safety(self) -> Safety:
         """`safe` keeps the meaning, `strategy` changes what the author decided, `display` what is only shown."""
-        if any(_is_decision(change) for change in self.changes):
+        if self.idles or any(_is_decision(change) for change in self.changes):
             return "strategy"
         if all(change.path[0] in _SHOWN for change in self.changes):
             return "display"
@@ -78,10 +81,13 @@ def _is_list(change: Change) -> bool:
 
 def joined(fixes: Iterable[Fix]) -> list[Fix]:
     """`fixes` with those of one rule and one kind as one."""
-    alike: dict[tuple[str, Safety], list[Change]] = {}
+    alike: dict[tuple[str, Safety], list[Fix]] = {}
     for fix in fixes:
-        alike.setdefault((fix.rule, fix.safety), []).extend(fix.changes)
-    return [Fix(rule, tuple(changes)) for (rule, _), changes in alike.items()]
+        alike.setdefault((fix.rule, fix.safety), []).append(fix)
+    return [
+        Fix(rule, tuple(chain.from_iterable(fix.changes for fix in of_rule)), any(fix.idles for fix in of_rule))
+        for (rule, _), of_rule in alike.items()
+    ]
 
 
 def _is_decision(change: Change) -> bool:
@@ -111,7 +117,7 @@ _Place = str | tuple[Step, ...]
 
 def attributed(view: PlanView, target: Target, changes: Sequence[Change], errors: Sequence[Violation]) -> list[Fix]:
     """`changes` as fixes, each of what hangs together at one place; what is near to none of `errors` is the first's."""
-    scopes = _Scopes(view, target)
+    scopes, idling = _Scopes(view, target), set(_idling(view, target))
     nearest: dict[_Place, tuple[int, int]] = {}
     for number, error in enumerate(errors):
         steps = steps_of(error.path, view.raw) or ()
@@ -124,16 +130,46 @@ def attributed(view: PlanView, target: Target, changes: Sequence[Change], errors
         if change.path[0] == "nodes" and (len(change.path) < 3 or change.path[2] == "parent")
         for name in change.nodes
     }
-    found: dict[tuple[str, str, object], list[Change]] = {}
+    found: dict[tuple[str, str, object], list[Fix]] = {}
     for change in changes:
         places = list(scopes.outwards(change.path, change.nodes, change.edges))
         number = next((nearest[place][1] for place in places if place in nearest), 0)
-        fix = Fix(errors[number].rule, (change,))
+        ends = {*change.nodes, *chain.from_iterable(change.edges)}
+        fix = Fix(errors[number].rule, (change,), change.action == "remove" and not idling.isdisjoint(ends))
         # A node that comes or goes does so with its parts and edges.
         own = [*change.nodes, *(end for ends in change.edges for end in ends), change.path][0]
         part = next((place for place in reversed(places) if place in moved), own)
-        found.setdefault((fix.rule, fix.safety, part), []).append(change)
-    return [Fix(rule, tuple(together)) for (rule, _, _), together in found.items()]
+        found.setdefault((fix.rule, fix.safety, part), []).append(fix)
+    return [one for together in found.values() for one in joined(together)]
+
+
+def _idling(view: PlanView, target: Target) -> Iterator[str]:
+    """The ids of shards and expert groups that `target` lacks, and whose device it has in no other part.
+
+    That is a part of the same operator; where it has no such operator, of each operator of the stage.
+    """
+    held: dict[str, set[str]] = {}
+    for node in target.nodes.values():
+        if node["type"] in _PARTS:
+            held.setdefault(node["parent"], set()).update(node["devices"])
+    of_stage: dict[str | None, list[set[str]]] = {}
+    for name, devices in held.items():
+        if target.nodes[name]["type"] in OPERATOR_TYPES:
+            of_stage.setdefault(_stage_of(target, name), []).append(devices)
+    for node in view.of_type(*_PARTS):
+        if node.id not in target.nodes:
+            stage = node.ancestor("PipelineStageNode")
+            own = held.get(node.parent_id or "")
+            parts = [own] if own is not None else of_stage.get(None if stage is None else stage.id, [])
+            if not all(devices.issuperset(node.devices) for devices in parts):
+                yield node.id
+
+
+def _stage_of(target: Target, name: str | None) -> str | None:
+    """The stage around a node of the target."""
+    while name is not None and target.nodes[name]["type"] != "PipelineStageNode":
+        name = target.nodes[name]["parent"]
+    return name
 
 
 class _Scopes:
