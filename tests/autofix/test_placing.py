@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.placing import ReplicaDevices, place_like
+from shardwright.tools.autofix.author_devices import ReplicaDevices
+from shardwright.tools.autofix.placing import place_like
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.plan.document import HardwareBlock, Strategy
 from shardwright.tools.plan.layout import StageLayout

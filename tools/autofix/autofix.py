@@ -160,7 +160,7 @@ class _Session(Struct):
         if isinstance(found, Infeasible):
             self.replanned, self.infeasible, self._refused = None, found, intent
             return None
-        self.replanned, self.infeasible = found.replanning, None
+        self.replanned, self.infeasible = found.replanning if found.replanning.moves else None, None
         return found.built.target
 
 

@@ -38,8 +38,9 @@ from ..plan.document import (
 from ..plan.placement import gpu_count
 from ..plan.schema import shown
 from ..plan.view import PlanView, as_int, as_mapping, as_str, places_of
+from .author_devices import ReplicaDevices, read_devices
 from .intent_strategy import Notes, read_strategy
-from .placing import ReplicaDevices, place_like, read_devices
+from .placing import place_like
 
 _Block = TypeVar("_Block", bound=BaseModel)
 

@@ -22,7 +22,8 @@ from ..rules.judge import DegreeJudge
 from ..rules.legality import RELAXATION_OF, Conditions, splits
 from ..rules.shown_faults import conditions_of
 from ..rules.tensor_parallel.uneven_split import divides
-from .placing import MOST_DEVICES, ReplicaDevices
+from .author_devices import ReplicaDevices
+from .placing import MOST_DEVICES
 from .settled import PhaseClaims, claims_of
 from .settled_cut import settled_cut
 

@@ -28,6 +28,7 @@ from ..search.candidate import SearchRequest
 from ..search.ranking import limits_missed
 from ..search.search import search
 from ..validate import ValidationReport, validate
+from .author_devices import gathered
 from .differences import kept_blocks
 from .distance import moves, preference
 from .intent import PlanIntent
@@ -253,7 +254,20 @@ class Attempt:
 
 
 def _built_plan(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
-    """The plan of `strategy` for the author of `view`; `None` where it cannot be built."""
+    """The plan of `strategy` for the author of `view`; `None` where it cannot be built.
+
+    Where it is not legal on his devices, on those of fewer nodes: a device is moved before a degree is changed.
+    """
+    found = _built_on(intent, view, strategy)
+    if intent.hardware is None or (found is not None and found.report.valid):
+        return found
+    fewer = gathered(intent.devices, intent.hardware.gpus_per_node)
+    other = None if fewer == intent.devices else _built_on(replace(intent, devices=fewer), view, strategy)
+    return other if other is not None and other.report.valid else found
+
+
+def _built_on(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
+    """The plan of `strategy` on the devices of `intent`, as far as it has them."""
     if intent.architecture is None:
         return None
     experts, copies = intent.architecture.num_experts, intent.redundant_experts

@@ -1,6 +1,5 @@
-"""Where an author runs things, and devices for a strategy that keep them: which does what in which order.
+"""Devices for a strategy that keep those of the author: which does what in which order.
 
-The devices of every stage are read by majority over its operators, so that one damaged operator moves nothing.
 A stage that is as wide as the author's has exactly the author's devices; a narrower one has the first of them, a wider
 one has more beside them, of the same node where there are some. Replicas of which nothing is known get free devices.
 Refuses (`None`) what does not fit into the inventory.
@@ -11,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 
-from msgspec import Struct
-
-from ..plan.degrees import root_replicas
 from ..plan.document import PHASES, HardwareBlock, Phase, Strategy
 from ..plan.layout import Layout, PhaseLayout, ReplicaLayout, StageLayout
 from ..plan.placement import (
@@ -28,76 +24,12 @@ from ..plan.placement import (
     stage_ranges,
     stage_width,
 )
-from ..plan.stage_reading import ExpertGroup, has_all_experts, read_stage
-from ..plan.view import PhaseView, PlanView, StageView, parse_device, places_of
-from .settled_cut import numbered_stages
+from ..plan.view import parse_device, places_of
+from .author_devices import ReplicaDevices
 
 # Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
 MOST_DEVICES = 4096
 _Kind = tuple[Phase, ...]
-
-
-class ReplicaDevices(Struct, frozen=True):
-    """The stages of one replica by index, for each phase that it has a branch of."""
-
-    phases: Mapping[Phase, Mapping[int, StageLayout]]
-
-    @property
-    def staged(self) -> list[Phase]:
-        """The phases that have a stage."""
-        return [phase for phase, stages in self.phases.items() if stages]
-
-    def stage(self, phase: Phase, index: int) -> StageLayout | None:
-        """The devices of one stage, `None` where nothing of it is there."""
-        return self.phases.get(phase, {}).get(index)
-
-    def of(self, phase: Phase) -> tuple[str, ...]:
-        """Every device of the phase in the order of its stages."""
-        stages = self.phases.get(phase, {})
-        return tuple(dict.fromkeys(device for index in sorted(stages) for device in stages[index].devices))
-
-
-def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
-    """The replicas below the root, in order; phases that hang below no replica count as one replica's."""
-    branches: dict[int, dict[Phase, Mapping[int, StageLayout]]] = {}
-    replicas = root_replicas(view) or list(view.replicas)
-    order = {replica.position: place for place, replica in enumerate(replicas)}
-    for branch in view.phases:
-        place = 0 if branch.replica is None else order.get(branch.replica.position)
-        for phase in PHASES:
-            if branch.phase == phase and place is not None:
-                branches.setdefault(place, {}).setdefault(phase, _stages(branch))
-    count = max(len(replicas), 1 + max(branches, default=-1))
-    return tuple(ReplicaDevices(branches.get(place, {})) for place in range(count))
-
-
-def _stages(branch: PhaseView) -> dict[int, StageLayout]:
-    found = {number: _stage(number, stage) for number, stage in numbered_stages(branch)}
-    return {number: read for number, read in found.items() if read.devices}
-
-
-def _stage(number: int, stage: StageView) -> StageLayout:
-    reading, settled = read_stage(stage), stage.settled_devices
-    attention, ffn = (part.devices if part.is_whole else () for part in (reading.attention, reading.ffn))
-    groups = reading.experts if has_all_experts(reading.experts) else ()
-    order = [*_order(stage, groups), *attention, *stage.ordered_devices]
-    return StageLayout(
-        index=number,
-        layers=stage.layers or (0, -1),
-        devices=tuple(dict.fromkeys(device for device in order if device in settled)),
-        attention_devices=tuple(device for device in attention if device in settled),
-        ffn_devices=tuple(device for device in ffn if device in settled),
-    )
-
-
-def _order(stage: StageView, groups: Sequence[ExpertGroup]) -> list[str]:
-    """Devices of the stage as the author orders them; some may stand twice, and some not belong to it.
-
-    Groups of several devices stand side by side; else the list that most nodes with all of the stage's devices have.
-    """
-    side_by_side = any(len(devices) > 1 for _, devices in groups)
-    first = [device for _, devices in groups if side_by_side for device in devices]
-    return [*first, *stage.usual_order(stage.settled_devices)]
 
 
 def place_like(
