@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
@@ -10,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.autofix.distance import distance, moves
 from shardwright.tools.autofix.intent import PlanIntent, read_intent
 from shardwright.tools.autofix.nearest_plan import Attempt, Replanned, Work
 from shardwright.tools.autofix.replan import replan
 from shardwright.tools.autofix.result import Infeasible
+from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.plan.document import Strategy
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import apply, base_plan
@@ -311,3 +314,24 @@ def test_what_nobody_says_is_named_not_guessed() -> None:
     found = replanned(document)
     assert isinstance(found, Infeasible)
     assert "model" in found.reason
+
+
+def test_where_rules_refuse_every_strategy_the_rule_is_named_and_no_memory() -> None:
+    document = base_plan("dense-tp2")
+    document["serving"] = {"engine": "trtllm", "overlap": "two_batch"}
+    found = replanned(document)
+    assert isinstance(found, Infeasible)
+    assert (found.rule, found.shortfall_bytes, found.needs) == ("EN015", None, None)
+    assert [one.change for one in found.closest] == ["no serving.overlap stated"]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "trtllm"])
+def test_a_device_is_moved_to_a_free_one_before_a_degree_is_changed(engine: str) -> None:
+    document = base_plan("dense-tp4")
+    document["hardware"]["nodes"] = 2
+    document["serving"] = {"engine": engine}
+    astray = json.loads(json.dumps(document).replace("n0.g3", "n1.g0"))
+    assert not validate(astray).valid
+    mended = autofix(astray)
+    assert mended.valid and mended.replanned is None and mended.strategy_changes == ()
+    assert content_hash(mended.document or {}) == content_hash(document)

@@ -134,10 +134,12 @@ class Nearest:
         self.looked_at = 0
         least = model_bytes(self.setting) / request.usable_bytes_per_gpu
         phases: tuple[tuple[Phase, PhaseStrategy], ...] = (("prefill", author.prefill), ("decode", author.decode))
+        options = {phase: phase_options(self.space, degrees, phase) for phase, degrees in phases}
+        # The phases of which the rules, or the number of devices, refuse all degrees.
+        self.refused: list[Phase] = [phase for phase, found in options.items() if not found]
         # Options that could hold the weights, were they spread perfectly.
         self.prefill, self.decode = (
-            [option for option in phase_options(self.space, degrees, phase) if option.width >= least]
-            for phase, degrees in phases
+            [option for option in found if option.width >= least] for found in options.values()
         )
         self._least: dict[tuple[Phase, int], int | None] = {}
         self._prefill_fits: dict[int, bool] = {}

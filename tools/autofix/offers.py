@@ -146,6 +146,16 @@ class Offers(Struct, frozen=True):
         if stated_limits(self.workload):
             yield self._changed("no limits stated", **_NO_LIMITS)
 
+    def fewer_settings(self) -> Iterator[Offer]:
+        """The same request without one of the engine's settings."""
+        serving = self.intent.serving
+        if serving is None:
+            return
+        stated = serving.model_dump(exclude_defaults=True)
+        for name in (name for name in stated if not name.startswith("engine")):
+            fewer = serving.model_validate({field: value for field, value in stated.items() if field != name})
+            yield f"no serving.{name} stated", replace(self.intent, serving=fewer)
+
     def _changed(self, words: str, **update: object) -> Offer:
         return words, replace(self.intent, workload=self.workload.model_copy(update=update))
 

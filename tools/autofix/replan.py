@@ -14,12 +14,14 @@ from ..errors import InputError
 from ..performance.weights import model_bytes
 from ..plan.describe import describe
 from ..plan.document import Plan
+from ..plan.placement import StageDegrees
 from ..plan.view import PlanView
 from ..rules.memory.insufficient_memory import beyond_positions
 from ..search.candidate import SearchRequest
 from ..search.search import base_setting, search
 from ..search.sizing import MAX_GPUS, Sized, fewest_gpus
 from .intent import PlanIntent
+from .nearest import Nearest
 from .nearest_plan import Attempt, Missed, Replanned, Work, search_request
 from .offers import MOST_SEARCHED_GPUS, Offer, Offers
 from .result import Closest, Infeasible, Needs
@@ -75,11 +77,21 @@ def _why_none(offers: Offers, attempt: Attempt, find: _Find) -> Infeasible:
         reason = f"every strategy that fits is refused: {rule} {attempt.reasons[rule]}"
         found = Infeasible(rule=rule, reason=reason, closest=_closest(offers.where_memory_binds(), find))
     else:
-        found = _memory_binds(offers, find)
+        found = _rules_bind(offers, attempt.walk, find) or _memory_binds(offers, find)
     if attempt.is_whole:
         return found
     reason = f"of the strategies that were looked at, not all of so many, none will do: {found.reason}"
     return found.model_copy(update={"reason": reason})
+
+
+def _rules_bind(offers: Offers, walk: Nearest, find: _Find) -> Infeasible | None:
+    """The statement where the rules refuse all degrees of a phase: by what they say of the author's."""
+    for phase in walk.refused:
+        for rule, fault in walk.space.judge.faults(StageDegrees.of(walk.author.of(phase), phase)):
+            if fault.severity == "error":
+                reason = f"every strategy is refused, the proposed one since {fault.message}"
+                return Infeasible(rule=rule.id, reason=reason, closest=_closest([offers.fewer_settings()], find))
+    return None
 
 
 def _closest(groups: Iterable[Iterable[Offer]], find: _Find) -> tuple[Closest, ...]:
