@@ -171,3 +171,11 @@ def test_a_fix_that_drops_a_shard_beside_a_whole_operator_is_safe() -> None:
     copy = {"id": "copy", "type": "ShardNode", "parent": "r0.decode.s0", "rank": {"tp": 1}, "devices": ["n0.g1"]}
     fixed = autofix(edited(base_plan("dense-tp2"), (Edit("add_node", value=copy),)), safe_only=True)
     assert fixed.valid and fixed.document == base_plan("dense-tp2")
+
+
+def test_of_a_rule_that_only_warns_it_is_said_that_its_findings_stay() -> None:
+    document = edited(base_plan("dense-sp2"), (Edit("set_top", field="/workload/input_tokens", value=512),))
+    result = autofix(document, rules=["SP004"])
+    assert result.valid and not result.fixes
+    assert [why.split(":")[0] for why in result.unfixed] == ["SP004 is a warning"]
+    assert autofix(document).unfixed == ()

@@ -11,7 +11,7 @@ is found it is said what was looked for. Nothing is mended here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from ..plan.document import Plan
 from ..plan.reader import ReadDocument, collector_paused, path_named, read_document, read_file, read_sound, read_text
 from ..plan.schema import SchemaFault
 from ..plan.view import PlanView
+from ..rules.registry import find_rule
 from .engine import ALL_FIXES, Chosen, Repair, State
 from .foreign.reader import is_ours, read_proposal
 from .intent import PlanDefaults, PlanIntent, read_intent
@@ -64,7 +65,7 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
         rounds=repair.rounds,
         fixes=tuple(repair.applied),
         remaining=repair.state.report.violations,
-        unfixed=tuple(session.reasons),
+        unfixed=(*session.reasons, *_warned(repair)),
         strategy_changes=tuple(strategy_changes(read.raw, repair.state.read.raw)),
         load_changes=tuple(load_changes(read.raw, repair.state.read.raw, reading.doubts)),
         replanned=session.replanned,
@@ -76,6 +77,13 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
     )
     repair.state.view.release()
     return result
+
+
+def _warned(repair: Repair) -> Iterator[str]:
+    """Why what warnings of the named rules find stays as it is."""
+    found = {one.rule for one in repair.state.report.violations if one.severity == "warning"}
+    for name in sorted(found & (repair.chosen.rules or frozenset())):
+        yield f"{name} is a warning: a plan with it is valid, and only errors are mended; {find_rule(name).remedy}"
 
 
 def _withheld(repair: Repair, request: PlanDefaults | None) -> Withheld | None:
