@@ -91,7 +91,7 @@ def gathered(wanted: Sequence[ReplicaDevices], node_size: int) -> tuple[ReplicaD
     for replica in wanted:
         of_replica = list(dict.fromkeys(device for phase in replica.phases for device in replica.of(phase)))
         whole = of_replica if len(of_replica) <= node_size else None
-        phases = {
+        phases: dict[Phase, dict[int, StageLayout]] = {
             phase: {index: _on_one_node(stage, whole or stage.devices) for index, stage in stages.items()}
             for phase, stages in replica.phases.items()
         }

@@ -136,7 +136,7 @@ class Nearest:
         phases: tuple[tuple[Phase, PhaseStrategy], ...] = (("prefill", author.prefill), ("decode", author.decode))
         options = {phase: phase_options(self.space, degrees, phase) for phase, degrees in phases}
         # The phases of which the rules, or the number of devices, refuse all degrees.
-        self.refused: list[Phase] = [phase for phase, found in options.items() if not found]
+        self.refused: tuple[Phase, ...] = tuple(phase for phase, _ in phases if not options[phase])
         # Options that could hold the weights, were they spread perfectly.
         self.prefill, self.decode = (
             [option for option in found if option.width >= least] for found in options.values()
