@@ -71,7 +71,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
         r"个\s?(?:gpus?(?![a-z])|卡)|显卡|卡",
     ),
     ("m", r"of\s(?:them|those|these)(?![a-z])"),
-    ("x", r"[x*](?![a-z])|times(?![a-z])"),
+    ("x", r"(?!(?<=[a-z]\s)(?-i:X)\d)[x*](?![a-z])|times(?![a-z])"),  # "Foobar X200" is a name
     ("o", r"w/"),
     (
         "o",
