@@ -14,7 +14,7 @@ from ...plan.view import OPERATOR_TYPES, EdgeView, NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import has_all_operators, placed_blocks
 from ..reading import label, operators_in_order, relaxed_holders, tiles_layers
-from ..sharding import runs_in_groups
+from ..sharding import runs_in_groups, undefined_ranks
 from ..stage_chain import stage_chain
 from ..tree import enters_astray, is_placed, leaves_astray
 
@@ -173,7 +173,11 @@ def _doubled(operator: NodeView, leading: frozenset[int]) -> Iterator[Finding]:
 def _idle_leads(view: PlanView, operator: NodeView, leading: Sequence[NodeView]) -> Iterator[Finding]:
     """What feeds shards that need nothing of one another: none is cut along the sequence, and no groups are joined."""
     joins_groups = operator.type == "FFNNode" and runs_in_groups(view)
-    if joins_groups or any("sp" in shard.rank for shard in operator.children_of_type("ShardNode")):
+    if (
+        joins_groups
+        or undefined_ranks(operator)
+        or any("sp" in shard.rank for shard in operator.children_of_type("ShardNode"))
+    ):
         return
     for node in leading:
         yield Finding(

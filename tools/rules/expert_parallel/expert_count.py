@@ -19,8 +19,8 @@ from ..sharding import names
 def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:
     excess = group_excess(view, operator, devices)
     experts = operator.children_of_type("ExpertNode")
-    # Of two groups on one device none need be too many (GP004).
-    if not excess or (excess > 0 and len(devices_of(experts)) < len(experts)):
+    # A stage whose lists repeat a device is narrower than it says (GP004).
+    if not excess or any(len(set(child.devices)) < len(child.devices) for child in operator.children):
         return None
     idle = sorted(devices - devices_of(experts))
     return Finding(
