@@ -172,10 +172,10 @@ def _fault(error: Any, path: str) -> SchemaFault:
 
 def _of_its_kind(error: Any) -> list[Any]:
     """Why a value is none of what it may be; where a field says which it is meant as, why it is not that."""
-    kinds = error.schema.get("discriminator")
-    if kinds is None or not isinstance(error.instance, dict):
+    kinds, members = error.schema.get("discriminator"), as_mapping(error.instance)
+    if kinds is None or (not members and error.instance != {}):
         return error.context
-    written = as_mapping(cast("object", error.instance)).get(kinds["propertyName"])
+    written = members.get(kinds["propertyName"])
     meant = kinds["mapping"].get(written) if isinstance(written, str) else None
     return [one for one in error.context if error.validator_value[one.schema_path[0]].get("$ref") == meant]
 

@@ -53,7 +53,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     if nodes is None or gpus_per_node is None:
         return
     broken_first: dict[int, Broken] = {}
-    of_degrees = [limit for limit in constraints if not isinstance(limit, PlacementConstraint)]
+    of_degrees: list[Constraint] = [limit for limit in constraints if not isinstance(limit, PlacementConstraint)]
     for broken in (
         *_broken_by_strategy(of_degrees, strategy, gpus_per_node),
         *_broken_by_places(constraints, view),
