@@ -33,7 +33,9 @@ MAX_TOKENS = 4_000_000
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _AT_ONCE = re.compile(r"inf\(([0-9]{1,9})\)")
 _RATE = re.compile(r"qps=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
-_REQUESTS = re.compile(r"(?<![0-9.])([0-9]{1,9}) requests")
+_REQUESTS = re.compile(
+    r"(?<![0-9.,])([0-9]{1,3}(?:,[0-9]{3}){1,2}|[0-9]{1,9}) (?:requests|prompts)\b(?! (?:in flight|at a time|per))"
+)
 _RANGE = re.compile(r"random lengths in \[([0-9.]{1,12}),\s?([0-9.]{1,12})\]")
 _CLOSED = re.compile(r"closed loop|fixed concurrency")
 _STATIC = re.compile(r"static batch|benchmark_latency|(?<![a-z])batch [0-9]|single batch")
@@ -57,9 +59,10 @@ def _arrivals(row: MeasuredRow) -> Arrivals | None:
     if match := _AT_ONCE.fullmatch(load):
         return Burst(int(match[1])) if int(match[1]) else None
     if load == "qps=inf":
-        return Burst(_stated_requests(row))
+        return Burst(_stated_requests(_words(row)) or OPEN_LOOP_REQUESTS)
     if match := _RATE.fullmatch(load):
-        return OpenLoop(float(match[1]), _stated_requests(row)) if float(match[1]) > 0.0 else None
+        requests = _stated_requests(_words(row)) or OPEN_LOOP_REQUESTS
+        return OpenLoop(float(match[1]), requests) if float(match[1]) > 0.0 else None
     if _NUMBER.fullmatch(load) is None or int(load) == 0:
         return None
     return _numbered(int(load), _words(row))
@@ -72,7 +75,7 @@ def _numbered(count: int, words: str) -> Arrivals:
             return Burst(count)
         if _STATIC.search(words):
             return StaticBatch(count)
-    return ClosedLoop(count, REQUESTS_PER_USER * count)
+    return ClosedLoop(count, _stated_requests(words) or REQUESTS_PER_USER * count)
 
 
 def _words(row: MeasuredRow) -> str:
@@ -80,9 +83,10 @@ def _words(row: MeasuredRow) -> str:
     return row.notes.partition("cmd=")[0].lower()
 
 
-def _stated_requests(row: MeasuredRow) -> int:
-    match = _REQUESTS.search(_words(row))
-    return max(1, int(match[1])) if match else OPEN_LOOP_REQUESTS
+def _stated_requests(words: str) -> int | None:
+    """How many requests the publisher sent, where the words say so."""
+    match = _REQUESTS.search(words)
+    return (int(match[1].replace(",", "")) or None) if match else None
 
 
 def _saturating(row: MeasuredRow) -> int:
