@@ -1,9 +1,11 @@
 """Fits the constants of collectives: NCCL's operations, and the all-reduce kernels of the engines themselves.
 
 Of an engine's own kernels the times inside a CUDA graph count, as engines replay graphs while they decode. The host of
-the L40S tables has no peer-to-peer path between its sockets (4 ranks reach 5 GB/s, 8 ranks 1.5 GB/s of 32): its entries
-are called `staged`, and a PCIe part on a host with such paths takes those of the RTX PRO 6000. Left out: hosts with
-NVLink between pairs only, clouds with a weak network, and tables that a newer one of the same chip covers.
+the L40S tables has no peer-to-peer path beyond a pair: what its 4 ranks reach (5 of 32 GB/s) is called `staged` and
+holds for groups of any size that go through the memory of a host, as runs of 2, 4 and 8 GeForce cards show. Its pairs
+have a path (20 GB/s), and its 8 ranks share a link between sockets (1.5 GB/s) that is of that host. A PCIe part on a
+host with such paths takes those of the RTX PRO 6000. Left out: hosts with NVLink between pairs only, clouds with a weak
+network, and tables that a newer one of the same chip covers.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from .tables import Table, chip_named, read_table
 CUSTOM = "all_reduce_custom"
 NETWORK = "network"
 STAGED = "_staged"
-_STAGED_HOST = "l40s"
+_STAGED_HOST, _STAGED_RANKS = "l40s", 4
 _PCIE = ("l40s", "rtx-pro-6000-blackwell-server")
 _GRAPH = "_custom_graph"
 
@@ -37,7 +39,7 @@ def _variant(row: dict[str, str]) -> str | None:
     if name is None or row["gpu"] != _STAGED_HOST:
         return name
     # An engine's own kernels read the memory of the other GPUs: where that is out of reach it leaves them to NCCL.
-    return None if name == CUSTOM else f"{name}{STAGED}"
+    return None if name == CUSTOM or int(row["ranks"]) != _STAGED_RANKS else f"{name}{STAGED}"
 
 
 def _operation(row: dict[str, str]) -> str | None:
