@@ -89,6 +89,14 @@ def test_amd_takes_the_medians_over_what_was_measured() -> None:
     assert profile_named("mi300x", "vllm").choose("gemm", "bf16").accelerator == "pooled"
 
 
+@pytest.mark.parametrize(("card", "share"), [("l40s", 1.0), ("l4", 1.0), ("rtx-6000-ada", 1.0), ("rtx-4090", 0.0)])
+def test_a_card_of_fewer_flops_a_watt_loses_less_at_its_power_limit_than_the_one_timed(card: str, share: float) -> None:
+    def lost(name: str) -> float:
+        return profile_of(find_accelerator(name), "vllm").choose("gemm", "bf16").entry.constants["sustained_loss"]
+
+    assert lost(card) == pytest.approx(share * lost("l40s"), abs=0.002)
+
+
 def test_relatives_are_named_once_and_never_the_part_itself() -> None:
     for accelerator in all_accelerators():
         relatives = relatives_of(accelerator)

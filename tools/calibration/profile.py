@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ..catalog.accelerators import Accelerator
+from ..catalog.hardware import find_accelerator
 from ..errors import InputError
 from .profile_file import (
     ANY_STACK,
@@ -33,6 +34,8 @@ _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
 # The generation whose dense and grouped matmuls vLLM, SGLang and TensorRT-LLM all take from the same libraries
 # (FlashInfer, which has the kernels of TensorRT-LLM, and DeepGEMM).
 _SHARING = "blackwell"
+# The least that the form of a matmul takes for its loss at the power limit.
+_NO_LOSS = 0.001
 
 
 class Origin(Struct, frozen=True):
@@ -163,7 +166,7 @@ def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile
     return KernelProfile(
         accelerator.id,
         framework,
-        _read(accelerator.id, relatives_of(accelerator)),
+        tuple(_powered_as(accelerator, file) for file in _read(accelerator.id, relatives_of(accelerator))),
         _read(accelerator.id, link_relatives_of(accelerator)),
         shared,
     )
@@ -172,3 +175,34 @@ def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile
 def _read(accelerator_id: str, relatives: tuple[str, ...]) -> tuple[ProfileFile, ...]:
     names = dict.fromkeys((accelerator_id, *relatives, POOLED))
     return tuple(file for file in map(read_profile_file, names) if file is not None)
+
+
+def _powered_as(accelerator: Accelerator, file: ProfileFile) -> ProfileFile:
+    """A relative's file with what its matmuls lose at the power limit cut to what `accelerator` loses.
+
+    A card that does fewer FLOP/s for each watt of its limit has to slow down by that much less. By how much more one
+    with a tighter limit slows down was measured on none: it loses what its relative does.
+    """
+    own, theirs = _flops_s_per_watt(accelerator), _measured_on(file.accelerator)
+    if file.accelerator == accelerator.id or own is None or theirs is None or own >= theirs:
+        return file
+    entries = tuple(_with_loss(one, own / theirs) if one.kernel == "gemm" else one for one in file.entries)
+    return file.model_copy(update={"entries": entries})
+
+
+def _with_loss(entry: KernelEntry, share: float) -> KernelEntry:
+    """The entry of a matmul on a card with `share` of the FLOP/s per watt."""
+    lost = (1.0 + entry.constants["sustained_loss"]) * share - 1.0
+    return entry.model_copy(update={"constants": entry.constants | {"sustained_loss": max(_NO_LOSS, lost)}})
+
+
+@cache
+def _measured_on(accelerator_id: str) -> float | None:
+    return None if accelerator_id == POOLED else _flops_s_per_watt(find_accelerator(accelerator_id))
+
+
+def _flops_s_per_watt(accelerator: Accelerator) -> float | None:
+    """Dense 16-bit peak over the board's limit, in TFLOP/s per watt, where both are known."""
+    peaks, watts = accelerator.dense_peak_tflops, accelerator.tdp_w
+    peak = peaks.bf16 or peaks.fp16
+    return peak / watts if peak and watts else None
