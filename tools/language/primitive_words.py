@@ -98,6 +98,11 @@ _STRICT = cues(
     r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
     "只能|必须|限|不出|内|待在|要在",
 )
+# "PP across nodes": a demand where nothing else stands in the clause, or a word that demands.
+_DEMANDS = cues(r"must|has\sto|have\sto|needs?\sto|should|shall|always", "必须|一定|只能")
+_NOTHING_ELSE = re.compile(
+    r"(?:[\s,]|(?:use|using|run(?:s|ning)?|put|do(?:es)?|with|want|the|go(?:es)?|is|both|all|and|then)(?![a-z])|[用做走要的])*"
+)
 _DENIAL = cues(
     r"none|no(?![\s\-](?:need|problem|limit|(?:strong\s)?(?:preference|idea|opinion|view|clue|knowledge|feeling)|objection|more|longer|larger|wider|higher|bigger|greater|deeper|less|fewer|smaller|lower))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
@@ -183,7 +188,7 @@ def read_primitives(page: Page) -> list[Constraint]:
         if clause.name == "dp":
             one = _one_replica(clause)
         else:
-            one = _bounded(clause) or _inside_node(clause) or _not_either(page, clause) or _forbidden(clause)
+            one = _bounded(clause) or _placed(clause) or _not_either(page, clause) or _forbidden(clause)
         if one is not None:
             _take(page, clause, one)
             found.append(one)
@@ -273,8 +278,8 @@ def _bounded(clause: _Clause) -> Constraint | None:
     return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)
 
 
-def _inside_node(clause: _Clause) -> Constraint | None:
-    """Groups that stay on a node: they must be inside, or must not cross."""
+def _placed(clause: _Clause) -> Constraint | None:
+    """Groups that stay on a node, since they must be inside or must not cross, or that have to leave one."""
     denied = _DENIAL.search(clause.text) is not None
     crosses = _crosses(clause)
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
@@ -282,9 +287,25 @@ def _inside_node(clause: _Clause) -> Constraint | None:
         behind = _OF_EACH_NODE.match(clause.text, clause.match.end() - clause.start)
         inside = (behind or _IN_EACH_NODE.search(clause.text)) is not None and not denied
         crosses = denied = False
+    if crosses and not denied and _demands_crossing(clause):
+        return PlacementConstraint(kind="across_nodes", value=clause.name, words=clause.words)
     if clause.is_asked or crosses != denied or not (crosses or inside):
         return None
     return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
+
+
+def _demands_crossing(clause: _Clause) -> bool:
+    """Whether a clause that speaks of leaving a node demands it, and neither allows it nor tells of it."""
+    crossing = _CROSSING.search(clause.text)
+    if clause.is_asked or crossing is None:
+        return False
+    if _DEMANDS.search(clause.text):
+        return True
+    here, there = clause.match.start() - clause.start, clause.match.end() - clause.start
+    (_, first), (second, _) = sorted(((here, there), crossing.span()))
+    begins, ends = min(here, crossing.start()), max(there, crossing.end())
+    rest = clause.text[:begins], clause.text[first:second], clause.text[ends:]
+    return all(_NOTHING_ELSE.fullmatch(one) for one in rest)
 
 
 def _not_either(page: Page, clause: _Clause) -> Constraint | None:
