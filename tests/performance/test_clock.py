@@ -128,10 +128,10 @@ def reduction_s(accelerator: str, engine: str, ranks: int) -> float:
 
 @pytest.mark.parametrize("engine", [*JUDGED])
 @pytest.mark.parametrize("accelerator", ["l4", "a10g", "rtx-4090"])
-def test_cards_that_do_not_reach_each_others_memory_reduce_far_slower_than_others(
+def test_cards_that_do_not_reach_each_others_memory_reduce_slower_than_others(
     accelerator: str, engine: str
 ) -> None:
-    assert reduction_s(accelerator, engine, 8) > 3 * reduction_s("l40s", engine, 8)
+    assert reduction_s(accelerator, engine, 8) > 2 * reduction_s("l40s", engine, 8)
 
 
 def test_over_more_than_two_pcie_cards_vllm_reduces_as_nccl_does_and_tensorrt_llm_by_itself() -> None:
