@@ -128,9 +128,7 @@ def reduction_s(accelerator: str, engine: str, ranks: int) -> float:
 
 @pytest.mark.parametrize("engine", [*JUDGED])
 @pytest.mark.parametrize("accelerator", ["l4", "a10g", "rtx-4090"])
-def test_cards_that_do_not_reach_each_others_memory_reduce_slower_than_others(
-    accelerator: str, engine: str
-) -> None:
+def test_cards_that_do_not_reach_each_others_memory_reduce_slower_than_others(accelerator: str, engine: str) -> None:
     assert reduction_s(accelerator, engine, 8) > 2 * reduction_s("l40s", engine, 8)
 
 
