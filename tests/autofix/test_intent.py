@@ -30,8 +30,8 @@ ALIKE = [
 ]
 SEVERAL = [name for name in ALIKE if base_plan(name)["strategy"]["dp"] > 1]
 LOCAL = [row for row in corruptions("") if find_rule(row.rule).fix == "local" and row.rule in row.expected]
-# What local repair reads another way first (text for a number), and what leaves no number to read.
-UNREAD = frozenset({"a number as text", "a negative number of tokens"})
+# What local repair reads another way first (text for a number), and what leaves no number, or none that agree, to read.
+UNREAD = frozenset({"a number as text", "a negative number of tokens", "lengths with another mean than the stated one"})
 # Plans of a legal strategy other than their base's, as their own declaration says.
 RESTATED = frozenset(
     {

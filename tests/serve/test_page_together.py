@@ -87,7 +87,7 @@ def test_a_plan_that_cannot_be_read_is_shown_with_its_findings_and_mended(
 ) -> None:
     wrong = {
         **plan,
-        "workload": {**plan["workload"], "concurrency": "24 users"},
+        "workload": {**plan["workload"], "concurrency": "24"},
         "precision": {**plan["precision"], "weights": "bfloat16"},
     }
     text = json.dumps(plan)

@@ -196,7 +196,9 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     @property
     def are_unlike(self) -> bool:
         """Whether requests of a run differ in length; one that is too rare to be among them makes no difference."""
-        return self.spread is not None and not (isinstance(self.spread, Joint) and len(set(self.spread.pairs)) == 1)
+        if self.spread is None or self.workload.prefixes is not None:
+            return self.spread is not None
+        return not (isinstance(self.spread, Joint) and len(set(self.spread.pairs)) == 1)
 
     def longest_tokens(self, phase: Phase) -> int | None:
         """Tokens of the longest prompt, or in decode of the longest request; `None` where all are alike (rule ME001).

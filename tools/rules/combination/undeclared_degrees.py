@@ -96,7 +96,7 @@ def _unwitnessed(view: PlanView, name: str, degree: str, branches: list[PhaseDeg
     remains = [reading for branch in branches for reading in branch.remains.get(degree, ())]
     if not remains or any(branch.readings.get(degree) for branch in branches):
         return
-    if degree == "tp_ffn" and declared_degree(view, name, "attention_dp") != 1:
+    if degree == "tp_ffn" and any(declared_degree(view, name, other) != 1 for other in ("attention_dp", "ep")):
         # How many groups of an FFN that is not whole there are is open.
         return
     kind = next(kind for kind in _MULTIPLIED if degree in kind)
