@@ -119,7 +119,7 @@ def compared(
     shown = titles or (_title(a, "A"), _title(b, "B"))
     given = _given(a), _given(b)
     both = said, said if of_b.hardware is None else _with_hardware(said, of_b.hardware)
-    _refuse_untaken(given, both)
+    _refuse_untaken(given, said, of_b.hardware)
     first, second = _resolved(given, both, shown)
     plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
     prices = said.usd_per_gpu_hour, of_b.usd_per_gpu_hour or said.usd_per_gpu_hour
@@ -156,23 +156,27 @@ def _with_hardware(said: Said, hardware: Said) -> Said:
     return said.model_copy(update={**fields, "words": words})
 
 
-def _refuse_untaken(given: tuple[Document | Words, ...], said: tuple[Said, ...]) -> None:
+def _refuse_untaken(given: tuple[Document | Words, ...], said: Said, hardware_b: Said | None) -> None:
     """Refuse what is said and no side takes: a plan has all but a load, words beside it all but a load and hardware.
 
     Raises:
         InputError: something is.
     """
     opens = [_openness(one) for one in given]
+    if hardware_b is not None and opens[1] == 0:
+        raise InputError(
+            f"{next(iter(hardware_b.words.values()), 'hardware_b')}: B is a plan with its own; leave it out"
+        )
     if 1 in opens or 0 not in opens:
         return
-    for openness, one in zip(opens, said, strict=True):
-        taken = OF_LOAD + (HARDWARE_FIELDS if 2 in opens and (openness == 2 or one is said[0]) else ())
-        for name in Said.model_fields.keys() - {*taken, "words", "assumed", "readings", "unread"}:
-            if getattr(one, name) not in (None, False, ()):
-                words = (
-                    "words are placed under the plan beside them, which says this" if 2 in opens else "plans say this"
-                )
-                raise InputError(f"{one.words.get(name, name)}: {words} already; leave it out")
+    why = "plans say this"
+    taken = {*OF_LOAD, "words", "assumed", "readings", "unread"}
+    if 2 in opens:
+        why = "words are placed under the plan beside them, which says this"
+        taken.update(HARDWARE_FIELDS)
+    for name in Said.model_fields.keys() - taken:
+        if getattr(said, name) not in (None, False, ()):
+            raise InputError(f"{said.words.get(name, name)}: {why} already; leave it out")
 
 
 def _resolved(

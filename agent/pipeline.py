@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from msgspec.structs import replace
 
@@ -44,9 +44,6 @@ from .stated_request import stated_intent
 from .stated_strategy import judge
 from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
-
-if TYPE_CHECKING:
-    pass
 
 
 @checks_arguments

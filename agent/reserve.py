@@ -65,7 +65,7 @@ def _demanding(intent: Intent, day: OverDay) -> Intent:
 def with_reserve_told(result: PlanResult) -> PlanResult:
     """`result`, in whose first lines stands what of the reserve its plan has not, or that nobody looked."""
     day, intent, report = lacking(result), result.intent, result.report
-    if report is None or intent is None or intent.day is None or result.plan is None:
+    if report is None or intent is None or intent.day is None or not result.valid:
         return result
     if result.over_day is None and intent.day.reserve_replicas:
         missed = f"{_words(intent)!r}: the time was over before it was looked at; allow more (--time-limit)"

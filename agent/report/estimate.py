@@ -91,7 +91,7 @@ def time_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = 
     if estimate.load.saturated:
         line = f"{GROWING}, {tpot}, all decode steps {ms_text(latency.decode_ms)}"
     table = Table(columns, tuple(rows))
-    marks = legend(("compute", "memory", "communication", "bubble"), MARKS)
+    marks = legend(("compute", "memory", "communication", "bubble"))
     of_stages = _over_stages(latency.prefill, latency.decode_step, with_costs=is_whole)
     costs = largest_costs(estimate) if is_whole else ()
     return section("Where the time goes", line if is_whole else None, table, marks, of_stages, *costs)

@@ -179,9 +179,9 @@ def _text(words: str) -> Any:
     return Text(harmless(words), overflow="fold")
 
 
-def legend(names: Iterable[str], marks: str) -> str:
-    """What each mark of a bar stands for."""
-    return "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=True))
+def legend(names: Iterable[str]) -> str:
+    """What each of `MARKS` stands for."""
+    return "  ".join(f"{mark} {name}" for mark, name in zip(MARKS, names, strict=True))
 
 
 def bar(parts: Sequence[tuple[str, float]], width: int) -> str:

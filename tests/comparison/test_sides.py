@@ -177,3 +177,5 @@ def test_plans_have_the_hardware_that_they_name() -> None:
     for stated in ({"hardware": "1x2:l4"}, {"hardware_b": "1x2:l4"}):
         with pytest.raises(InputError, match="leave it out"):
             compare(dense(), dense(), **stated)
+    with pytest.raises(InputError, match="leave it out"):
+        compare(COMMAND.format(2), dense(), hardware_b="1x2:l4")

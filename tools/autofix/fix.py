@@ -134,10 +134,10 @@ def attributed(view: PlanView, target: Target, changes: Sequence[Change], errors
     for change in changes:
         places = list(scopes.outwards(change.path, change.nodes, change.edges))
         number = next((nearest[place][1] for place in places if place in nearest), 0)
-        ends = {*change.nodes, *chain.from_iterable(change.edges)}
+        ends = [*change.nodes, *chain.from_iterable(change.edges)]
         fix = Fix(errors[number].rule, (change,), change.action == "remove" and not idling.isdisjoint(ends))
         # A node that comes or goes does so with its parts and edges.
-        own = [*change.nodes, *(end for ends in change.edges for end in ends), change.path][0]
+        own = ends[0] if ends else change.path
         part = next((place for place in reversed(places) if place in moved), own)
         found.setdefault((fix.rule, fix.safety, part), []).append(fix)
     return [one for together in found.values() for one in joined(together)]

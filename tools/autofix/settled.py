@@ -20,6 +20,7 @@ from ..bounds import DEGREE
 from ..plan.degrees import (
     ATTENTION_DEGREES,
     DEGREE_NAMES,
+    MULTIPLIED,
     Exchange,
     PhaseDegrees,
     Reading,
@@ -32,8 +33,6 @@ from ..plan.elements import NodeView, as_int, as_mapping
 from ..plan.view import PlanView, devices_of
 from ..rules.legality import RELAXATION_OF
 
-# Degrees whose product is the width of an operator: the first is read of the width where the others are known.
-_MULTIPLIED = (("tp", "sp", "attention_dp", "kv_sp"), ("tp_ffn",), ("ep", "tp_expert"))
 _MOST = int(DEGREE.most)
 # Parts of an operator whose devices say how wide it is.
 _WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "ReduceScatterNode", "AllToAllNode"})
@@ -90,7 +89,7 @@ class PhaseClaims(Struct, frozen=True):
 
     def _borne_out(self, name: str, declared: int | None, other: PhaseClaims) -> int | None:
         """The degree where no operator is whole: another than the `declared` one where more parts are as wide."""
-        beside = next((names for names in _MULTIPLIED if name == names[0]), None)
+        beside = next((names for names in MULTIPLIED if name == names[0]), None)
         if beside is None:
             return declared
         others = prod(self.declared(degree) or 1 for degree in beside[1:])

@@ -195,10 +195,13 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def are_unlike(self) -> bool:
-        """Whether requests of a run differ in length; one that is too rare to be among them makes no difference."""
-        if self.spread is None or self.workload.prefixes is not None:
-            return self.spread is not None
-        return not (isinstance(self.spread, Joint) and len(set(self.spread.pairs)) == 1)
+        """Whether requests of a run differ in length; one that is too rare to be among them makes no difference.
+
+        A replay is of requests that share prefixes, and takes the lengths of each, alike or not.
+        """
+        spread, shares_prefixes = self.spread, self.workload.prefixes is not None
+        is_one_pair = isinstance(spread, Joint) and len(set(spread.pairs)) == 1
+        return spread is not None and (shares_prefixes or not is_one_pair)
 
     def longest_tokens(self, phase: Phase) -> int | None:
         """Tokens of the longest prompt, or in decode of the longest request; `None` where all are alike (rule ME001).

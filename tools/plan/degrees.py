@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Literal
 
@@ -23,7 +23,9 @@ from .view import PlanView
 
 # Names of a rank, and the degree of an attention operator that it counts.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
-DEGREE_NAMES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
+# The degrees whose product is the width of an operator: of attention, of an FFN, of experts.
+MULTIPLIED = (("tp", "sp", "attention_dp", "kv_sp"), ("tp_ffn",), ("ep", "tp_expert"))
+DEGREE_NAMES = tuple(chain.from_iterable(MULTIPLIED))
 _SUMS = ("AllReduceNode", "ReduceScatterNode")
 _COUNTED = ("AttentionNode", "FFNNode")
 Exchange = Literal["ulysses", "all_gather"]

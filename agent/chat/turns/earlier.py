@@ -29,7 +29,7 @@ BACK_BY_ONE = rf"{_BACK}(?:the\s)?(?:previous|last|earlier)\s(?:{_PLAN}|request)
 _NAMED = re.compile(
     rf"(?<![a-z])(?:of|in|for|with|to|against|and|vs\.?|versus|did|was|show(?:\sme)?)\s"
     rf"(?:(?P<first>{_FIRST})|(?:the\s)?(?:previous|earlier))\s{_PLAN}(?![a-z])"
-    r"|(?P<zuichu>第一个|最初的?|原来的)(?:方案|计划)|(?:上一个|之前的)(?:方案|计划)",
+    r"|(?P<first_in_chinese>第一个|最初的?|原来的)(?:方案|计划)|(?:上一个|之前的)(?:方案|计划)",
     re.I,
 )
 _ASKS = re.compile(r"^(?:and\s)?(?:what|how|which|show|tell|give)(?![a-z])|[?]\s?$|多少|怎么样", re.I)
@@ -44,7 +44,7 @@ def asks_of_earlier(work: Work, text: str, *, compares: bool) -> Outcome | None:
     named = _NAMED.search(text)
     if named is None or not (compares or _ASKS.search(text)):
         return None
-    version = _version(work, is_first=bool(named["first"] or named["zuichu"]))
+    version = _version(work, is_first=bool(named["first"] or named["first_in_chinese"]))
     if compares:
         return difference_to(work, work.state.planned(version))
     lead = say("Of {title}:", title=version.title)

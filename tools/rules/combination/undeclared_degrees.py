@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, exchange_of, phase_degrees, root_replicas
+from ...plan.degrees import (
+    DEGREE_NAMES,
+    MULTIPLIED,
+    PhaseDegrees,
+    declared_degree,
+    exchange_of,
+    phase_degrees,
+    root_replicas,
+)
 from ...plan.view import PHASES, NodeView, PlanView, as_int, as_list, as_mapping, devices_of
 from ..base import MAX_NODES, Example, Finding, Rule, set_top
 from ..legality import RELAXATION_OF, splits
 from ..reading import label, stage_of, unlike_phases
 
-# The degrees that multiply in one operator.
-_MULTIPLIED = (("tp", "sp", "attention_dp", "kv_sp"), ("tp_ffn",), ("ep", "tp_expert"))
 # What a degree counts, where it is not shards.
 _PARTS = {"pp": ("PipelineStageNode",), "ep": ("ExpertNode",), "tp_expert": ("ShardNode", "ExpertNode")}
 
@@ -99,7 +105,7 @@ def _unwitnessed(view: PlanView, name: str, degree: str, branches: list[PhaseDeg
     if degree == "tp_ffn" and any(declared_degree(view, name, other) != 1 for other in ("attention_dp", "ep")):
         # How many groups of an FFN that is not whole there are is open.
         return
-    kind = next(kind for kind in _MULTIPLIED if degree in kind)
+    kind = next(kind for kind in MULTIPLIED if degree in kind)
     declared = {other: declared_degree(view, name, other) for other in kind}
     width = prod(value or 0 for value in declared.values())
     widths = {wide for reading in remains for wide in _widths(view, reading.operator)}
