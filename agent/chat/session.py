@@ -13,6 +13,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -76,12 +77,10 @@ class Session:
             _make_private(path)
         try:
             where = ":memory:" if path is None else path
-            # Turns that are awaited are each answered in a thread of their own, one at a time.
-            self._db = sqlite3.connect(where, timeout=0.2, isolation_level=None, check_same_thread=False)
-            self._prepare()
-        except sqlite3.Error as error:
-            self.close()
-            raise self._refusal(error) from None
+            with self._usable():
+                # Turns that are awaited are each answered in a thread of their own, one at a time.
+                self._db = sqlite3.connect(where, timeout=0.2, isolation_level=None, check_same_thread=False)
+                self._prepare()
         except InputError:
             self.close()
             raise
@@ -119,13 +118,20 @@ class Session:
             )
         self._db.execute("COMMIT")
 
-    def _refusal(self, error: sqlite3.Error) -> InputError:
-        text = str(error)
-        if "locked" in text or "busy" in text:
-            return InputError(f"{self._name}: another process has this session open; end that chat or begin a new one")
-        if "full" in text:
-            return InputError(f"{self._name}: cannot be written: the disk or the session is full; begin a new session")
-        return InputError(f"{self._name}: cannot be used as a session: {text}")
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Refuse what the database refuses; what it says of a damaged file may itself be no text."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            text = str(error) if isinstance(error, sqlite3.Error) else "it is damaged"
+            if "locked" in text or "busy" in text:
+                why = "another process has this session open; end that chat or begin a new one"
+            elif "full" in text:
+                why = "cannot be written: the disk or the session is full; begin a new session"
+            else:
+                why = f"cannot be used as a session: {text}"
+            raise InputError(f"{self._name}: {why}") from None
 
     def document_of(self, text: str) -> Document:
         """`text` as a document that can be kept."""
@@ -141,18 +147,17 @@ class Session:
         rows = [(kind, self._redact(json.dumps(dict(data), ensure_ascii=False))) for kind, data in events]
         kept = [(one.hash, zlib.compress(one.data, 6)) for one in documents]
         try:
-            self._db.execute("BEGIN")
-            try:
-                self._db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", kept)
-                self._db.executemany("INSERT INTO events (kind, data) VALUES (?, ?)", rows)
-            except BaseException:  # an interrupt, too, must leave no transaction open
-                if self._db.in_transaction:  # a full one was rolled back already
-                    self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        except (sqlite3.Error, UnicodeEncodeError) as error:
-            if isinstance(error, sqlite3.Error):
-                raise self._refusal(error) from None
+            with self._usable():
+                self._db.execute("BEGIN")
+                try:
+                    self._db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", kept)
+                    self._db.executemany("INSERT INTO events (kind, data) VALUES (?, ?)", rows)
+                except BaseException:  # an interrupt, too, must leave no transaction open
+                    if self._db.in_transaction:  # a full one was rolled back already
+                        self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+        except UnicodeEncodeError:
             raise InputError("the text is not UTF-8") from None
 
     def redacted(self, text: str) -> str:
@@ -165,14 +170,13 @@ class Session:
         Raises:
             InputError: the file is damaged.
         """
-        try:
+        with self._usable():
             for seq, kind, data in self._db.execute("SELECT seq, kind, data FROM events ORDER BY seq"):
-                held = parse(data, f"{self._name}: damaged event", most_depth=MAX_WRAPPED_DEPTH)
+                text = data if isinstance(data, str) else ""
+                held = parse(text, f"{self._name}: damaged event", most_depth=MAX_WRAPPED_DEPTH)
                 if not isinstance(held, dict):
                     raise InputError(f"{self._name}: damaged: an event is no object")
                 yield Event(seq, kind, held)
-        except sqlite3.Error as error:
-            raise self._refusal(error) from None
 
     def document(self, name: str) -> bytes:
         """The document whose hash is `name`.
@@ -180,11 +184,9 @@ class Session:
         Raises:
             InputError: there is none, or it is damaged.
         """
-        try:
+        with self._usable():
             found = self._db.execute("SELECT data FROM documents WHERE hash = ?", (name,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._refusal(error) from None
-        if found is None:
+        if found is None or not isinstance(found[0], bytes):
             raise InputError(f"{self._name}: damaged: a plan is missing")
         unpacker = zlib.decompressobj()
         try:

@@ -170,12 +170,12 @@ def estimate_command(
     from ..stated_load import under_load
 
     plan = under_load(_typed(read, document), said_of_options({**options, "trace": None}))
-    if broken := _broken_rules(read):
-        click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
     from ...tools.performance.estimate import estimate
 
     trace = None if options["trace"] is None else trace_of(options["trace"], options)
     figures = estimate(plan, usd_per_gpu_hour, calibration, trace)
+    if broken := _broken_rules(read):
+        click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
     if output_format == "json":
         write_json(figures)
     else:

@@ -115,6 +115,11 @@ ENTRANCES: dict[str, Entrance] = {
     "chat brief": _e("chat --brief {file} --session {out}.chat", "brief"),
     "settings": _e("doctor --seconds 5", "settings", **_OF_SETTINGS),
     "settings of plan": _e(_PLAN, "settings", **_OF_SETTINGS),
+    "import": _e("import {text} --hardware 1x8:h100-sxm", "command", is_json=False),
+    "import file": _e("import {file} --hardware 1x8:h100-sxm", "command", file="start.sh", is_json=False),
+    "import manifest": _e("import {file} --hardware 1x8:h100-sxm", "manifest", file="pod.yaml", is_json=False),
+    "plan trace": _e(f"{_PLAN} --trace {{file}}", "trace", file="trace.jsonl", is_json=False),
+    "plan rates": _e(f"{_PLAN} --rate-curve {{file}}", "rates", file="rates.csv", is_json=False),
     "explain": _e("explain {text}", "request", is_json=False),
     "compare words": _e("compare {plan} {text}", "strategy", is_json=False),
     "fix request": _e("fix {plan} --request {text}", "request", is_json=False),
@@ -157,10 +162,17 @@ def prepared(
     """The arguments, the environment and standard input of the call; none where the content is no argument."""
     inner = place / "in"
     inner.mkdir()
+    file = put_hostile(content, base(entrance.base), inner / entrance.file, rng)
+    if entrance.by_stdin and content in SPECIAL and not content.startswith(("/dev", "200")):
+        return None
+    return call_of(entrance, file, place)
+
+
+def call_of(entrance: Entrance, file: Path, place: Path) -> tuple[tuple[str, ...], dict[str, str], Path | None] | None:
+    """The call with `file` as its hostile one, and the honest ones in `place`; none where it is no argument."""
     for honest in ("plan", "dataset", "sweep", "bench"):
         (place / f"{honest}.json").write_text(str(base(honest)), "utf-8")
-    file = put_hostile(content, base(entrance.base), inner / entrance.file, rng)
-    words = {"{file}": str(file), "{folder}": str(inner), "{out}": str(place / "out"), "{text}": ""}
+    words = {"{file}": str(file), "{folder}": str(file.parent), "{out}": str(place / "out"), "{text}": ""}
     words |= {f"{{{honest}}}": str(place / f"{honest}.json") for honest in ("plan", "dataset", "sweep", "bench")}
     if "{text}" in entrance.arguments:
         data = file.read_bytes() if file.is_file() and not file.is_symlink() and os.access(file, os.R_OK) else b""
@@ -173,16 +185,13 @@ def prepared(
             text = text.replace(word, value)
         return text
 
-    by_stdin = file if entrance.by_stdin else None
-    if by_stdin is not None and content in SPECIAL and not content.startswith(("/dev", "200")):
-        return None
     return (
         tuple(
             filled(word).replace(",", " ") if "," in word and "{" not in word else filled(word)
             for word in entrance.arguments
         ),
         {key: filled(value) for key, value in entrance.environment.items()},
-        by_stdin,
+        file if entrance.by_stdin else None,
     )
 
 
@@ -199,7 +208,8 @@ def _limits() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
 
 
-def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> Ended:
+def environment_of(more: dict[str, str], folder: Path) -> dict[str, str]:
+    """This process's environment, without endpoints, at home in `folder`, with `more`."""
     own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "SHARDWRIGHT_"))}
     own |= {
         "HOME": str(folder),
@@ -207,10 +217,14 @@ def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | 
         "XDG_CONFIG_HOME": str(folder),
         "OPENBLAS_NUM_THREADS": "1",
     }
+    return {**own, **more}
+
+
+def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> Ended:
     with (stdin or Path(os.devnull)).open("rb") as given:
         process = subprocess.Popen(
             (*COMMAND, *arguments), stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
-            env={**own, **environment}, preexec_fn=_limits,
+            env=environment_of(environment, folder), preexec_fn=_limits,
         )  # fmt: skip
         used = -1.0
         while True:

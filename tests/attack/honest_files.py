@@ -28,6 +28,17 @@ _GEMM = {
     "kernel": "gemm", "variant": "bf16", "framework": "torch", "constants": {"compute_share": 0.5}, "rows": 3,
     "source": "s", "licence": "l", "date": "2026-01-01",
 }  # fmt: skip
+_MANIFEST = """apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+    - name: b
+      image: vllm/vllm-openai:v0.10.0
+      command: [vllm, serve, meta-llama/Llama-3.1-8B]
+      args: ["--tensor-parallel-size", "2"]
+      resources: {limits: {nvidia.com/gpu: "2"}}
+"""
 
 
 @cache
@@ -78,6 +89,13 @@ def base(name: str) -> str | bytes:
         "rule": "TP005",
         "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
         "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
+        "command": "vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 2 --max-num-seqs 64",
+        "manifest": _MANIFEST,
+        "trace": "".join(
+            json.dumps({"timestamp": 500 * at, "input_length": 512, "output_length": 32, "hash_ids": [at]}) + "\n"
+            for at in range(8)
+        ),
+        "rates": "00:00,1\n08:00,20\n18:00,4\n",
         "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
         "request_timeout_s = 1\ntransport_attempts = 1\n",
     }[name]

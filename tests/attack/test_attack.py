@@ -18,6 +18,7 @@ from .documents import check_document
 from .entrances import check_entrance
 from .mutations import document_case, number_bounds, put
 from .probe import Case, FailedError, Probe, attempt
+from .readers import check_reader, reader_case
 from .seeds import seed_plan
 from .sentences import request_case
 from .watched import Bounds, Check, attacked
@@ -103,6 +104,10 @@ def test_the_knowledge_base_answers_in_any_thread() -> None:
 def test_the_command_refuses_hostile_files_in_one_line(entrance: str, content: str) -> None:
     case = Case("entrances", json.dumps([entrance, content, True, _SEED]), f"{entrance} < {content}")
     assert not attempt(check_entrance, case).faults
+
+
+def test_a_damaged_file_is_read_or_refused_in_one_line() -> None:
+    assert not faults_of(check_reader, (reader_case(_SEED, number) for number in range(60)))
 
 
 def test_who_hangs_waits_dies_or_fills_the_memory_is_found_and_the_next_attack_is_made() -> None:

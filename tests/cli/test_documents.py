@@ -154,6 +154,14 @@ def test_the_estimate_has_the_keys_of_the_contract(plan_file: Path, capsys: pyte
     assert {device["device"] for device in figures["memory"]["per_device"]} == {f"n0.g{g}" for g in range(4)}
 
 
+def test_an_estimate_that_is_refused_says_so_in_one_line(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(plan_file.read_text())
+    del document["model"]["config"]["num_attention_heads"]
+    plan_file.write_text(json.dumps(document))
+    assert run(["estimate", str(plan_file)]) == 2
+    assert "num_attention_heads" in capsys.readouterr().err.splitlines()[0]
+
+
 def test_the_cost_is_at_the_price_that_is_stated(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def cost(price: str) -> dict[str, Any]:
         assert run(["estimate", str(plan_file), "--usd-per-gpu-hour", price, "--format", "json"]) == 0

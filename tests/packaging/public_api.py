@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any, ForwardRef, cast, is_typeddict
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, ForwardRef, Union, cast, get_args, get_origin, is_typeddict
 
 from msgspec import Struct
 
@@ -50,7 +51,7 @@ def _members(whole: type, owner: type) -> Iterator[tuple[str, str]]:
     for name, written in inspect.get_annotations(owner).items():
         if not name.startswith("_") and not str(written).startswith("ClassVar"):
             written = written.__forward_arg__ if isinstance(written, ForwardRef) else written
-            yield f"{name}: {written}{'' if _is_required(whole, name) else ' = …'}", name
+            yield f"{name}: {_annotation(written)}{'' if _is_required(whole, name) else ' = …'}", name
     for name, member in vars(owner).items():
         if name.startswith("_") and (name != "__init__" or issubclass(whole, Struct)):
             continue
@@ -61,6 +62,17 @@ def _members(whole: type, owner: type) -> Iterator[tuple[str, str]]:
             yield f"{type(member).__name__} {name}{_unquoted(str(inspect.signature(member.__func__)))}", name
         elif inspect.isfunction(member):
             yield f"{_kind(member)} {name}{_unquoted(str(inspect.signature(member)))}", name
+
+
+def _annotation(written: object) -> str:
+    """As text, a union by its bars: before 3.14 Python writes `Optional` where it found out what was quoted."""
+    if get_origin(written) not in (Union, UnionType):
+        return str(written) if not isinstance(written, type) or isinstance(written, GenericAlias) else _name(written)
+    return " | ".join("None" if one is NoneType else _annotation(one) for one in get_args(written))
+
+
+def _name(one: type) -> str:
+    return one.__qualname__ if one.__module__ == "builtins" else f"{one.__module__}.{one.__qualname__}"
 
 
 def _kind(function: object) -> str:

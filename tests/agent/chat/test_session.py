@@ -165,6 +165,22 @@ def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path, statement: str
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("whole", "damaged"),
+    [(b"kind TEXT NOT", b"k\xd2nd TEXT NOT"), (b"(seq INTEGER", b"(seq \xe4NTEGER"), (b'"turn"', b'"tu\xffn"')],
+)
+def test_a_session_whose_bytes_are_damaged_is_refused_in_one_line(tmp_path: Path, whole: bytes, damaged: bytes) -> None:
+    path = tmp_path / "one.sqlite"
+    with Session(path) as session:
+        session.add(("turn", {"turn": "x"}))
+    data = path.read_bytes()
+    assert whole in data
+    path.write_bytes(data.replace(whole, damaged))
+    with pytest.raises(InputError) as refused, Session(path) as session:
+        list(session.events())
+    assert "\n" not in str(refused.value)
+
+
 def test_sessions_are_found_by_id_and_the_last_one_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHARDWRIGHT_HOME", str(tmp_path))
     with pytest.raises(InputError, match="there is no session"):

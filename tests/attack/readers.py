@@ -1,0 +1,135 @@
+"""Every way in of the command line with what an honest file holds but for random damage, in forks of one warm process.
+
+What holds is what `entrances` holds to; a fork takes milliseconds where a process of its own takes most of a second.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import pkgutil
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from functools import cache
+from pathlib import Path
+
+import shardwright
+from shardwright.agent import cli
+
+from .damage import damaged
+from .entrances import ENTRANCES, MOST_BYTES, Ended, call_of, environment_of, judge
+from .honest_files import base
+from .probe import Case, Probe
+from .seeds import seed_names, seed_text
+
+# A plan for the fewest GPUs that hold a percentile simulates many sizes, within its time limit of a minute.
+_SECONDS = 70
+# A command that neither ends nor works, by the clock; a busy machine may make any wait.
+_MOST_S = 300.0
+_CASES = Path(__file__).parents[1] / "cases"
+# Of the chats and runs that end only when the endpoint of a test does: they have tests of their own.
+_NAMES = tuple(name for name, one in ENTRANCES.items() if "/dev" not in one.base and not name.startswith("eval "))
+
+
+@cache
+def _seeds(name: str) -> tuple[bytes, ...]:
+    """The honest contents of that name: one, or as many as the cases of tests hold."""
+    folders = {"words": "foreign/*.*", "prose": "briefs/*/*.md"}
+    if name in folders:
+        return tuple(path.read_bytes() for path in sorted(_CASES.glob(folders[name])))
+    if name == "plan":
+        return tuple(seed_text(one).encode() for one in seed_names())
+    if name == "config":
+        configs = json.loads((_CASES / "hf_configs.json").read_text("utf-8"))["configs"]
+        return tuple(json.dumps(one["config"]).encode() for one in configs)
+    if name == "command":
+        return tuple(
+            one["text"].replace("'$MODEL_PATH'", one["model"]).encode()
+            for one in json.loads((_CASES / "public_launches.json").read_text("utf-8"))
+            if "model" in one
+        )
+    content = base(name)
+    return (content.encode() if isinstance(content, str) else content,)
+
+
+def warm() -> None:
+    """Load all of the package, so that forks need not."""
+    for module in pkgutil.walk_packages(shardwright.__path__, "shardwright."):
+        if module.name.startswith(("shardwright.agent", "shardwright.tools")):
+            importlib.import_module(module.name)
+    for name in _NAMES:
+        _seeds(ENTRANCES[name].base)
+
+
+def reader_case(seed: int, number: int) -> Case:
+    """The damaged file of that number; the ways in take turns."""
+    name = _NAMES[number % len(_NAMES)]
+    rng = random.Random(f"readers:{seed}:{number}")
+    content = damaged(rng.choice(_seeds(ENTRANCES[name].base)), rng)
+    return Case("readers", json.dumps([name, content.decode("latin-1"), rng.random() < 0.5]), name)
+
+
+def check_reader(case: Case, probe: Probe) -> None:
+    """Run the command of `case` in a fork and judge how it ended."""
+    name, content, as_json = json.loads(case.text)
+    entrance = ENTRANCES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "in" / entrance.file
+        file.parent.mkdir()
+        file.write_bytes(content.encode("latin-1"))
+        call = call_of(entrance, file, Path(folder))
+        if call is None:
+            return
+        arguments, environment, stdin = call
+        as_json = as_json and not {"--dot", "--diff", "sarif"} & set(arguments)
+        ended = _run((*arguments, "--format", "json") if as_json else arguments, environment, stdin, Path(folder))
+        judge(name, entrance, ended, probe, as_json=as_json)
+
+
+def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> Ended:
+    out, err = folder / "stdout", folder / "stderr"
+    child = os.fork()
+    if child == 0:
+        _be_command(arguments, environment, (stdin or Path(os.devnull), out, err), folder)
+    since = time.monotonic()
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return Ended(os.waitstatus_to_exitcode(status), out.read_bytes(), err.read_text("utf-8", "replace"))
+        if time.monotonic() - since > _MOST_S:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return Ended(None, out.read_bytes(), err.read_text("utf-8", "replace"))
+        time.sleep(0.002)
+
+
+def _be_command(
+    arguments: tuple[str, ...], environment: dict[str, str], streams: tuple[Path, Path, Path], folder: Path
+) -> None:
+    """Become the command, and end as it does; this process is the fork."""
+    status = 1
+    try:
+        for number, path in enumerate(streams):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY), number)
+        os.chdir(folder)
+        own = environment_of(environment, folder)
+        os.environ.clear()
+        os.environ.update(own)
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        sys.argv = ["shardwright", *arguments]
+        sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8", errors="surrogateescape")
+        status = cli.main()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # noqa: BLE001 - what escapes is what is looked for
+        os.write(2, traceback.format_exc().encode("utf-8", "replace"))
+    finally:
+        os._exit(status)
