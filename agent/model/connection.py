@@ -82,14 +82,18 @@ def own_client(settings: EndpointSettings, http: Callable[[str], BoundedHttp] = 
         named = f"Basic {settings.basic_auth.get_secret_value()}"
     elif settings.api_key is not None and not named:
         named = f"Bearer {settings.api_key.get_secret_value()}"
-    return openai.OpenAI(
-        base_url=settings.base_url,
-        api_key=_NO_KEY,
-        default_headers=headers,
-        default_query={name: value.get_secret_value() for name, value in settings.query.items()},
-        max_retries=0,
-        http_client=http(named),
-    )
+    client = http(named)
+    try:
+        return openai.OpenAI(
+            base_url=settings.base_url,
+            api_key=_NO_KEY,
+            default_headers=headers,
+            default_query={name: value.get_secret_value() for name, value in settings.query.items()},
+            max_retries=0,
+            http_client=client,
+        )
+    except _http_errors("InvalidURL") as error:  # stricter than what the settings were read with
+        raise InputError(f"base_url: {error}") from None
 
 
 def checked_client(client: object) -> openai.OpenAI:

@@ -20,7 +20,7 @@ from ..catalog.models import find_model
 from ..errors import InputError
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .bench_json import MOST, Client, Output, outputs
-from .situation import Figure, Refused, Situation, architecture_of, situation_of
+from .situation import Figure, Refused, Situation, architecture_of, check_lengths, situation_of
 from .table import Degree, MeasuredRow
 
 # Fewer requests than were sent: beyond this share the run is not one of the load that it states.
@@ -106,6 +106,10 @@ def _run(output: Output, number: int, served: Served) -> Run:
         raise output.refuse(situation.reason)
     arrivals, lengths = _arrivals(output, assumptions), _lengths(output, assumptions)
     deployment = replace(situation.deployment, nodes=served.nodes, gpus_per_node=served.gpus_per_node)
+    try:
+        check_lengths(deployment, lengths)
+    except InputError as error:
+        raise output.refuse(str(error)) from None
     measured: dict[Figure, float] = {
         figure: value for figure, keys in _FIGURES.items() if (value := output.number(*keys)) is not None
     }

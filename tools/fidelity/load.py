@@ -26,9 +26,8 @@ OPEN_LOOP_REQUESTS = 500
 # 128 + 2048, 1,500 of 2048 + 2048 and 1,000 of 20000 + 2000, that is about this many tokens, and never fewer.
 _SATURATED_TOKENS = 6_500_000
 _SATURATED_REQUESTS = (1000, 30_000)
-# More requests in one run, or tokens in one request, than any table of results has: nothing is computed for them.
+# More requests in one run than any table of results has: nothing is computed for them.
 MAX_REQUESTS = 1_000_000
-MAX_TOKENS = 4_000_000
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _AT_ONCE = re.compile(r"inf\(([0-9]{1,9})\)")
@@ -96,10 +95,8 @@ def _saturating(row: MeasuredRow) -> int:
 
 
 def lengths_of(row: MeasuredRow) -> Lengths | None:
-    """The lengths of the row's requests, or `None` where it does not state one of them, no token is generated,
-    or one is longer than any model's.
-    """
-    if row.input_tokens is None or not row.output_tokens or max(row.input_tokens, row.output_tokens) > MAX_TOKENS:
+    """The lengths of the row's requests, or `None` where it does not state one of them or no token is generated."""
+    if row.input_tokens is None or not row.output_tokens:
         return None
     sent, received = max(1, row.input_tokens), row.output_tokens
     words = _words(row)

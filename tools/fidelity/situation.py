@@ -122,6 +122,8 @@ Figure = Literal[
 ]  # fmt: skip
 
 # The metrics that tables name. An inter-token latency is a time per output token: both leave the first token out.
+# More in one prompt or answer than any model takes: nothing is computed for it.
+_MOST_TOKENS = 4_000_000
 _FIGURES: dict[str, Figure] = {
     "ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "itl_ms": "tpot_ms", "e2e_latency_ms": "e2e_ms",
     "output_tok_s_total": "output_tok_s", "output_tok_s_per_gpu": "output_tok_s_per_gpu",
@@ -186,10 +188,10 @@ def _situation(row: MeasuredRow) -> Situation:
     deployment = _deployment(row)
     lengths = lengths_of(row)
     if lengths is None:
-        raise InputError("isl or osl is not stated, is longer than any model's, or no token is generated")
+        raise InputError("isl or osl is not stated, or no token is generated")
     if figure == "tpot_ms" and lengths.output_tokens == 1:
         raise InputError("a time per output token after the first needs two output tokens")
-    _check_not_cut_short(deployment, lengths)
+    check_lengths(deployment, lengths)
     arrivals = arrivals_of(row)
     if arrivals is None:
         raise InputError(
@@ -204,8 +206,13 @@ def _situation(row: MeasuredRow) -> Situation:
     return Situation(deployment, arrivals, lengths, figure, statistic)
 
 
-def _check_not_cut_short(deployment: Deployment, lengths: Lengths) -> None:
-    """Refuse what some engines end at the model's last position, whatever was asked for (vLLM's `max_model_len`)."""
+def check_lengths(deployment: Deployment, lengths: Lengths) -> None:
+    """Refuse what is longer than any model's, or ends at the model's last position with its engine (`max_model_len`).
+
+    Raises InputError: it is.
+    """
+    if max(lengths.input_tokens, lengths.output_tokens) > _MOST_TOKENS:
+        raise InputError(f"requests of more than {_MOST_TOKENS:,} tokens are longer than any model's")
     tokens = lengths.input_tokens + lengths.output_tokens
     positions = architecture_of(deployment.model).max_position_embeddings
     engine = ENGINES[deployment.engine.name]

@@ -7,6 +7,7 @@ apart into what counts tokens, what counts sequences and what counts cached toke
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
@@ -28,8 +29,8 @@ _TOKENS = (
     12288, 16384, 24576, 32768,
 )  # fmt: skip
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-# From so many loads on an array is quicker than one after the other.
-_WORTH_AN_ARRAY = 4
+# From so many loads on an array is quicker than one after the other; loading NumPy takes as long as some hundred.
+_WORTH_AN_ARRAY, _WORTH_LOADING = 4, 200
 _CHUNKS = (16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 
@@ -98,7 +99,8 @@ class StepTimes:
         """`_pass` of each of `tokens`, one of each sequence, with as many groups at work: all timed at once."""
         each = [groups] * len(tokens) if isinstance(groups, int) else groups
         # Which half waits for which differs from load to load.
-        if len(tokens) < _WORTH_AN_ARRAY or is_two_batch(self.setting):
+        worth = _WORTH_AN_ARRAY if "numpy" in sys.modules else _WORTH_LOADING
+        if len(tokens) < worth or is_two_batch(self.setting):
             passes = (self._pass(TokenLoad(count, 1, 0, among)) for count, among in zip(tokens, each, strict=True))
             return [(float(whole), float(met)) for whole, met in passes]
         import numpy as np

@@ -189,3 +189,11 @@ def test_a_setting_of_a_wrong_type_is_refused_without_its_value() -> None:
     with pytest.raises(ValueError, match="api_key") as caught:
         EndpointSettings.model_validate({"base_url": URL, "model": "m", "api_key": ["canary-77"]})
     assert "canary-77" not in str(caught.value)
+
+
+def test_a_url_that_the_http_library_alone_refuses_is_refused_in_one_line() -> None:
+    from shardwright.agent.model.connection import own_client
+
+    with pytest.raises(InputError, match="base_url: ") as refused:
+        own_client(read({**BASE, "OPENAI_BASE_URL": "http://1271111111111.0.0.1/v1"}))
+    assert "\n" not in str(refused.value)
