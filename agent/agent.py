@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError
+from ..tools.input.arguments import checks_arguments
 from .awaited import awaited
 from .loop.agent_options import AgentOptions
 from .loop.planner import ModelPlanner

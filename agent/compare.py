@@ -13,15 +13,15 @@ from typing import Unpack
 
 from msgspec import Struct
 
-from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.compare import compare as compare_plans
 from ..tools.comparison.result import Comparison, Side
 from ..tools.comparison.side import Document
 from ..tools.comparison.words import concluded
 from ..tools.errors import InputError
-from ..tools.files import is_there, shown_path
 from ..tools.importing.launch import is_launch, read_launch
+from ..tools.input.arguments import checks_arguments
+from ..tools.input.files import is_there, shown_path
 from ..tools.language.said import Said
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import is_json_text, read_document, read_file

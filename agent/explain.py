@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from ..knowledge.index import knowledge
 from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sections
 from ..knowledge.section import Section
-from ..tools.arguments import checks_arguments
 from ..tools.errors import InputError
 from ..tools.frozen import Frozen, Sparse
-from ..tools.strict_values import check_text
+from ..tools.input.arguments import checks_arguments
+from ..tools.input.strict_values import check_text
 
 if TYPE_CHECKING:
     from ..tools.rules.base import Example

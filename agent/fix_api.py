@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..tools.arguments import checks_arguments
 from ..tools.autofix.autofix import SIGNS_OF_TEXT, Chosen, Reading, autofix_read, read_anything, read_text_anyhow
 from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.result import FixResult
 from ..tools.errors import InputError
-from ..tools.files import is_there
+from ..tools.input.arguments import checks_arguments
+from ..tools.input.files import is_there
 from ..tools.language.request import read_words
 from ..tools.language.said import Said
 from ..tools.plan.document import HardwareBlock, Plan

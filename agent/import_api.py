@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Unpack
 
-from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
@@ -33,6 +32,7 @@ from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.kept import kept_flags
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
+from ..tools.input.arguments import checks_arguments
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
 from ..tools.plan.document import Plan

@@ -13,13 +13,13 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 from pydantic import Field
 
-from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
-from ..tools.files import read_bounded, utf8_text
 from ..tools.frozen import Sparse
+from ..tools.input.arguments import checks_arguments
+from ..tools.input.files import read_bounded, utf8_text
 from ..tools.language.brief_parse import parse_json, parse_yaml
 from ..tools.language.said import FrozenModel
 from ..tools.language.written import WrittenTokens

@@ -43,7 +43,7 @@ class PlanPage(Displayed):
         Raises:
             InputError: the place cannot be written.
         """
-        from ..tools.files import write_file
+        from ..tools.input.files import write_file
 
         write_file(Path(path), self.text.encode())
 

@@ -12,10 +12,10 @@ from typing import Unpack
 
 from msgspec.structs import replace
 
-from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
+from ..tools.input.arguments import checks_arguments
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format
 from ..tools.search.over_day import AtPeak

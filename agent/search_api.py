@@ -11,10 +11,10 @@ from pathlib import Path
 from types import NoneType
 from typing import Unpack
 
-from ..tools.arguments import checks_arguments
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError, expect
+from ..tools.input.arguments import checks_arguments
 from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.ranges import with_ranges

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from ..tools.catalog.config_fields import read_config_file
 from ..tools.engines.names import KNOWN, known_engine
 from ..tools.errors import InputError, expect
+from ..tools.input.strict_values import check_text, check_value
 from ..tools.language.said import NO_ENGINE, OpenPrecisions, Said, SaidTrace, StatedPrecision
 from ..tools.plan.document import (
     HardwareBlock,
@@ -31,7 +32,6 @@ from ..tools.plan.kv_offload import KVOffload
 from ..tools.plan.latency_limits import LATENCY_LIMITS
 from ..tools.plan.lengths import Arrivals, RequestLengths
 from ..tools.plan.prefixes import SharedPrefixes
-from ..tools.strict_values import check_text, check_value
 from ..tools.traffic.trace import Trace, read_trace
 from .intent.cluster import named_accelerator, said_hardware
 from .intent.formats import said_weights

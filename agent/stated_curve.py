@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import cast
 
 from ..tools.errors import InputError, expect
+from ..tools.input.strict_values import check_text
 from ..tools.plan.rate_curve import MOST_STEPS, RateCurve, hourly
 from ..tools.plan.rate_curve_text import curve_of_file, curve_of_rows, curve_of_text, is_curve_text
-from ..tools.strict_values import check_text
 from ..tools.traffic.trace import Trace
 
 CurveArgument = RateCurve | str | Path | Sequence[float]

@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..tools.bounds import DEGREE
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
+from ..tools.input.bounds import DEGREE
 from ..tools.language.said import StatedDegrees, StatedStrategy
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.constraints import Constraint, DegreeBound, DegreeConstraint, ReplicasConstraint

@@ -14,12 +14,12 @@ from typing import Any, Literal, get_args
 from msgspec.structs import replace
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from .arguments import checks_arguments
 from .catalog.unlike_name import unlike_name
 from .checkpoint import checked, checkpoint, doing
 from .displayed import Displayed, frame
 from .errors import MissingFieldError, UnknownNameError
 from .frozen import Frozen
+from .input.arguments import checks_arguments
 from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, collector_paused, read_document
 from .plan.view import PlanView, as_mapping

@@ -17,14 +17,14 @@ from typing import Any, Literal, cast
 import jsonpatch
 import jsonpointer
 
-from .arguments import checks_arguments
 from .errors import InputError
-from .files import read_bounded, shown_path
 from .frozen import Frozen
+from .input.arguments import checks_arguments
+from .input.files import read_bounded, shown_path
+from .input.strict_json import parse
+from .input.strict_values import MAX_WRAPPED_DEPTH, JsonError, check_value
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
-from .strict_json import parse
-from .strict_values import MAX_WRAPPED_DEPTH, JsonError, check_value
 from .validate import validate
 
 FORMAT = "shardwright/certificate"

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ...tools.errors import InputError
 from ...tools.export.result import TargetName
-from ...tools.files import check_open, file_place, write_file
+from ...tools.input.files import check_open, file_place, write_file
 from ..languages.say import say
 from ..spent import Spent
 from .outcome import Outcome

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...tools.errors import InputError
-from ...tools.files import shown_path
+from ...tools.input.files import shown_path
 from .session import Session
 
 HOME = "SHARDWRIGHT_HOME"

@@ -21,8 +21,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ...tools.errors import InputError
-from ...tools.strict_json import parse
-from ...tools.strict_values import MAX_WRAPPED_DEPTH
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import MAX_WRAPPED_DEPTH
 
 SCHEMA_VERSION = 1
 # "SWch": tells our files from any other SQLite file.

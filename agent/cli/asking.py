@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.engines.names import KNOWN
+from ...tools.input.strict_values import check_text
 from ...tools.plan.latency_limits import LATENCY_LIMITS
-from ...tools.strict_values import check_text
 from .flags import (
     COUNT,
     DTYPE,

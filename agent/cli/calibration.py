@@ -192,7 +192,7 @@ def _text(file: Path) -> str:
         InputError: it cannot be read, is too large, or is not UTF-8.
     """
     from ...tools.fidelity.bench_json import MAX_FILE_BYTES
-    from ...tools.files import read_bounded, utf8_text
+    from ...tools.input.files import read_bounded, utf8_text
 
     if str(file) == STANDARD:
         return read_stdin(MAX_FILE_BYTES)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...tools.bounds import HEADROOM, RESERVE
+from ...tools.input.bounds import HEADROOM, RESERVE
 from .flags import TEXT, CountType, LimitType, with_options
 
 _DAY = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
-from ...tools.files import is_there
+from ...tools.input.files import is_there
 from ..report.safe import one_line
 from .asking import said_of_options, takes_load, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration

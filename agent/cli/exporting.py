@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...tools.errors import InputError
-from ...tools.files import folder_place, write_folder
+from ...tools.input.files import folder_place, write_folder
 from .documents import DOCUMENT, title_of, typed_plan
 from .flags import FILE, output_format
 from .streams import check_places, is_standard, may_style, text_width, write_files, write_json, write_stdout

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ...tools.bounds import DEGREE, INDEX, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
 from ...tools.errors import InputError
-from ...tools.strict_values import check_text
+from ...tools.input.bounds import DEGREE, INDEX, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
+from ...tools.input.strict_values import check_text
 from ..intent.cluster import Cluster, read_cluster, said_hardware
 from ..model.deadline import MAX_SECONDS
 from ..time_limit import TIME_LIMIT_S

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...tools.files import is_there
+from ...tools.input.files import is_there
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text
 from .flags import FILE, TEXT, output_format, strict_option

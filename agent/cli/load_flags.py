@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.bounds import REQUESTS_PER_S, TOKENS, TURNS
 from ...tools.errors import InputError
+from ...tools.input.bounds import REQUESTS_PER_S, TOKENS, TURNS
 from .flags import LimitType
 
 if TYPE_CHECKING:

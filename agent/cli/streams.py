@@ -12,9 +12,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...tools import files
 from ...tools.errors import InputError
-from ...tools.files import utf8_text
+from ...tools.input import files
+from ...tools.input.files import utf8_text
 from .progress import make_way
 
 if TYPE_CHECKING:

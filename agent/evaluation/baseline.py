@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, shown_path
-from ...tools.strict_json import parse
-from ...tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
+from ...tools.input.files import read_bounded, shown_path
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from .results import CaseResult
 
 MAX_REPORT_BYTES = 128 << 20

@@ -17,7 +17,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, shown_path, utf8_text
+from ...tools.input.files import read_bounded, shown_path, utf8_text
 from .case import Case
 from .dataset_objects import objects_of
 from .refusals import refusal

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.errors import InputError
+from ...tools.input.strict_json import after_space, parse
+from ...tools.input.strict_values import JsonError
 from ...tools.plan.pointer_lines import members
-from ...tools.strict_json import after_space, parse
-from ...tools.strict_values import JsonError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

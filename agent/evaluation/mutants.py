@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...tools.bounds import REQUESTS
+from ...tools.input.bounds import REQUESTS
 
 Document = dict[str, Any]
 Item = dict[str, Any]

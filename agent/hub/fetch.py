@@ -22,7 +22,7 @@ from ...tools.catalog.hub_cache import (
 )
 from ...tools.catalog.names import named_format
 from ...tools.errors import InputError, ServiceError
-from ...tools.files import replace_file
+from ...tools.input.files import replace_file
 
 if TYPE_CHECKING:
     import httpx2

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from ...tools.strict_json import parse
-from ...tools.strict_values import JsonError
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import JsonError
 from ..model.messages import ToolCall
 from .judge import Judgement
 

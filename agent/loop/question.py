@@ -13,10 +13,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...tools.bounds import REQUESTS
 from ...tools.catalog.config import read_architecture
 from ...tools.engines.names import JUDGED, EngineName
 from ...tools.errors import InputError
+from ...tools.input.bounds import REQUESTS
 from ...tools.plan.builder import BuildRequest
 from ...tools.plan.document import ModelBlock, Plan, ServingBlock, Strategy
 from ...tools.plan.elements import as_mapping

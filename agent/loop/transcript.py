@@ -15,11 +15,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
-from ...tools.files import file_place, is_special, read_bounded, shown_path, write_file
 from ...tools.frozen import Frozen
+from ...tools.input.files import file_place, is_special, read_bounded, shown_path, write_file
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ...tools.language.said import Said
-from ...tools.strict_json import parse
-from ...tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ..intent.intent import Intent
 from ..reading.source import Source
 from ..results import PlanResult

@@ -22,7 +22,7 @@ from ...knowledge.index import knowledge
 from ...tools.catalog.hardware import all_accelerators, find_accelerator
 from ...tools.catalog.models import all_models, load_model
 from ...tools.errors import InputError
-from ...tools.files import without_files
+from ...tools.input.files import without_files
 from ...tools.plan.schema import compact_schema, plan_schema
 from ...tools.rules.registry import all_rules, find_rule
 from ..facts import model_facts, rule_facts

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ...tools.strict_json import parse_answer
-from ...tools.strict_values import whole_characters
+from ...tools.input.strict_json import parse_answer
+from ...tools.input.strict_values import whole_characters
 from .faults import FaultError, from_error_object, unreadable
 from .messages import Finish, Reply, ToolCall, Usage
 from .redaction import Redactor

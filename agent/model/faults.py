@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ...tools.strict_json import parse_answer
-from ...tools.strict_values import JsonError, whole_characters
+from ...tools.input.strict_json import parse_answer
+from ...tools.input.strict_values import JsonError, whole_characters
 from .client import FaultKind
 from .features import TOO_LONG, TOOLS_REFUSED
 from .messages import Usage

@@ -7,8 +7,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 
-from ...tools.strict_json import parse
-from ...tools.strict_values import JsonError
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import JsonError
 from .messages import AnswerSchema, Reply
 
 MOST_FAULTS = 8

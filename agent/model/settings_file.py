@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, shown_path, utf8_text
-from ...tools.strict_values import check_value
+from ...tools.input.files import read_bounded, shown_path, utf8_text
+from ...tools.input.strict_values import check_value
 
 FILE_VARIABLE = "SHARDWRIGHT_CONFIG"
 MAX_FILE_BYTES = 1 << 16

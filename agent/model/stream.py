@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...tools.strict_json import parse_answer
-from ...tools.strict_values import JsonError
+from ...tools.input.strict_json import parse_answer
+from ...tools.input.strict_values import JsonError
 from .answer import content_text
 from .faults import from_error_object, unreadable
 from .redaction import RedactedStream, Redactor

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from ...tools.strict_json import parse_answer
-from ...tools.strict_values import JsonError, whole_characters
+from ...tools.input.strict_json import parse_answer
+from ...tools.input.strict_values import JsonError, whole_characters
 from .features import Features
 from .messages import AnswerSchema, Message, ModelRequest, ToolCall, ToolSpec
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import without_files
+from ...tools.input.files import without_files
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES, is_json_text
 
 if TYPE_CHECKING:

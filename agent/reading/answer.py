@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 from pydantic import Field, ValidationError
 
-from ...tools.strict_json import parse_answer
-from ...tools.strict_values import JsonError
+from ...tools.input.strict_json import parse_answer
+from ...tools.input.strict_values import JsonError
 from ..model.messages import AnswerSchema
 from ..toolset.tool import Arguments, argument_schema
 

@@ -9,10 +9,10 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...tools.files import without_files
+from ...tools.input.files import without_files
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import MAX_WRAPPED_DEPTH
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES
-from ...tools.strict_json import parse
-from ...tools.strict_values import MAX_WRAPPED_DEPTH
 from ..operations.all_operations import OPERATIONS
 from ..operations.operation import Operation
 from ..operations.wording import HTTP, report_to_client

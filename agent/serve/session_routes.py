@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...tools.strict_json import parse
+from ...tools.input.strict_json import parse
 from ..operations.operation import Question
 from .answering import NO_STORE, Tell, answered, in_one, packed
 from .operation_routes import API

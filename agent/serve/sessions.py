@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...tools.files import without_files
+from ...tools.input.files import without_files
 from ..chat.chat import Chat
 from ..chat.given import Given
 from ..chat.known_secrets import Keeper

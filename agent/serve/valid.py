@@ -7,8 +7,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ...tools.errors import InputError
-from ...tools.strict_json import parse
-from ...tools.strict_values import MAX_WRAPPED_DEPTH
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import MAX_WRAPPED_DEPTH
 from ..operations.operation import faults_of
 from .refusals import RefusalError
 

@@ -22,7 +22,7 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import load_model
 from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, shown_path, utf8_text
+from ...tools.input.files import read_bounded, shown_path, utf8_text
 from ...tools.language.brief_parse import parse_json, parse_yaml
 from ...tools.language.said import NO_ENGINE, FrozenModel, OpenPrecisions, Said, StatedPrecision
 from ...tools.language.written import WrittenTokens

@@ -16,10 +16,10 @@ from pydantic import Field
 
 from ...tools.autofix.edits import apply_patch, compile_patch
 from ...tools.errors import InputError
+from ...tools.input.strict_values import check_value
 from ...tools.plan.plan_size import size_of
 from ...tools.plan.view import as_list, as_mapping
 from ...tools.rules.findings import Change, Step
-from ...tools.strict_values import check_value
 from ..loop.shorten import short_text
 from .tool import Arguments
 

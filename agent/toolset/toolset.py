@@ -15,8 +15,8 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from ...tools.errors import ShardwrightError
-from ...tools.strict_json import parse
-from ...tools.strict_values import JsonError
+from ...tools.input.strict_json import parse
+from ...tools.input.strict_values import JsonError
 from ..loop.judge import Judgement
 from ..loop.shorten import short_text
 from ..model.messages import Message, ToolCall, ToolSpec

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from shardwright.tools import language
-from shardwright.tools.gated import Gated
-from shardwright.tools.possible import Possible, folded
+from shardwright.tools.language.gated import Gated
+from shardwright.tools.language.possible import Possible, folded
 
 CASES = Path(__file__).parents[1] / "cases" / "kinds_of_requests.json"
 TEXTS = [str(row["text"]) for row in json.loads(CASES.read_text(encoding="utf-8"))][::16]

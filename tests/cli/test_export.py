@@ -9,7 +9,7 @@ import pytest
 
 from shardwright.agent.cli.app import run
 from shardwright.tools.errors import InputError
-from shardwright.tools.files import write_folder
+from shardwright.tools.input.files import write_folder
 
 from ..export.plans import plan_named
 

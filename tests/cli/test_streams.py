@@ -19,7 +19,7 @@ from shardwright.agent.cli.app import run
 from shardwright.agent.cli.streams import read_stdin, write_file
 from shardwright.agent.report.safe import one_line
 from shardwright.tools.errors import InputError
-from shardwright.tools.strict_values import check_text
+from shardwright.tools.input.strict_values import check_text
 
 from ..attack.seeds import seed_plan
 from ..sweep.samples import TINY

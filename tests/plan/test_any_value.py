@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from shardwright.agent.compare import compare
 from shardwright.agent.fix_api import autofix
 from shardwright.tools.errors import ShardwrightError
+from shardwright.tools.input.strict_values import MAX_DEPTH, cleaned, is_sound
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.document import PhaseStrategy, Plan
-from shardwright.tools.strict_values import MAX_DEPTH, cleaned, is_sound
 from shardwright.tools.validate import validate
 from shardwright.tools.verify import FORMAT, verify
 

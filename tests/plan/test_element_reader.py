@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from shardwright.tools.input.strict_values import cleaned
 from shardwright.tools.plan.document import PhaseStrategy, Plan
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.plan.view import PlanView
-from shardwright.tools.strict_values import cleaned
 
 from ..examples import examples
 from .tiny import MOE, tiny_plan

@@ -14,7 +14,7 @@ from shardwright.agent.report.plan import render_plan
 from shardwright.agent.search_api import search
 from shardwright.benchmarks.traces import azure_lines
 from shardwright.tools.errors import InputError
-from shardwright.tools.files import without_files
+from shardwright.tools.input.files import without_files
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.traffic.trace import trace_of_text
 

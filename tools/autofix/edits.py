@@ -12,9 +12,9 @@ from typing import Any
 import jsonpatch  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from ..checkpoint import checked
+from ..input.strict_values import parts_of
 from ..plan.schema import pointer
 from ..rules.findings import Change, Step, same, value_at
-from ..strict_values import parts_of
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]

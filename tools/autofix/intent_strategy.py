@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
+from ..input.bounds import DEGREE
 from ..plan.degrees import DEGREE_NAMES, root_replicas
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import StageDegrees, attention_width, gpu_count, own_cut, phase_width

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from ..bounds import INDEX
 from ..checkpoint import checked
 from ..errors import InputError
 from ..frozen import Frozen
+from ..input.bounds import INDEX
 from ..plan.degrees import DEGREE_NAMES
 from ..plan.document import PHASES, PhaseStrategy, Plan, Strategy
 from ..plan.placement import even_cut

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..bounds import DEGREE
+from ..input.bounds import DEGREE
 from ..plan.degrees import (
     ATTENTION_DEGREES,
     DEGREE_NAMES,

@@ -18,10 +18,10 @@ from pydantic import Field, ValidationError
 from ..catalog.accelerators import Accelerator
 from ..engines.names import ENGINES, engine_name
 from ..errors import InputError, expect
-from ..files import read_bounded, shown_path
 from ..frozen import Frozen
-from ..strict_json import parse
-from ..strict_values import JsonError
+from ..input.files import read_bounded, shown_path
+from ..input.strict_json import parse
+from ..input.strict_values import JsonError
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class
 from .forms.attention import DecodeConstants, PrefillConstants
 from .forms.collective import CollectiveConstants

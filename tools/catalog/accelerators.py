@@ -18,7 +18,7 @@ from typing import Annotated
 from msgspec import Struct
 from pydantic import Field
 
-from ...tools import bounds
+from ...tools.input import bounds
 from ..errors import MissingFieldError
 from ..frozen import Frozen
 from .dtypes import DType

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..files import shipped
+from ..input.files import shipped
 from .architecture import Architecture
 from .dtypes import WIDE
 from .names import format_tokens, named_format

@@ -20,8 +20,8 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from ..errors import InputError, MissingFieldError, UnknownNameError
-from ..files import check_open, read_bounded, shipped, shown_path
-from ..strict_json import parse
+from ..input.files import check_open, read_bounded, shipped, shown_path
+from ..input.strict_json import parse
 
 MAX_LAYERS = 10_000
 MAX_EXPERTS = 100_000

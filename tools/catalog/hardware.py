@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import InputError, UnknownNameError
-from ..files import shipped
+from ..input.files import shipped
 from .accelerators import MAX_NAME_CHARS, Accelerator, AcceleratorNames, machine_key
 from .cluster import HardwareFacts, facts_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import InputError, UnknownNameError
-from ..files import read_bounded
+from ..input.files import read_bounded
 from .config_fields import parse_config
 
 MAX_HUB_CONFIG_BYTES = 1_000_000

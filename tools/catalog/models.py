@@ -31,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import InputError, UnknownNameError
-from ..files import is_there, shipped
+from ..input.files import is_there, shipped
 from .as_written import as_written
 from .config import read_architecture
 from .config_fields import read_config_file

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..catalog.names import named_format
-from ..files import shipped
+from ..input.files import shipped
 
 # What a flag without a value is set to.
 VALUELESS = "true"

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from ..arguments import checks_arguments
 from ..autofix.autofix import autofix
 from ..catalog.unlike_name import unlike_name
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..importing.launch import request_line
+from ..input.arguments import checks_arguments
 from ..performance.estimate import benchmark_of
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..plan.canonical import content_hash

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from ..errors import InputError
-from ..strict_json import parse_each
+from ..input.strict_json import parse_each
 
 Client = Literal["vllm", "sglang"]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..errors import InputError
-from ..files import read_bounded, utf8_text
+from ..input.files import read_bounded, utf8_text
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ..engines.vocabulary import HOST_CACHE, LONGEST_NAME, VALUELESS, Vocabulary, is_open
 from ..errors import InputError
-from ..shapes import is_list, is_object
+from ..input.shapes import is_list, is_object
 
 _MOST_WORDS = 2_000
 _MOST_DEPTH = 4

@@ -7,11 +7,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..bounds import MEMORY_BYTES
 from ..catalog.dtypes import DTYPES, DType
 from ..catalog.names import named_format
 from ..engines.engine import Engine, Release
 from ..errors import InputError
+from ..input.bounds import MEMORY_BYTES
 from ..plan.document import Phase
 from ..plan.kv_offload import KVOffload
 from .flags import Flags

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
+from ..input.shapes import is_object
 from ..plan.document import Phase, Plan
-from ..shapes import is_object
 from .flags import Flags, read_flags
 from .group import Dialect
 from .manifest import Manifest, is_manifest, read_manifest

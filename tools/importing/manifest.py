@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..checkpoint import checkpoint
+from ..input.shapes import is_list, is_nested, is_object
 from ..plan.elements import as_int, as_list, as_mapping, as_str
-from ..shapes import is_list, is_nested, is_object
 from .container_forms import of_helm, of_kserve, of_skypilot
 from .process import Process, engine_words, image_version, is_launched
 from .resources import hardware_in, of_object

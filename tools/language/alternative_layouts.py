@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .page import breaks_of
 
 _NAMES = r"(?:tp|pp|ep|sp|dp|(?:tensor|pipeline|expert|sequence|context|data)[\s\-]parallel(?:ism)?)"

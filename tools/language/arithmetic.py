@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .quantities import find_quantities, read_number, read_share
 from .rewriting import Workings, worked_out_by
 

@@ -6,7 +6,7 @@ be taken of is left out of the text that is read. The report quotes texts as the
 
 from __future__ import annotations
 
-from ..gated import Gated
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .rewriting import Rewriting, rewritten
 

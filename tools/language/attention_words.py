@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ..gated import Gated
+from .gated import Gated
 from .page import Page
 
 _DP = r"(?:dp(?![a-z])|data[\s_\-]?parallel(?:ism|i[sz]ed)?)"

@@ -19,8 +19,8 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
 from ..errors import InputError
-from ..files import read_bounded, shown_path, utf8_text
-from ..strict_values import HALF_A_CHARACTER, is_text, whole_characters
+from ..input.files import read_bounded, shown_path, utf8_text
+from ..input.strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .alternatives import with_later_figures
 from .brief_card import Card, read_card
 from .brief_document import Document, of_prefix

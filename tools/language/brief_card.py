@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from ..catalog.accelerators import Accelerator, DensePeakTFLOPS
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError
-from ..gated import Gated
 from .brief_facts import Fact, Facts, only, show
 from .errors import BriefError
+from .gated import Gated
 
 _FORMATS = (
     ("bf16", r"bf16|bfloat16"), ("fp16", r"fp16|float16|half|16 ?bit"), ("fp8", r"fp8|e4m3|float8"), ("int8", r"int8"),

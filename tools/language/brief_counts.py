@@ -9,9 +9,9 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from ..catalog.hardware import mentions
-from ..gated import Gated
 from .brief_keys import COUNT, MACHINE_TYPE
 from .brief_statements import Statement, key_words
+from .gated import Gated
 from .quantities import find_quantities
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ..catalog import hardware, model_mentions
-from ..gated import Gated
 from .brief_counts import told_together
 from .brief_facts import Fact, Facts, statement_words
 from .brief_fields import GPU
@@ -20,6 +19,7 @@ from .brief_layout import Line, lines_of, places_of, without_asides
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
+from .gated import Gated
 from .mended import mended
 from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..gated import Gated
 from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
 from .brief_qualifiers import is_word, stated_unit
 from .brief_statements import Statement, key_words
+from .gated import Gated
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..gated import Gated
 from .brief_statements import key_words
+from .gated import Gated
 
 COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n", flags=0)
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)

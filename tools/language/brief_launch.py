@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 
 FORMER = "former settings"
 _FLAG = Gated(r"^[ \t]*--[\w-]+[^\n#]*?(?:[ \t]*\\)?[ \t]*(?:#+[ \t]*(?P<remark>[^\n]*))?$", re.MULTILINE)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ..catalog.model_mentions import mentions
-from ..gated import Gated, Pattern
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
 from .brief_statements import PER_NODE, UNIT_BEHIND, Statement, key_words
+from .gated import Gated, Pattern
 from .normal_form import normalise, with_keyed_amounts, with_paired_statistics
 from .page import BARRIER
 from .quantities import find_quantities

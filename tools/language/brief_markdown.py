@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..gated import Gated
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
+from .gated import Gated
 from .launched import with_commands_in_words
 from .standing import rank_of
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from ..catalog.entry import ModelEntry
 from ..catalog.models import find_model
 from ..errors import InputError
-from ..files import is_there
-from ..gated import Gated
+from ..input.files import is_there
 from .brief_facts import Fact, Facts, same, show
 from .brief_statements import StatedObject, Statement
 from .errors import BriefError
+from .gated import Gated
 
 _PREFIX = "model."
 # Words that state an architecture without a figure, and the config key that they set.

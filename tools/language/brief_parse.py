@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ..strict_json import parse
-from ..strict_values import MAX_DEPTH, TOO_DEEP, JsonError, check_value
+from ..input.strict_json import parse
+from ..input.strict_values import MAX_DEPTH, TOO_DEEP, JsonError, check_value
 from .errors import BriefError
 
 MAX_YAML_EVENTS = 60_000

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..gated import Gated
 from .errors import BriefError
+from .gated import Gated
 
 MAX_STATEMENTS = 1_500
 MAX_STATEMENT_CHARS = 4_000

@@ -13,8 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..engines.names import known_engine
-from ..gated import Gated
-from ..shapes import is_list, is_object
+from ..input.shapes import is_list, is_object
 from .brief_keys import (
     COUNT,
     DEGREE,
@@ -28,6 +27,7 @@ from .brief_keys import (
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
+from .gated import Gated
 
 # Keys that no deployment brief but a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((

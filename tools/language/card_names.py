@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from ..catalog import hardware
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError
-from ..gated import Gated
 from ..plan.constraints import AcceleratorsConstraint
 from .alternatives import CORRECTED, Named, Settled, settle
 from .claims import Claims
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK, Page
 from .quantities import read_whole

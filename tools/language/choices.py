@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ..gated import Gated
+from .gated import Gated
 from .load_lexicon import PEAK
 from .page import Page
 

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, field
 from pydantic import BaseModel
 
-from .. import bounds
-from ..bounds import Bounds
+from ..input import bounds
+from ..input.bounds import Bounds
 from ..plan.latency_limits import LATENCY_FIELDS
 from .alternatives import CORRECTED
 from .errors import RequestError

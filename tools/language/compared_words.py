@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from ..gated import Gated
 from .attention_words import ATTENTION_DP
 from .degree_words import AND, Degree, phase_of, runs_of
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BARRIER, SENTENCE_END, Page, between, breaks_of
 from .quantities import read_number

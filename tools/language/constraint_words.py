@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..gated import Gated
 from ..plan.constraints import (
     Constraint,
     DegreeBound,
@@ -20,6 +19,7 @@ from ..plan.constraints import (
     PlacementConstraint,
 )
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, leave_unbounded, read_primitives
 from .replica_counts import settle_on_each_node

@@ -11,11 +11,11 @@ import re
 from msgspec import Struct
 
 from ..errors import InputError
-from ..gated import Gated
 from ..plan.rate_curve import DAY_H, RateCurve, Span, shaped
 from ..plan.rate_curve_text import FORMS, curve_of_spans, hours_of
 from . import load_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .normal_form import normalise
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ..gated import Gated
 from .attention_words import ATTENTION_DP, OF_ATTENTION
 from .claims import Claims
+from .gated import Gated
 from .page import BARRIER, MODEL, OTHER, SENTENCE_END, Page, between, breaks_of
 from .primitive_words import ONE_LEFT_OUT
 from .quantities import read_number

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ..gated import Gated
+from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import LENGTHS
 from .load_lexicon import ROLE as LOAD

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..catalog.hardware import read_accelerator_name
 from ..errors import InputError
-from ..gated import Gated
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER, english_value
 
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

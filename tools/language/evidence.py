@@ -11,7 +11,7 @@ import re
 from enum import IntEnum
 from typing import Any
 
-from ..gated import Gated
+from .gated import Gated
 from .matching import gap_cost
 from .quantities import find_quantities
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .quantities import read_share
 

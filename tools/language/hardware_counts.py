@@ -6,10 +6,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..gated import Gated
 from ..plan.constraints import ReservedConstraint
 from .claims import Claims
 from .constraint_words import add_constraints, drop_constraints
+from .gated import Gated
 from .number_words import AT_MOST
 
 _OTHERS = Gated(r"the\s(?:other|remaining)")  # of GPUs or of nodes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ..catalog.hardware import system_sizes
-from ..gated import Gated
+from .gated import Gated
 from .number_words import AT_MOST, ENGLISH_NUMBER
 from .page import BOX, CARD, RACK
 

@@ -12,13 +12,13 @@ import re
 from msgspec import Struct
 
 from ..catalog.hardware import singular
-from ..gated import Gated, Pattern
 from ..plan.constraints import ReservedConstraint
 from . import hardware_lexicon as lex
 from .card_names import COUNT_TAKEN_BACK, NodeSizes
 from .claims import Claims
 from .constraint_words import add_constraints
 from .evidence import Grade, grade
+from .gated import Gated, Pattern
 from .hardware_counts import Count, agreed, claim_counts, without_bounds, without_the_busy
 from .page import Page
 from .quantities import find_quantities, read_number

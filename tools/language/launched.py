@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..gated import Gated
 from ..importing.signs import may_launch
 from ..plan.constraints import DegreeConstraint, ReplicasConstraint
 from ..plan.document import PHASES, PhaseStrategy, Strategy
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .said import StatedDegrees, StatedStrategy
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .quantities import find_quantities
 
 _N = r"(?<![\dA-Za-z.,])\d(?:[\d,]{0,10}\d)?(?:\.\d{1,3})?(?:\s?k(?![a-z]))?(?![\d%]|[a-su-z])"

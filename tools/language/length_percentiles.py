@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..gated import Gated
 from ..plan.lengths import RequestLengths
 from .choices import chosen
 from .claims import Claims
+from .gated import Gated
 from .load_context import Statement
 from .page import Page
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..gated import Gated
 from ..plan.latency_limits import LATENCY_LIMITS
+from .gated import Gated
 from .said import Statistic
 
 _ANSWER = (

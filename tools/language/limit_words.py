@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from ..gated import Gated, Pattern
 from . import limit_lexicon as lex
 from .claims import Claims
+from .gated import Gated, Pattern
 from .matching import Pairing, Role, gap_cost, pair
 from .page import STATISTIC, Page
 from .quantities import Quantity, find_quantities

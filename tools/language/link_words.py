@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from ..catalog.hardware import find_accelerator
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .network_words import BOTH_WAYS, MOST_OF_A_CARD_GB_S, PER_GPU, PER_NODE, is_of_ethernet, read_networks
 from .page import Page
 from .quantities import Quantity, find_quantities

@@ -9,7 +9,7 @@ import re
 
 from msgspec import Struct
 
-from ..gated import Gated
+from .gated import Gated
 from .load_lexicon import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
 from .page import Page
 from .quantities import Quantity

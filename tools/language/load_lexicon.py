@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 
 _LENGTH = (
     r"(?:[\s_\-](?:sequence|seq|prompt|token|context|text))?s?"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ..gated import Pattern
 from . import load_lexicon as lex
 from .choices import chosen, take_choice
 from .claims import Claims, label
 from .evidence import Grade, grade
+from .gated import Pattern
 from .length_percentiles import claim_percentiles
 from .load_context import LOADS, Statement
 from .load_shares import load_of_one, of_all_hardware, of_all_people

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .load_context import LOADS, Statement
 from .number_words import AT_MOST
 from .page import SENTENCE_END, Page

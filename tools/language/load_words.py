@@ -13,9 +13,9 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..gated import Gated
 from . import load_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .load_claims import PHASES, claim_context, claim_statement
 from .load_context import (
     LOADS,

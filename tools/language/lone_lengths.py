@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..gated import Gated
 from . import load_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .load_claims import claim_length
 from .matching import gap_cost
 from .page import Page

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .symbols import visible
 
 _INLINE = (

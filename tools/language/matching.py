@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from ..gated import Gated
+from .gated import Gated
 
 
 class Spanned(Protocol):

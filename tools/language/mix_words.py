@@ -12,9 +12,9 @@ from math import gcd
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..gated import Gated
 from ..plan.lengths import RequestLengths
 from .claims import Claims
+from .gated import Gated
 from .load_context import Statement
 from .page import Page
 from .quantities import Quantity, find_quantities

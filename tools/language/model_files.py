@@ -9,9 +9,9 @@ import os
 import re
 from pathlib import Path
 
-from ..files import is_there
-from ..gated import Gated
+from ..input.files import is_there
 from .claims import Claims
+from .gated import Gated
 from .page import MODEL, Page
 
 # A file, or a folder, as a path names it.

@@ -18,9 +18,9 @@ from ..catalog.dtypes import DType
 from ..catalog.entry import ModelEntry
 from ..catalog.names import parse_name
 from ..errors import InputError
-from ..gated import Gated
 from .alternatives import CORRECTED, Named, settle
 from .claims import Claims
+from .gated import Gated
 from .page import MODEL, OTHER, Page
 from .standing import is_former, standing
 

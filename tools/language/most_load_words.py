@@ -5,8 +5,8 @@ Where neither a load nor another wish is stated, the answer is a plan for as man
 
 from __future__ import annotations
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 
 MOST_LOAD = "most_load"

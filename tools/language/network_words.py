@@ -8,8 +8,8 @@ single figure of InfiniBand or RoCE is that of a GPU, as servers for inference h
 
 from __future__ import annotations
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .quantities import read_whole
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from ..gated import Gated
+from .gated import Gated
 from .number_words import chinese_value, english_value
 from .plain_writing import in_plain_writing
 from .quantities import read_number

@@ -7,7 +7,7 @@ Four tiers, the first that speaks wins: `first` names the objective or ranks it 
 
 from __future__ import annotations
 
-from ..gated import Gated
+from .gated import Gated
 
 _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
 _TOKENS_PER_S = r"(?:output\s)?(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)"

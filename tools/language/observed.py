@@ -5,7 +5,7 @@ A figure that is wanted instead takes the place of the one that is seen; it may 
 
 from __future__ import annotations
 
-from ..gated import Gated
+from .gated import Gated
 from .limit_lexicon import ROLE
 from .page import CLAUSE_END, SENTENCE_END, between, breaks_of
 

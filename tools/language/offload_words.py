@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from ..plan.kv_offload import KVOffload
 from .claims import Claims
+from .gated import Gated
 from .network_words import BOTH_WAYS, PER_GPU, PER_NODE
 from .page import SENTENCE_END, Page
 from .prefix_words import checked

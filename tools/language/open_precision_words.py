@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 
 _NOUN = (

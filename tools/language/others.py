@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..catalog import hardware, model_mentions
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 
 _SYSTEM = (

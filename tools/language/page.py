@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..gated import Gated, Pattern
+from .gated import Gated, Pattern
 
 # Private-use characters that stand for what was recognised; no text of a person keeps them (`Page` removes them).
 MODEL = "\ue000"

@@ -6,8 +6,8 @@ then are no demand (`Claims.past`).
 
 from __future__ import annotations
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 
 _WHEN = (

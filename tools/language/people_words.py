@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..gated import Gated
 from . import load_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .load_context import LOADS, Statement
 from .number_words import ENGLISH_NUMBER
 from .page import SENTENCE_END, Page

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
 from .compared_words import is_weighed
 from .degree_words import names_attention_degree
+from .gated import Gated
 from .page import TAKEN, Page
 from .said import StatedStrategy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .quantities import read_number
 from .rewriting import Rewriting

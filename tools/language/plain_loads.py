@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .quantities import read_number
 from .rewriting import Rewriting
 

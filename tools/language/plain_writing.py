@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from . import plain_hardware, plain_layouts, plain_loads
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER, chinese_value
 from .quantities import read_number
 from .rewriting import Rewriting, rewritten

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..catalog.dtypes import DTYPES, DType, element_bytes
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .matching import Role, pair
 from .model_names import NamedModel
 from .number_words import AT_LEAST

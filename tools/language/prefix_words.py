@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..gated import Gated
 from ..plan.lengths import Arrivals
 from ..plan.prefixes import SharedPrefixes
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .quantities import read_number, read_whole
 

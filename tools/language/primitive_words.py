@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..gated import Gated
 from ..plan.constraints import (
     Constraint,
     DegreeBound,
@@ -22,6 +21,7 @@ from ..plan.constraints import (
     ReplicasConstraint,
 )
 from .claims import Claims
+from .gated import Gated
 from .number_words import AT_LEAST, NUMBER
 from .page import CLAUSE_END, TAKEN, Page, breaks_of
 from .quantities import read_whole

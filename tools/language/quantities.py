@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..gated import Gated
+from .gated import Gated
 from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
 

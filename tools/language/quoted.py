@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 
 _QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
 _SENDER = Gated(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]")

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..gated import Gated
 from .claims import Claims
 from .curve_words import TIMES, factor_of
+from .gated import Gated
 from .length_percentiles import PERCENTILE
 from .load_context import MOST_AT_ONCE, WORK, Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN

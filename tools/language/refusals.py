@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .page import MODEL, OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 from .standing import STAYS

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ..gated import Gated
 from ..plan.constraints import Constraint, ReplicasConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .number_words import AT_LEAST, AT_MOST, NUMBER
 from .page import SENTENCE_END, Page, parts
 from .quantities import read_whole

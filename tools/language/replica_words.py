@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..gated import Gated
 from ..plan.constraints import Constraint, PlacementConstraint, Primitive
+from .gated import Gated
 from .page import Page
 
 _REPLICA = (

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 
 from ..errors import expect
-from ..gated import Gated
-from ..strict_values import HALF_A_CHARACTER, is_text
+from ..input.strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_later_figures
 from .card_names import read_accelerator
 from .claims import Claims
@@ -26,6 +25,7 @@ from .dialogue import with_answers
 from .dictation import undictated
 from .errors import RequestError
 from .evidence import Grade, grade
+from .gated import Gated
 from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words

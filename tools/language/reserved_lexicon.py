@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..gated import Gated
+from .gated import Gated
 from .number_words import NUMBER
 from .page import BOX, CARD
 

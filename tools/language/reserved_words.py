@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..catalog.hardware import find_accelerator
-from ..gated import Gated
 from ..plan.constraints import Constraint, FreeMemoryConstraint, ReservedConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
+from .gated import Gated
 from .page import CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_number, read_whole
 from .replica_counts import read_replicas

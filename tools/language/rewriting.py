@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ..gated import Pattern
+from .gated import Pattern
 
 Workings: TypeAlias = "tuple[tuple[Pattern, Callable[[re.Match[str]], str | None]], ...]"
 Rewriting: TypeAlias = "tuple[tuple[Pattern, str | Callable[[re.Match[str]], str]], ...]"

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..bounds import HEADROOM, RESERVE
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DType
+from ..input.bounds import HEADROOM, RESERVE
 from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
 from ..plan.kv_offload import KVOffload

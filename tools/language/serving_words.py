@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from ..engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
-from ..gated import Gated
 from ..plan.constraints import BudgetConstraint, chosen_kinds
 from .alternatives import Named, is_left_open, settle
 from .claims import Claims
 from .constraint_words import add_constraints
+from .gated import Gated
 from .page import BOX, CARD, SENTENCE_END, Page
 from .quantities import Quantity, find_quantities
 from .reserved_lexicon import NODE, cues

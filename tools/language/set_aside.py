@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from ..catalog import hardware, model_mentions
-from ..gated import Gated
 from .alternatives import WROTE
 from .claims import Claims
+from .gated import Gated
 from .page import SENTENCE_END, Page, between, breaks_of
 from .quantities import find_quantities
 

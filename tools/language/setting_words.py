@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..engines.names import ENGINES
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .number_words import AT_MOST
 from .page import Page
 from .quantities import read_whole

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .number_words import NUMBER
 from .page import Page
 from .quantities import read_number

@@ -11,7 +11,7 @@ import re
 from difflib import get_close_matches
 from functools import lru_cache
 
-from ..gated import Gated
+from .gated import Gated
 
 # Each traditional character before its simplified one.
 _TRADITIONAL = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 from .page import between, breaks_of
 
 # What says of its clause that it holds, whatever was said elsewhere.

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ..gated import Gated
 from .attention_words import demanded_spans, fill
 from .claims import Claims
 from .compared_words import Compared, find_compared, options
 from .constraint_words import rule_out
 from .degree_words import PHASE_WORD, Degree, find_degrees, phase_name, phase_of, runs_of
+from .gated import Gated
 from .page import Page
 from .primitive_words import PERMITS
 from .said import StatedDegrees, StatedStrategy

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 
 # Everything of Unicode's category Cf (zero width, bidi, soft hyphen, tags), variation selectors, the grapheme joiner,
 # blank Hangul fillers, the keycap around a digit, colours of a terminal, and control characters but line ends and tabs.

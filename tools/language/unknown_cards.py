@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ..catalog.hardware import find_accelerator, of_group
 from ..errors import UnknownNameError
-from ..gated import Gated
 from ..plan.constraints import chosen_kinds
 from .claims import Claims
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import CARD, Page
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from .claims import Claims
 from .constraint_words import LEFT_TO_US
+from .gated import Gated
 from .model_names import leave_sizes_unread
 from .objective_words import wants
 from .page import MODEL, OTHER, TAKEN, Page

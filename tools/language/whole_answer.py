@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
+from .gated import Gated
 
 _TIME = r"(?<![\w.])(?P<time>\d{1,4}(?:[.,]\d{1,2})?\s?(?:ms|s|secs?|seconds?|min|minutes?))(?![a-z/])"
 _BY = r"(?:in|within|after|under|below|by)\s(?:(?:at\smost|no\smore\sthan|less\sthan|under|about|max(?:imum)?)\s)?"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import InputError
-from ..gated import Gated
 from ..plan.constraints import Constraint, DegreeConstraint, ForbiddenDegree, ReplicasConstraint
 from ..plan.document import PHASES
 from .claims import Claims
 from .constraint_words import read_constraints
+from .gated import Gated
 from .mended import mended
 from .normal_form import normalise
 from .page import TAKEN, Page

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .most_load_words import asks_most_load
 from .page import BOX, CARD, MODEL, RACK, SENTENCE_END, Page, between, breaks_of
 from .quantities import find_quantities

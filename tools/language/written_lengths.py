@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ..gated import Gated
 from .claims import Claims
+from .gated import Gated
 from .quantities import find_quantities
 
 _LEAST = 50  # "in 2 words" is no length

@@ -14,12 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from ..arguments import checks_arguments
-from ..bounds import USD
 from ..calibration.custom import CustomCalibration, own_calibration
 from ..catalog.unlike_name import unlike_name
 from ..engines.engine import LoadToSend
 from ..errors import InputError
+from ..input.arguments import checks_arguments
+from ..input.bounds import USD
 from ..plan.document import Plan, WorkloadBlock
 from ..plan.load import without_rate
 from ..plan.peak import beside_peak

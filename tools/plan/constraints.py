@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName, Count
 from ..errors import MissingFieldError
 from ..frozen import Frozen, Sparse
+from ..input import bounds
 
 Words = Annotated[str, Field(max_length=500)]
 DegreeName = Literal["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"]

@@ -18,11 +18,11 @@ from pydantic import (
     model_serializer,
 )
 
-from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName, Bandwidth
 from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
 from ..frozen import Frozen, Sparse
+from ..input import bounds
 from .constraints import Constraint
 from .kept_flags import KeptFlags
 from .kv_offload import KVOffload

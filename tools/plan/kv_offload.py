@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .. import bounds
 from ..catalog.accelerators import Bandwidth
 from ..frozen import Sparse
+from ..input import bounds
 
 _GB = 1e9
 

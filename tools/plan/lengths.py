@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from .. import bounds
 from ..frozen import Frozen, Sparse
+from ..input import bounds
 from .quantiles import LEAST_PERCENT, MOST_PERCENT, Independent, Joint, Quantiles, fixed, of_histogram, of_percentiles
 
 Tokens = Annotated[int, bounds.TOKENS.whole()]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_
 
 from pydantic import BaseModel, create_model
 
-from ..bounds import CLAIM, GPUS
 from ..displayed import Displayed, frame
 from ..frozen import Frozen, Sparse
+from ..input.bounds import CLAIM, GPUS
 
 NonNegative = Annotated[float, CLAIM.real()]
 Count = Annotated[int, CLAIM.whole()]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ..strict_json import after_space
-from ..strict_values import parts_of
+from ..input.strict_json import after_space
+from ..input.strict_values import parts_of
 
 _DECODER = json.JSONDecoder()
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from .. import bounds
 from ..frozen import Sparse
+from ..input import bounds
 from .lengths import MOST_PAIRS, Tokens, refused
 from .quantiles import Joint
 

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 from msgspec import Struct
 
-from ..bounds import TOKENS
+from ..input.bounds import TOKENS
 
 # Beyond these shares of requests nobody knows how lengths spread, unless a percentile further out is stated.
 _LEAST_SHARE, _MOST_SHARE = 0.001, 0.999

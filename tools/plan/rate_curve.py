@@ -13,9 +13,9 @@ from typing import Annotated, Self
 from msgspec import Struct
 from pydantic import Field, model_validator
 
-from ..bounds import HEADROOM, REQUESTS_PER_S, RESERVE
 from ..errors import InputError
 from ..frozen import Frozen
+from ..input.bounds import HEADROOM, REQUESTS_PER_S, RESERVE
 
 DAY_H = 24
 # One a minute.

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import InputError
-from ..files import read_bounded, shown_path, utf8_text
+from ..input.files import read_bounded, shown_path, utf8_text
 from .rate_curve import DAY_H, MOST_STEPS, RateCurve, RateStep, Span, checked_curve, clock, hourly
 
 MAX_FILE_BYTES = 256 << 10

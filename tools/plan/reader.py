@@ -23,9 +23,9 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from ..errors import InputError, expect
-from ..files import read_bounded, shown_path, utf8_text
-from ..strict_json import load
-from ..strict_values import Fault, JsonError, cleaned, is_sound, may_hold_halves
+from ..input.files import read_bounded, shown_path, utf8_text
+from ..input.strict_json import load
+from ..input.strict_values import Fault, JsonError, cleaned, is_sound, may_hold_halves
 from .compact import expand, is_compact
 from .document import Plan
 from .element_reader import SchemaFault

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from ..strict_values import pointer
+from ..input.strict_values import pointer
 from .document import Plan
 from .element_reader import SchemaFault
 from .view import as_list, as_mapping

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
-from ..files import shipped
+from ..input.files import shipped
 from ..plan.builder import BuildRequest, build_plan
 from ..plan.document import (
     HardwareBlock,

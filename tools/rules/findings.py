@@ -13,8 +13,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..frozen import Frozen
+from ..input.strict_values import parts_of
 from ..plan.view import EdgeView, NodeView, as_list, as_mapping
-from ..strict_values import parts_of
 
 Step = str | int
 

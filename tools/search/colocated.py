@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import BoolArray, IntArray, floats, ints
-from ..bounds import REQUESTS
+from ..input.bounds import REQUESTS
 from ..performance.schedule import microbatches, prompts_of_pass
 from ..performance.service import PhaseSeconds, Prompts, Service, client_seconds, colocated_service, held_back
 from ..performance.service import Shares as ServiceShares

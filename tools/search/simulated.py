@@ -13,9 +13,9 @@ from math import inf
 
 from msgspec import Struct
 
-from ..bounds import REQUESTS
 from ..checkpoint import checkpoint, doing, leaves_out
 from ..errors import InputError
+from ..input.bounds import REQUESTS
 from ..kept import Cache
 from ..performance.capacity import unheld_request
 from ..performance.layout import LoadedLayout, make_layout

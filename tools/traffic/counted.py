@@ -10,7 +10,7 @@ from random import Random
 
 from msgspec import Struct
 
-from ..bounds import BURSTINESS
+from ..input.bounds import BURSTINESS
 from .rows import Row
 
 # Lengths are counted to so many digits.

@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from ..errors import InputError
-from ..strict_json import JsonError, parse
+from ..input.strict_json import JsonError, parse
 from .rows import Fault, Row, RowError, blocks_of, list_of, refused, row_of, seconds_of, tokens_of
 from .unlike import UnknownFormatError
 

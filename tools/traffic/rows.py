@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 from msgspec import Struct
 
-from ..bounds import TOKENS
+from ..input.bounds import TOKENS
 
 # Seconds since 1970, or since the start: later than the year 30,000 is nobody's clock.
 _MOST_TIME_S = 1e12

@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from ..arguments import checks_arguments
-from ..bounds import REQUESTS_PER_S
 from ..checkpoint import checkpoint
 from ..errors import InputError
-from ..files import opened, shown_path
+from ..input.arguments import checks_arguments
+from ..input.bounds import REQUESTS_PER_S
+from ..input.files import opened, shown_path
 from ..plan.document import WorkloadBlock
 from ..plan.lengths import MOST_PAIRS, Arrivals, RequestLengths
 from ..plan.load import arrival_words, with_lengths

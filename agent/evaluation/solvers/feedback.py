@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ....tools.strict_json import parse
-from ....tools.strict_values import JsonError
+from ....tools.input.strict_json import parse
+from ....tools.input.strict_values import JsonError
 from ...model.messages import ModelRequest
 
 _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")

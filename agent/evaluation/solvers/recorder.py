@@ -18,7 +18,7 @@ from openai import DefaultHttpxClient
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ....tools.files import shown_path
+from ....tools.input.files import shown_path
 from ...loop.agent_options import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.connection import BoundedHttp, own_client, secrets_of

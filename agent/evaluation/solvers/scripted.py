@@ -16,10 +16,10 @@ from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError, mode
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ....tools.files import read_bounded, shown_path
 from ....tools.frozen import Frozen
-from ....tools.strict_json import parse
-from ....tools.strict_values import JsonError
+from ....tools.input.files import read_bounded, shown_path
+from ....tools.input.strict_json import parse
+from ....tools.input.strict_values import JsonError
 from ...loop.agent_options import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.messages import ModelRequest, Reply

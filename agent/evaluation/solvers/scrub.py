@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from ....tools.strict_json import parse_answer
-from ....tools.strict_values import JsonError
+from ....tools.input.strict_json import parse_answer
+from ....tools.input.strict_values import JsonError
 from ...model.redaction import Redactor
 from .tape import KEPT_HEADERS, RecordedExchange
 

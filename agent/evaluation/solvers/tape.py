@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from ....tools.errors import InputError, ShardwrightError
-from ....tools.files import read_bounded, shown_path, write_file
 from ....tools.frozen import Frozen
-from ....tools.strict_json import parse
-from ....tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
+from ....tools.input.files import read_bounded, shown_path, write_file
+from ....tools.input.strict_json import parse
+from ....tools.input.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ...loop.agent_options import AgentOptions
 from ...loop.budget import Limits, Prices
 from ...loop.context import FENCE

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....tools.bounds import BANDWIDTH_GB_S
 from ....tools.errors import InputError
+from ....tools.input.bounds import BANDWIDTH_GB_S
 from ...intent.intent import Intent
 from ...loop.question import ask
 from ...model.client import ModelClient

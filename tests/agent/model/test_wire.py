@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shardwright.agent.model.features import Features
 from shardwright.agent.model.messages import Message, ModelRequest, ToolCall, ToolSpec
 from shardwright.agent.model.wire import MAX_ID_CHARACTERS, NOT_DONE, request_body, wire_messages
-from shardwright.tools.strict_values import whole_characters
+from shardwright.tools.input.strict_values import whole_characters
 
 from .asking import HELLO
 

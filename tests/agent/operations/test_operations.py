@@ -13,7 +13,7 @@ from shardwright.agent.operations.asking import Request
 from shardwright.agent.operations.operation import Operation
 from shardwright.agent.stated_arguments import Arguments
 from shardwright.tools.errors import InputError
-from shardwright.tools.files import without_files
+from shardwright.tools.input.files import without_files
 
 from .asked import SMALL, questions
 
@@ -106,7 +106,7 @@ def test_no_path_is_opened_and_none_is_told_from_one_that_is_not_there(
 
 
 def test_nothing_is_written_where_files_are_shut(tmp_path: Path) -> None:
-    from shardwright.tools.files import write_file, write_folder
+    from shardwright.tools.input.files import write_file, write_folder
 
     for write in (lambda: write_file(tmp_path / "a", b"x"), lambda: write_folder(tmp_path / "b", {"c": b"x"})):
         with without_files(), pytest.raises(InputError, match="no file is opened here"):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...shapes import is_list, is_object
+from ...input.shapes import is_list, is_object
 from .lexicon import DEGREE_NAMES, any_case, concept_of, phase_of
 from .notes import Notes, shortened
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...bounds import DEGREE
+from ...input.bounds import DEGREE
+from ...input.shapes import is_list, is_object
 from ...plan.document import PHASES
-from ...shapes import is_list, is_object
 from .figures import Place, places_of, whole_number
 from .lexicon import phase_of, words_of
 from .nodes import NamedEdge

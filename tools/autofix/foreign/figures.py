@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ...bounds import INDEX
 from ...catalog.hardware import mentions
-from ...shapes import is_list, is_object
+from ...input.bounds import INDEX
+from ...input.shapes import is_list, is_object
 from .lexicon import any_case, concept_of
 
 # Of devices, and of experts, no proposal names more in one place.

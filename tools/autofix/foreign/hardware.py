@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...bounds import DEGREE
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
-from ...shapes import is_list, is_object
+from ...input.bounds import DEGREE
+from ...input.shapes import is_list, is_object
 from .claims import Claims
 from .figures import whole_number
 from .items import ItemReader

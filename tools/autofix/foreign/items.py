@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from ...checkpoint import checked
+from ...input.shapes import is_list, is_nested, is_object
 from ...plan.elements import as_list
-from ...shapes import is_list, is_nested, is_object
 from .claims import Claims
 from .figures import Place, experts_of, span_of
 from .lexicon import DEGREE_NAMES, any_case, concept_of, node_type_of, phase_of, words_of

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...shapes import is_list, is_nested, is_object
+from ...input.shapes import is_list, is_nested, is_object
 from .figures import Place, PlacesOf, experts_of, span_of, whole_number
 from .lexicon import any_case, concept_of, node_type_of, phase_of, words_of
 from .notes import Notes, shortened

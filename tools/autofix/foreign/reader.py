@@ -20,6 +20,8 @@ from msgspec import Struct
 from ...catalog import hardware, model_mentions
 from ...checkpoint import checked
 from ...errors import InputError
+from ...input.shapes import is_object
+from ...input.strict_values import cleaned, whole_characters
 from ...plan.compact import expand
 from ...plan.describe import read_shorthand
 from ...plan.document import FORMAT, PHASES
@@ -27,8 +29,6 @@ from ...plan.elements import as_list, as_mapping, as_str
 from ...plan.latency_limits import LATENCY_FIELDS
 from ...plan.plan_size import excess_of
 from ...plan.reader import collector_paused
-from ...shapes import is_object
-from ...strict_values import cleaned, whole_characters
 from .assemble import assemble
 from .graph import LEVELS
 from .lexicon import any_case

@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...checkpoint import checkpoint
-from ...shapes import is_list, is_nested, is_object
-from ...strict_json import parse, parse_each
-from ...strict_values import JsonError, cleaned
+from ...input.shapes import is_list, is_nested, is_object
+from ...input.strict_json import parse, parse_each
+from ...input.strict_values import JsonError, cleaned
 from .choice import note_choice, note_commands, proposes, recommended_part, score
 from .flags import command_flags, flags_in, launched_in
 from .lexicon import DEGREE_NAMES, concept_of, phase_of

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...checkpoint import checkpoint
-from ...strict_values import MAX_DEPTH, whole_characters
+from ...input.strict_values import MAX_DEPTH, whole_characters
 
 _MAX_VALUES = 500_000
 

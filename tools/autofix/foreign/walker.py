@@ -15,9 +15,9 @@ from ...catalog.models import find_model
 from ...catalog.names import named_format
 from ...checkpoint import checkpoint
 from ...errors import InputError
+from ...input.shapes import is_list, is_nested, is_object
 from ...plan.latency_limits import LATENCY_FIELDS
 from ...rules.combination.dimension_names import read_dimension
-from ...shapes import is_list, is_nested, is_object
 from .claims import MOST_DEGREE, OPERATOR_DEGREES, Claims
 from .figures import figure_of, span_of, whole_number
 from .flags import flags_in

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bounds import BURSTINESS, DEGREE, REQUESTS_PER_S, THINK_S, TOKENS, Bounds
 from ...errors import InputError
+from ...input.bounds import BURSTINESS, DEGREE, REQUESTS_PER_S, THINK_S, TOKENS, Bounds
 from .costs import StepColumns, columns_of
 from .draws import PAUSE_STREAM, arrivals_at, request_lengths, thinking, uniforms
 from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch

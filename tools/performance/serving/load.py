@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ...bounds import TOKENS
+from ...input.bounds import TOKENS
 from ...plan.prefixes import SharedPrefixes
 from ...plan.quantiles import Spread
 

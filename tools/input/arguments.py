@@ -24,7 +24,7 @@ from typing import (
 
 from msgspec import Struct
 
-from .errors import InputError, UnknownArgumentError
+from ..errors import InputError, UnknownArgumentError
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from .errors import InputError, expect
+from ..errors import InputError, expect
 
 MAX_DEPTH = 64
 # Of files of our own that hold documents: certificates, transcripts, recordings, reports.

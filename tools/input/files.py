@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from ..errors import InputError
 
 # Streams that a caller hands over by a name: standard input, what a shell writes for `<(command)`, and the empty file.
 _STREAM = re.compile(r"/dev/(?:stdin|null|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
