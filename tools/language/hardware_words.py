@@ -1,15 +1,13 @@
 """How many accelerators, on how many nodes: every way of saying "2x8 H200" in English and Chinese.
 
-The text is first turned into a string of one-letter symbols (`n` a number, `S` a server, `g` the word GPU, `C` the name
-of an accelerator, ...); a dozen short shapes over that string say what the numbers count. It reads counts and open
-counts ("no limit on cards") and refuses to complete them: what was not said stays unsaid.
+A dozen short shapes over the text's symbols (`hardware_tokens.py`: `n` a number, `S` a server, `g` the word GPU, `C` a
+card's name, ...) say what the numbers count. It reads counts and open counts ("no limit on cards") and refuses to
+complete them: what was not said stays unsaid.
 """
 
 from __future__ import annotations
 
 import re
-
-from msgspec import Struct
 
 from ..catalog.hardware import singular
 from ..plan.constraints import ReservedConstraint
@@ -18,8 +16,9 @@ from .card_names import COUNT_TAKEN_BACK, NodeSizes
 from .claims import Claims
 from .constraint_words import add_constraints
 from .evidence import Grade, grade
-from .gated import Gated, Pattern
+from .gated import Gated
 from .hardware_counts import Count, agreed, claim_counts, without_bounds, without_the_busy
+from .hardware_tokens import Tokens
 from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
@@ -31,67 +30,8 @@ _GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configurat
 _SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$")
 
 
-class _Token(Struct, frozen=True):
-    symbol: str
-    words: str
-    start: int
-    end: int
-
-
 # "Three replicas of it, one per server".
 _OF_REPLICAS = Gated(r"(?<![a-z])(?:replicas?|copies|instances?|engines?)(?![a-z])[^.;:\n]{0,50},\s?$")
-
-
-class _Tokens:
-    """The page as symbols; what a shape takes is struck out so that the next shape does not see it."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.tokens = _tokenise(page.text)
-        self.symbols = "".join(token.symbol for token in self.tokens)
-
-    def matches(self, shape: Pattern) -> list[re.Match[str]]:
-        return list(shape.finditer(self.symbols))
-
-    def number(self, match: re.Match[str], *names: str) -> float | None:
-        """The value of the first of the named groups that took part; "a" and "the" are one."""
-        for name in names:
-            if match[name]:
-                token = self.tokens[match.start(name)]
-                return 1.0 if token.symbol in "ad" else read_number(token.words)
-        return None
-
-    def words(self, match: re.Match[str]) -> str:
-        return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
-
-    def text_after(self, match: re.Match[str]) -> str:
-        """What is written right behind a shape."""
-        end = self.tokens[match.end() - 1].end
-        return self.page.original[end : end + 40]
-
-    def text_before(self, match: re.Match[str]) -> str:
-        """What is written right before a shape."""
-        start = self.tokens[match.start()].start
-        return self.page.original[max(0, start - 80) : start]
-
-    def word_after(self, match: re.Match[str]) -> str:
-        """What stands behind a shape, where it is a word or a mark of no meaning; else nothing."""
-        later = self.tokens[match.end() : match.end() + 1]
-        return later[0].words if later and later[0].symbol == "." else ""
-
-    def count(self, match: re.Match[str], field: str, *names: str) -> Count:
-        """The number of a shape as a count of `field`; the shape is taken."""
-        number = self.number(match, *names)
-        if number is None:
-            raise AssertionError("every shape of a count holds a number")
-        start, end = self.tokens[match.start()].start, self.tokens[match.end() - 1].end
-        phases = lex.PHASE.findall(self.page.clause_text(start, end))
-        return Count(field, number, self.take(match), frozenset(phase.lower()[:2] for phase in phases))
-
-    def take(self, match: re.Match[str]) -> str:
-        words = self.page.take(self.tokens[match.start()].start, self.tokens[match.end() - 1].end)
-        self.symbols = self.symbols[: match.start()] + "#" * len(match.group()) + self.symbols[match.end() :]
-        return words
 
 
 # No server holds so many cards: the figure is a part of a card's name.
@@ -103,6 +43,29 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
 
     `sizes` are those of the node or rack that was named; the usual size only decides how an ambiguous count is read.
     """
+    _read_open(page, claims)
+    available = _read_available(page)
+    tokens = Tokens(page)
+    counts = _read_shapes(tokens, claims, sizes)
+    if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
+        counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span())))
+    if not counts and (sizes.box or not claims.has("gpus_per_node")):
+        counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
+    if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
+        counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
+    for count in [one for one in counts if claims.is_past(one.words)]:
+        counts.remove(count)
+        claims.reading(f"{count.words!r} tells what held once, and was not read as what there is")
+    counts = without_bounds(page.original, claims, counts)
+    counts = _or_taken_back(claims, agreed(claims, without_the_busy(claims, counts, available)))
+    counts = _with_further(page, claims, counts)
+    for field in ("nodes", "gpus"):
+        claim_counts(claims, [count for count in counts if count.field == field])
+    _most_of_them(page, claims)
+
+
+def _read_open(page: Page, claims: Claims) -> None:
+    """Read that the number of GPUs is left open, and what is said of groups and not of what there is."""
     for match in page.search(lex.OPEN):
         words = page.take(*match.span())
         claims.claim("gpus_open", True, words)
@@ -124,8 +87,10 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
             claims.claim("gpus_open", True, words := page.take(*match.span()))
             claims.claim(FEWEST, True, words)
             claims.reading(f"{words!r} asks for as few as do, of those that there are")
-    available = _read_available(page)
-    tokens = _Tokens(page)
+
+
+def _read_shapes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
+    """Every shape of a count, the surest first; sizes of nodes are claimed on the way."""
     counts = _read_shares(tokens, claims, sizes)
     for match in tokens.matches(lex.SOME_OF):  # "2 of our 4 nodes"
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
@@ -140,6 +105,21 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts.append(tokens.count(match, "nodes", "n", "n2"))
         claims.claim("gpus_per_node", per_node, counts[-1].words)
     counts += _read_nodes_of(tokens, claims, sizes.usual or lex.USUAL_NODE)
+    _read_per_node(tokens, claims, sizes)
+    counts += _read_sized(tokens, claims)
+    for match in tokens.matches(lex.PART_OF_RACK):
+        counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
+    counts += _read_boxes(tokens, claims, sizes)
+    for match in tokens.matches(lex.CARD_NODES):
+        counts += _read_card_nodes(tokens, claims, match)
+    counts += _read_counts(tokens, claims)
+    if not counts and sizes.rack is not None:  # a rack that nothing counts is one
+        counts += [Count("gpus", sizes.rack, tokens.take(match)) for match in tokens.matches(lex.RACKS)[:1]]
+    return counts
+
+
+def _read_per_node(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> None:
+    """ "8 GPUs per node", "each server has 4"."""
     for match in tokens.matches(lex.PER_NODE):
         if tokens.text_after(match).startswith("个"):
             continue  # "每机一个副本"
@@ -150,35 +130,16 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         number = tokens.number(match, "p", "p2")
         if grade("gpus_per_node", number, tokens.words(match)) is not Grade.THIN:  # "one every six seconds"
             claims.claim("gpus_per_node", number, tokens.take(match))
-    counts += _read_sized(tokens, claims)
-    for match in tokens.matches(lex.PART_OF_RACK):
-        counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
-    counts += _read_boxes(tokens, claims, sizes)
-    for match in tokens.matches(lex.CARD_NODES):
-        counts += _read_card_nodes(tokens, claims, match)
-    counts += _read_counts(tokens, claims)
-    if not counts and sizes.rack is not None:  # a rack that nothing counts is one
-        counts += [Count("gpus", sizes.rack, tokens.take(match)) for match in tokens.matches(lex.RACKS)[:1]]
-    if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
-        counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span())))
-    if not counts and (sizes.box or not claims.has("gpus_per_node")):
-        counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
-    if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
-        counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
-    for count in [one for one in counts if claims.is_past(one.words)]:
-        counts.remove(count)
-        claims.reading(f"{count.words!r} tells what held once, and was not read as what there is")
-    counts = without_bounds(page.original, claims, counts)
-    counts = agreed(claims, without_the_busy(claims, counts, available))
+
+
+def _or_taken_back(claims: Claims, counts: list[Count]) -> list[Count]:
+    """`counts`, or the count of cards whose kind was corrected later, where no other is stated."""
     former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
     claims.drop(COUNT_TAKEN_BACK)
-    if former is not None and not counts and not claims.has("gpus_open"):
-        counts.append(Count("gpus", former, words))
-        claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")
-    counts = _with_further(page, claims, counts)
-    for field in ("nodes", "gpus"):
-        claim_counts(claims, [count for count in counts if count.field == field])
-    _most_of_them(page, claims)
+    if former is None or counts or claims.has("gpus_open"):
+        return counts
+    claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")
+    return [Count("gpus", former, words)]
 
 
 def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
@@ -225,33 +186,7 @@ def _most_of_them(page: Page, claims: Claims) -> None:
     add_constraints(claims, [ReservedConstraint(kind="reserved_gpus", value=int(beyond), words=words)])
 
 
-def _tokenise(text: str) -> list[_Token]:
-    others = {
-        q.start: q.end
-        for q in find_quantities(text)
-        if q.unit not in lex.HARDWARE_UNITS
-        or (q.unit == "count" and not q.words[-1:].isdigit() and q.words[:1].isdigit())
-    }
-    # Asked once: at each place it would look through the whole text.
-    lexer = lex.LEXER.within(text)
-    tokens: list[_Token] = []
-    position = 0
-    while position < len(text):
-        if position in others:
-            tokens.append(_Token("q", "", position, others[position]))
-            position = others[position]
-            continue
-        match = lexer.match(text, position)
-        if match is None or match.lastgroup is None:
-            raise AssertionError("the last symbol matches any character")
-        symbol = lex.LEXICON[int(match.lastgroup[1:])][0]
-        if symbol:
-            tokens.append(_Token(symbol, match.group(), position, match.end()))
-        position = match.end()
-    return tokens
-
-
-def _read_times_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
+def _read_times_nodes(tokens: Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
     """ "8 GPUs x 4 nodes", "8 x 4 nodes"; not "2 x 8 node" and "2 x 8 nodes", which begin with the nodes."""
     per_node, nodes = tokens.number(match, "p"), tokens.number(match, "n")
     if per_node is None or nodes is None or not _SEVERAL.search(tokens.tokens[match.start("unit")].words):
@@ -263,7 +198,7 @@ def _read_times_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> 
     return [count]
 
 
-def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Count]:
+def _read_nodes_of(tokens: Tokens, claims: Claims, usual_size: int) -> list[Count]:
     """ "2 nodes of 8", "2 nodes with 8 H100 each", "8 nodes (64 GPUs)", "2台8卡", "双机16卡"."""
     counts: list[Count] = []
     for match in tokens.matches(lex.NODES_OF):
@@ -288,7 +223,7 @@ def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Cou
     return counts
 
 
-def _read_card_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
+def _read_card_nodes(tokens: Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
     """ "two H100 servers" are nodes; "our eight A100 server" is one node of eight."""
     number, last = tokens.number(match, "n"), tokens.tokens[match.end() - 1]
     is_one = _ONE_NODE.search(last.words) and not _GROUP_AFTER.match(tokens.page.text, last.end)
@@ -298,7 +233,7 @@ def _read_card_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> l
     return []
 
 
-def _read_sized(tokens: _Tokens, claims: Claims) -> list[Count]:
+def _read_sized(tokens: Tokens, claims: Claims) -> list[Count]:
     """ "two 8-GPU nodes", "an 8xH100 server": a size bound to the node by a hyphen, an x or a unit."""
     counts: list[Count] = []
     for match in tokens.matches(lex.SIZED):
@@ -313,7 +248,7 @@ def _read_sized(tokens: _Tokens, claims: Claims) -> list[Count]:
     return counts
 
 
-def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
+def _read_boxes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
     counts: list[Count] = []
     for match in tokens.matches(lex.BOXES):
@@ -330,7 +265,7 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count
     return counts
 
 
-def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
+def _read_counts(tokens: Tokens, claims: Claims) -> list[Count]:
     """Bare counts of GPUs and nodes."""
     counts: list[Count] = []
     for match in tokens.matches(lex.COUNTS):
@@ -373,7 +308,7 @@ def _read_available(page: Page) -> Count | None:
     return Count("gpus", number, page.take(*match.span()))
 
 
-def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
+def _read_shares(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """ "half of a DGX H100", "half of our 16 H100s", where the words (no percentage) make a whole number."""
     counts: list[Count] = []
     for match in tokens.matches(lex.SHARE_OF):
@@ -393,7 +328,7 @@ def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Coun
     return counts
 
 
-def _read_of_them(tokens: _Tokens, sizes: NodeSizes) -> list[Count]:
+def _read_of_them(tokens: Tokens, sizes: NodeSizes) -> list[Count]:
     for match in tokens.matches(lex.OF_THEM):
         if lex.OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
             return [tokens.count(match, "nodes" if sizes.box else "gpus", "n")]
