@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +198,10 @@ def request_text(parts: tuple[str, ...]) -> str | None:
     return check_text(" ".join(parts), "the request")
 
 
+# Fields as options state them, with the option as it was written.
+Stated = tuple[dict[str, Any], str]
+
+
 def said_of_options(options: dict[str, Any]) -> Said:
     """What the options of the call say, each field with the option that it came from.
 
@@ -208,70 +212,75 @@ def said_of_options(options: dict[str, Any]) -> Said:
 
     fields: dict[str, Any] = {}
     words: dict[str, str] = {}
+    for stated, written in (*_stated_setting(options), *_stated_load(options), *_stated_choices(options)):
+        fields |= stated
+        words |= dict.fromkeys(stated, written)
+    return Said(**fields, words=words)
+
+
+def _stated_setting(options: dict[str, Any]) -> Iterator[Stated]:
+    """Fields that are read as they stand, formats, engine, hardware and model."""
     for option, field in _FIELDS.items():
         value = options.get(option)
         if value is not None:
-            fields[field] = value
-            words[field] = f"--{option.replace('_', '-')} {value}"
+            yield {field: value}, f"--{option.replace('_', '-')} {value}"
     precision: str | None = options.get("precision")
     if precision is not None:
         from ..intent.formats import said_weights
 
-        weights = said_weights(precision)
-        fields |= weights
-        words |= dict.fromkeys(weights, f"--precision {precision}")
+        yield said_weights(precision), f"--precision {precision}"
     engine: str | None = options.get("engine")
     if engine is not None:
         from ..stated_arguments import said_engine
 
-        stated = said_engine(engine)
-        fields |= stated
-        words |= dict.fromkeys(stated, f"--engine {engine}")
+        yield said_engine(engine), f"--engine {engine}"
     hardware: tuple[str, dict[str, Any]] | None = options.get("hardware")
     if hardware is not None:
-        fields |= hardware[1]
-        words |= dict.fromkeys(hardware[1], f"--hardware {hardware[0]}")
+        yield hardware[1], f"--hardware {hardware[0]}"
     model: str | None = options.get("model")
     if model is not None:
         inline = inline_config(model, "--model")
-        if inline is not None:
-            fields["model_config_object"] = inline
-            words["model_config_object"] = "--model {…}"
-        else:
-            fields["model"] = model
-            words["model"] = f"--model {model}"
+        yield (
+            ({"model": model}, f"--model {model}")
+            if inline is None
+            else (
+                {"model_config_object": inline},
+                "--model {…}",
+            )
+        )
+
+
+def _stated_load(options: dict[str, Any]) -> Iterator[Stated]:
+    """Lengths, shared prefixes, what is offloaded, a trace and the rates of a day."""
     if (lengths := lengths_of(options)) is not None:
-        fields["lengths"] = lengths
-        words["lengths"] = " ".join(f"--{side}-percentiles" for side in ("input", "output") if lengths.covers(side))
+        flags = [f"--{side}-percentiles" for side in ("input", "output") if lengths.covers(side)]
+        yield {"lengths": lengths}, " ".join(flags)
     if (prefixes := prefixes_of(options)) is not None:
-        fields["prefixes"] = prefixes
-        flags = ("--system-prompt", prefixes.system_tokens), ("--turns", prefixes.turns)
-        words["prefixes"] = " ".join(f"{flag} {value}" for flag, value in flags if value is not None)
+        values = ("--system-prompt", prefixes.system_tokens), ("--turns", prefixes.turns)
+        yield {"prefixes": prefixes}, " ".join(f"{flag} {value}" for flag, value in values if value is not None)
     offload: KVOffload | None = options.get("kv_offload")
     if offload is not None:
-        fields["kv_offload"] = offload
-        words["kv_offload"] = f"--kv-offload {offload.bytes_per_gpu / 1e9:g}"
+        yield {"kv_offload": offload}, f"--kv-offload {offload.bytes_per_gpu / 1e9:g}"
     trace: Path | None = options.get("trace")
-    read: Trace | None = None
-    if trace is not None:
+    read = None if trace is None else trace_of(trace, options)
+    if read is not None:
         from ..stated_arguments import said_trace
 
-        read = trace_of(trace, options)
-        stated = said_trace(read)
-        fields |= stated
-        words |= dict.fromkeys(stated, "--trace")
+        yield said_trace(read), "--trace"
     curve: str | None = options.get("rate_curve")
     if curve is not None:
         from ..stated_curve import stated_curve
 
-        fields["rate_curve"] = stated_curve(curve, read)
-        words["rate_curve"] = f"--rate-curve {curve[:60]}"
+        yield {"rate_curve": stated_curve(curve, read)}, f"--rate-curve {curve[:60]}"
+
+
+def _stated_choices(options: dict[str, Any]) -> Iterator[Stated]:
+    """What the plan may and must do."""
     if options.get("relax"):
-        fields["relaxations"] = tuple(dict.fromkeys(options["relax"]))
-        words["relaxations"] = " ".join(f"--relax {name}" for name in fields["relaxations"])
+        names = tuple(dict.fromkeys(options["relax"]))
+        yield {"relaxations": names}, " ".join(f"--relax {name}" for name in names)
     if options.get("constraint"):
         from ..stated_constraints import stated_constraints
 
-        fields["constraints"] = stated_constraints(options["constraint"])
-        words["constraints"] = " ".join(f"--constraint '{line}'" for line in options["constraint"])
-    return Said(**fields, words=words)
+        lines: tuple[str, ...] = options["constraint"]
+        yield {"constraints": stated_constraints(lines)}, " ".join(f"--constraint '{line}'" for line in lines)
