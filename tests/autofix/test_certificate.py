@@ -86,6 +86,22 @@ def test_the_certificate_as_it_was_written_is_confirmed() -> None:
     assert found.confirmed and found.valid and len(json.loads(_text())["fixes"]) > 0
 
 
+def test_a_repair_that_takes_a_device_from_an_operator_is_confirmed() -> None:
+    document = base_plan("dense-tp2")
+    shard = next(node for node in document["nodes"] if node["id"] == "r0.decode.s0.b0.attn.tp0")
+    further = [{**shard, "id": f"{shard['id']}.{number}", "devices": [f"n{number}.g0"]} for number in range(1, 4)]
+    document["nodes"] += further
+    document["edges"] += [
+        {**edge, end: one["id"]}
+        for edge in document["edges"]
+        for end in ("source", "target")
+        for one in further
+        if edge[end] == shard["id"]
+    ]
+    found = verify(certificate(json.dumps(document), autofix(document)))
+    assert found.confirmed and found.valid
+
+
 def test_no_change_anywhere_keeps_the_hash_of_the_certificate() -> None:
     whole = json.loads(_text())
     for at, value in _places(whole):
