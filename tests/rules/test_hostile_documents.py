@@ -187,6 +187,19 @@ def _nested_replicas(count: int) -> list[dict[str, Any]]:
     return nodes
 
 
+def _often(count: int) -> dict[str, Any]:
+    """Every edge of a plan, many times."""
+    plan = base_plan(BASE)
+    return {**plan, "edges": [edge for edge in plan["edges"] for _ in range(count)]}
+
+
+def _star(count: int, parent: str, node_type: str, *, outwards: bool, **fields: Any) -> dict[str, Any]:
+    """Siblings that all lead to one of them, or that one leads to."""
+    nodes = [{"id": f"x{i}", "type": node_type, "parent": parent, **fields} for i in range(count)]
+    ends = [("x0", f"x{i}") if outwards else (f"x{i}", "x0") for i in range(1, count)]
+    return _added(*nodes, edges=[{"source": one, "target": other, "type": "data"} for one, other in ends])
+
+
 ONE_DEVICE = {"devices": ["n0.g0"]}
 GROWING: dict[str, Callable[[int], dict[str, Any]]] = {
     "phases inside phases": lambda n: _chain(n, "PhaseNode", phase="decode"),
@@ -208,6 +221,14 @@ GROWING: dict[str, Callable[[int], dict[str, Any]]] = {
     "phases of one replica": lambda n: _crowd(n, "r0", "PhaseNode", phase="decode"),
     "collectives in a circle": lambda n: _joined(n, ATTENTION, "AllReduceNode", **ONE_DEVICE),
     "stages in a circle": lambda n: _joined(n, "r0.decode", "PipelineStageNode", layers=[0, 0]),
+    "edges many times": _often,
+    "collectives that lead to one": lambda n: _star(n, ATTENTION, "AllReduceNode", outwards=False, **ONE_DEVICE),
+    "one collective that leads to all": lambda n: _star(n, ATTENTION, "AllReduceNode", outwards=True, **ONE_DEVICE),
+    "shards that lead to one": lambda n: _star(n, ATTENTION, "ShardNode", outwards=False, **ONE_DEVICE),
+    "one shard that leads to all": lambda n: _star(n, ATTENTION, "ShardNode", outwards=True, **ONE_DEVICE),
+    "stages that lead to one": lambda n: _star(n, "r0.decode", "PipelineStageNode", outwards=False, layers=[0, 0]),
+    "one expert that leads to all": lambda n: _star(n, MOE, "ExpertNode", outwards=True, **ONE_DEVICE),
+    "experts that lead to one": lambda n: _star(n, MOE, "ExpertNode", outwards=False, **ONE_DEVICE),
     "caches": _caches,
     "bare replicas": _bare_replicas,
 }

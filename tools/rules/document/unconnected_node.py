@@ -148,12 +148,17 @@ def _role(node: NodeView, leading: frozenset[int]) -> str:
 def _doubled(operator: NodeView, leading: frozenset[int]) -> Iterator[Finding]:
     """Nodes to which a shard or a collective of the operator leads that leads to another one of their role."""
     doubles: dict[int, tuple[NodeView, NodeView]] = {}
+    befores = {end.position: _positions(edge.source for edge in end.edges_in) for end in operator.children}
     for node in operator.children:
         first: dict[str, NodeView] = {}
-        targets = [edge.target for edge in node.edges_out if edge.target is not None and edge.target.parent is operator]
-        ends = [end for end in targets if end.is_collective or end.type == "KVCacheUpdateNode"]
+        # Each once, however often an edge is repeated.
+        ends = {
+            end.position: end
+            for end in (edge.target for edge in node.edges_out)
+            if end is not None and end.parent is operator and (end.is_collective or end.type == "KVCacheUpdateNode")
+        }
         # Of two of which one leads to the other, that one is passed by.
-        for end in sorted(ends, key=lambda end: (any(edge.source in ends for edge in end.edges_in), end.position)):
+        for end in sorted(ends.values(), key=lambda end: (not befores[end.position].isdisjoint(ends), end.position)):
             other = first.setdefault(_role(end, leading), end)
             if other is not end:
                 doubles[end.position] = (end, other)
