@@ -66,3 +66,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         cases.sort(key=lambda case: crc32(case.nodeid.encode()))
         for case in cases[tried:]:
             case.add_marker(pytest.mark.thorough)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say why nothing ran, where all that was named is thorough."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        terminalreporter.write_line("no test ran: what is named is thorough, or left out by -k; -m '' tries all")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.catalog.config_fields import profile_of
 from shardwright.tools.catalog.models import all_models, find_model
 from shardwright.tools.errors import InputError, MissingFieldError, UnknownNameError
 
@@ -237,3 +238,13 @@ def test_a_misspelt_field_is_named_with_the_one_that_is_meant(key: str) -> None:
     with pytest.raises(InputError, match=f"unknown field '{key}'; did you mean 'num_key_value_heads'"):
         read_architecture(config)
     assert read_architecture({**config, "num_key_value_heads": 2}).num_layers == 4
+
+
+def test_a_type_that_is_the_same_as_another_may_state_what_differs() -> None:
+    types = {
+        "base": {"defaults": {"a": 1, "b": 2}, "traits": {"window": "all_layers"}},
+        "own": {"same_as": "base", "defaults": {"b": 3}, "traits": {"attention": "compressed"}},
+    }
+    own = profile_of("own", types)
+    assert own.defaults == {"a": 1, "b": 3}
+    assert own.traits == {"window": "all_layers", "attention": "compressed"}

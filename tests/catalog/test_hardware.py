@@ -102,3 +102,9 @@ def test_a_part_without_links_still_shares_its_node() -> None:
 def test_impossible_clusters_are_refused() -> None:
     with pytest.raises(InputError):
         hardware_facts("H100", 0, 8)
+
+
+def test_every_entry_says_where_its_figures_come_from_and_no_id_is_there_twice() -> None:
+    cards = all_accelerators()
+    assert [card.id for card in cards if not card.source] == []
+    assert len({card.id for card in cards}) == len(cards)

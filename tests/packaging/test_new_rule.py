@@ -44,8 +44,9 @@ def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path) -> None:
-    done = _run(copy, "check", "new-rule", "TP", "wide_group")
+@pytest.mark.parametrize("of", [(), ("--degrees",)])
+def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path, of: tuple[str, ...]) -> None:
+    done = _run(copy, "check", "new-rule", "TP", "wide_group", *of)
     assert done.returncode == 0, done.stderr
     rule_id = done.stdout[:5]
     for place in ("tensor_parallelism.md", "broken_rules.json", "demos.py", "knowledge/11"):

@@ -139,3 +139,15 @@ def test_the_hooks_of_this_repository_run_what_check_runs() -> None:
     (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert [hook["entry"].split()[0] for hook in repository["hooks"]] == ["ruff", "ruff", "pyright"]
     assert repository["repo"] == "local"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_and_function_that_a_guide_names_is_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tools|agent|knowledge|benchmarks|tests)/[\w/]+(?:\.\w{2,4}|/))(?::(\w+))?`", text)
+    assert len(named) > 20 or page != "ARCHITECTURE.md"
+    for path, name in named:
+        assert (ROOT / path).exists(), path
+        assert not name or re.search(rf"^\s*(?:def|class) {name}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE), (
+            f"{path}:{name}"
+        )

@@ -255,12 +255,18 @@ def find_profile(model_type: str) -> Profile:
     """
     types = _types()
     name = model_type if model_type in types else model_type.strip().lower().replace("-", "_")
-    entry = types.get(name)
-    if entry is None:
+    if name not in types:
         nearest = tuple(get_close_matches(name[:100], list(types), n=3, cutoff=0.5))
         raise UnknownNameError("model_type", model_type[:100], nearest)
+    return profile_of(name, types)
+
+
+def profile_of(name: str, types: Mapping[str, Mapping[str, Any]]) -> Profile:
+    """The profile of one of `types`: what its entry states over that of the type it is the same as, where it is."""
+    entry = types[name]
     base = types[entry.get("same_as", name)]
-    return Profile(name, base.get("defaults", {}), base.get("sizes", {}), base.get("traits", {}))
+    tables = ({**base.get(table, {}), **entry.get(table, {})} for table in ("defaults", "sizes", "traits"))
+    return Profile(name, *tables)
 
 
 MAX_CONFIG_BYTES = 2_000_000

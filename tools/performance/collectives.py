@@ -1,5 +1,7 @@
 """Time and bytes of collectives: alpha + bytes x beta, over the links that the placement gives.
 
+Links that were measured are timed by their tables instead (`calibration/kernel_times.py`).
+
 Bandwidth terms are those of nccl-tests (NVIDIA/nccl-tests, doc/PERFORMANCE.md); a group that spans domains runs in two
 levels, each accelerator using its own NIC. The faster of ring and one-shot counts. In-network reduction is not assumed.
 """

@@ -1,6 +1,7 @@
 """Which strategies keep the constraints of a request: one judge for the rule over a graph and for the search.
 
-Memory that stays free lowers what is usable of a GPU (`performance/setting.py`); all other kinds are judged here.
+Degrees, stages and replicas are judged here; GPUs and nodes kept back, cards and groups inside a node by CO008, over
+the devices of a document. Memory that stays free lowers what is usable of a GPU (`performance/layout.py`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from .mla import MultiHeadLatentAttention
 from .sliding import SlidingAttention
 from .spec import AttentionContext, AttentionSpec
 
-# The first that reads a layer has it.
+# The first that reads a layer has it: one that reads layers called full stands before `FullAttention`.
 KINDS: tuple[type[AttentionSpec], ...] = (
     LinearAttention,
     CompressedAttention,

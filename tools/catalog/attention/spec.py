@@ -77,7 +77,8 @@ class AttentionSpec(Struct, frozen=True, kw_only=True):
     also_called: ClassVar[frozenset[str]] = frozenset()
     # Each token updates a constant state in place of attending to a cache.
     is_recurrent: ClassVar[bool] = False
-    # Kernels of the kind were measured; the others are timed by the roofline.
+    # A measured kernel stands for the kind: one over all cached tokens, or those of its window. A kind that attends to
+    # other pairs has none, and what `attends` counts is timed by the roofline.
     has_kernel: ClassVar[bool] = True
 
     @classmethod

@@ -140,7 +140,8 @@ RULE = Rule(
     name="broken constraint",
     requirement=(
         "A plan keeps every constraint of its request (`policy.constraints`): degrees pinned, bounded or forbidden, "
-        "numbers of replicas, GPUs and nodes kept back, memory left free, groups inside a node, kinds of accelerator."
+        "numbers of replicas, GPUs and nodes kept back, groups inside a node, kinds of accelerator. ME001 counts the "
+        "memory left free."
     ),
     rationale=(
         "Who says that one node must stay free, or that TP is at most 4, has a reason that no figure shows. A plan "
