@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..engines.engine import release_of
 from ..performance.capacity import held_requests
 from ..performance.layout import LoadedLayout
 from ..plan.document import Plan
@@ -26,7 +27,7 @@ _DEALT: Mapping[Routing, str] = {
 def remarks_of(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
     """What a person has to see to before this runs as planned."""
     version = None if plan.serving is None else plan.serving.engine_version
-    if version is not None and version != target.engine.version:
+    if version is not None and release_of(version) != release_of(target.engine.version):
         yield f"the plan names version {version}; these flags are those of {target.engine.version}"
     if settings.checkpoint_format is not None:
         yield f"MODEL has to be a checkpoint in {settings.checkpoint_format}"
