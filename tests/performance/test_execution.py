@@ -112,7 +112,7 @@ def test_a_chunked_prompt_passes_the_stages_one_chunk_after_the_other(layout_of:
     assert sum(node.role == "lm_head" for node in dag.nodes) == 1
     estimate = estimate_layout(layout).latency
     # On the path lie the host times of three passes, and of one in each stage behind the first.
-    path, host_ms = critical_path_ms(dag)[0], host_seconds(layout.setting, TokenLoad(1, 2, 0)) * 1e3
+    path, host_ms = critical_path_ms(dag)[0], host_seconds(layout.setting, TokenLoad(1, 2, 0), 0.0) * 1e3
     assert path < estimate.prefill_ms <= path + (2 + len(layout.phase("prefill").stages)) * host_ms + 1e-6
 
 

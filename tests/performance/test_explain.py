@@ -18,6 +18,8 @@ from shardwright.tools.plan.performance import PerformanceEstimate, PhaseExplana
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
 TP8 = {"tp": 8, "tp_ffn": 8}
+# A release whose host is on the critical path.
+HOST_IN_SIGHT = {"engine": "vllm", "engine_version": "0.12.0"}
 WIDE_EP = {
     "weights": "fp8", "activations": "fp8", "relaxations": ("attention_dp",), "nodes": 2, "concurrency": 1024,
 }  # fmt: skip
@@ -168,12 +170,13 @@ def test_where_nothing_was_measured_there_is_no_range(accelerator: str, layout_o
 
 def test_the_time_of_a_path_is_shared_out_by_where_its_constants_come_from(layout_of: Any) -> None:
     for accelerator, kind, of in (("h100-sxm", "measured", None), ("v100-32gb-sxm", "carried", "a100-80gb-sxm")):
-        found = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=accelerator, weights="fp16"))
+        layout = layout_of("Llama-3.1-8B", TP8, accelerator=accelerator, weights="fp16", serving=HOST_IN_SIGHT)
+        found = estimate_layout(layout)
         for why, whole_ms, path in phases(found):
             shares = why.constants
             assert sum(one.share_pct for one in shares) == pytest.approx(100.0)
             assert sum(one.ms for one in shares) == pytest.approx(whole_ms)
-            assert (shares[0].constants, shares[0].of) == (kind, of) and shares[0].share_pct > 60
+            assert (shares[0].constants, shares[0].of) == (kind, of) and shares[0].share_pct > 50
             for origin in ("measured", "datasheet"):
                 ms = sum(step.ms for step in path if step.constants == origin)
                 assert ms == pytest.approx(sum(one.ms for one in shares if one.constants == origin))
@@ -182,7 +185,7 @@ def test_the_time_of_a_path_is_shared_out_by_where_its_constants_come_from(layou
 
 def test_a_stated_mfu_is_a_datasheet_throughout(layout_of: Any) -> None:
     card = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
-    found = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=card))
+    found = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=card, serving=HOST_IN_SIGHT))
     for why, _, path in phases(found):
         assert {step.constants for step in path} == {"datasheet", None}
         assert why.constants[0].constants == "datasheet"

@@ -206,6 +206,10 @@ class Engine(Struct, frozen=True, kw_only=True):
         """Sizes of groups that a generation reduces by kernels of its own, `over_pcie` or over other links."""
         return frozenset((2,)) if over_pcie and self.reduces_pairs_over_pcie else OWN_REDUCTION_RANKS
 
+    def hides_host(self, version: str | None) -> bool:
+        """Whether by default its host prepares a step, and answers the one before, while the GPU works."""
+        return False
+
     def gives_heads_one_block(self, generation: str) -> bool:
         """Whether decode attention of a generation gives each head of a sequence one thread block.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release
+from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release, release_of
 from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200,
 # GB200, GB300), where it lies between -0.10 and 0.02 s.
 _HANDOFF_S = 0.0
+# Its scheduler runs one batch ahead of the GPU from here on (release notes of v0.4).
+_HIDES_HOST: Release = (0, 4)
 # `mem_fraction_static` is of what is free before the weights are loaded, and holds weights and KV cache alone:
 # activations and CUDA graphs lie outside of it (its guide to hyperparameters). What is gone before: the CUDA context
 # (78.81 of 79.19 GiB are left on one GPU); with the libraries of a group, and what loading leaves, as two starts of
@@ -107,6 +109,10 @@ class _SGLang(Engine, frozen=True):
     def ffn_degrees(self, stage: int, group_ranks: int | None, *, is_moe: bool) -> tuple[int, ...] | None:
         """A dense FFN runs over the whole tensor group or, with `--moe-dense-tp-size 1`, whole on each rank."""
         return tuple(sorted({1, stage})) if is_moe else (stage,)
+
+    def hides_host(self, version: str | None) -> bool:
+        """Its scheduler runs one batch ahead of the GPU."""
+        return (release_of(version) or _HIDES_HOST) >= _HIDES_HOST
 
     def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
         """Two-batch overlap hides an all-to-all of experts that spans the tensor group."""

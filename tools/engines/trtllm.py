@@ -94,6 +94,10 @@ class TensorRTLLM(Engine, frozen=True):
             return frozenset()
         return super().own_reduction_ranks(generation, over_pcie=over_pcie)
 
+    def hides_host(self, version: str | None) -> bool:
+        """The overlap scheduler is the default on PyTorch (its documentation, Overlap Scheduler)."""
+        return self.generation(version) in ("1.0", "pytorch")
+
     def gives_heads_one_block(self, generation: str) -> bool:
         """Blocks shared a long sequence only when the build asked for it (`--multi_block_mode`)."""
         return generation == "session"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # The first release with the new engine (V1), and the last that it can be where a text tells no more than the old one.
 _NEW_ENGINE: Release = (0, 8)
 _LAST_OLD: Release = (0, 7)
+# Asynchronous scheduling is its default from here on (pull request 27614).
+_HIDES_HOST: Release = (0, 14)
 # The first release with attention and matmul kernels of its own for AMD's cards.
 _OWN_ROCM_KERNELS: Release = (0, 6, 2)
 # A token went through the dense layers of 7B to 70B models in 16 bits at 0.04 to 0.06 of the peak, on 1 to 8 cards and
@@ -174,6 +176,12 @@ class _VLLM(Engine, frozen=True):
             if flag.replace("_", "-") == name and (value or following).isdecimal():
                 found = int(value or following)
         return found
+
+    def hides_host(self, version: str | None) -> bool:
+        """By asynchronous scheduling, which nothing published in 2025 had by default."""
+        if self.generation(version) != "v1" or "2025" in (version or ""):
+            return False
+        return (release_of(version) or _HIDES_HOST) >= _HIDES_HOST
 
     def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
         """FlashAttention 2 does, which cards before Hopper run (pull request 58013, open, parts the two)."""

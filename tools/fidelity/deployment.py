@@ -51,6 +51,9 @@ def _base(deployment: Deployment) -> LoadedLayout:
         PolicyBlock(relaxations=deployment.relaxations),
         serving_of(deployment),
     )
+    if deployment.engine.streams_at_intervals:
+        # Its launch scripts ask for asynchronous scheduling where that is no default yet.
+        setting = replace(setting, asks_to_hide_host=True)
     return make_layout(setting, deployment.strategy)
 
 

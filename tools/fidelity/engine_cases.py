@@ -68,6 +68,7 @@ class Case(Struct, frozen=True, eq=False):
     parts: Mapping[str, FloatArray]
     head_tokens: Mapping[str, FloatArray]
     host_passes: int = 1
+    hides_host: bool = False
     weight: float = 1.0
 
     @property
@@ -86,7 +87,9 @@ class Case(Struct, frozen=True, eq=False):
         if self.head_tokens:
             columns |= self._with_head_tokens(columns, constants.head_token_ns)
         lists = {name: [float(value) for value in column] for name, column in columns.items()}
-        table = replace(self.server.table, **lists, **host_columns(constants, self.host_passes))
+        table = replace(
+            self.server.table, **lists, **host_columns(constants, self.host_passes, hides_host=self.hides_host)
+        )
         policy = replace(
             self.server.policy,
             client_s=constants.client_ms * 1e-3,
@@ -158,6 +161,7 @@ def case_of(
         parts=parts,
         head_tokens=_head_tokens(server("head_token_ns").table) if has_head_tokens else {},
         host_passes=passes_of_host(layout.setting, len(layout.phase("decode").stages)),
+        hides_host=layout.setting.hides_host,
     )
 
 

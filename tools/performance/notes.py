@@ -169,5 +169,6 @@ def _general(layout: LoadedLayout) -> Iterator[str]:
             f"fast links join {hardware.island_gpus} {hardware.accelerator.id} each: groups of more GPUs of a node are "
             f"counted at PCIe's {hardware.over_host().intra_bw_bytes_s / 1e9:g} GB/s"
         )
-    host_ms = host_seconds(layout.setting, TokenLoad(1, 1, 0)) * 1e3
-    yield f"{host_ms:.2g} ms of host time are counted for each pass"
+    host_ms = host_seconds(layout.setting, TokenLoad(1, 1, 0), 0.0) * 1e3
+    how = ", as far as the GPUs are done sooner" if layout.setting.hides_host else ""
+    yield f"{host_ms:.2g} ms of host time are counted for each pass{how}"

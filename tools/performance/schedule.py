@@ -31,7 +31,7 @@ _MOST_CHUNKS = 2048
 
 
 class Pass(Struct, frozen=True):
-    """One pass through one stage: its pieces, and the host time before it (of some engines in the first stage only)."""
+    """One pass through one stage: its pieces, and its wait for the host (of some engines in the first stage only)."""
 
     pieces: tuple[Piece, ...]
     host_seconds: Number
@@ -88,19 +88,21 @@ class PhaseTime(Struct, frozen=True):
         )
 
 
-def host_seconds(setting: Setting, load: TokenLoad) -> Number:
-    """Scheduling, sampling and output handling of a pass, as fitted to end-to-end results of the engine.
+def host_seconds(setting: Setting, load: TokenLoad, devices_s: Number) -> Number:
+    """Scheduling, sampling and output handling that a pass of `devices_s` does not hide, as fitted to end-to-end
+    results of the engine.
 
     Each attention group has a scheduler of its own.
     """
     constants = setting.engine.entry.constants
-    prefill = constants.host_prefill_ms if load.new_tokens > 1 else 0.0
-    return (constants.host_step_ms + prefill) * 1e-3 + constants.host_sequence_us * 1e-6 * load.sequences
+    prefill_s = constants.host_prefill_ms * 1e-3 if load.new_tokens > 1 else 0.0
+    step_s = constants.host_step_ms * 1e-3 + constants.host_sequence_us * 1e-6 * load.sequences
+    return prefill_s + (larger(0.0, step_s - devices_s) if setting.hides_host else step_s)
 
 
 def passes_of_host(setting: Setting, stages: int) -> int:
-    """In how many of the stages the host prepares a pass: in all, or in the first alone."""
-    return stages if setting.engine.entry.scheduler.host_per_stage else 1
+    """In how many of the stages a pass waits for the host: in all, or in the first alone."""
+    return stages if setting.engine.entry.scheduler.host_per_stage and not setting.hides_host else 1
 
 
 def microbatches(setting: Setting, stages: int) -> int:
@@ -127,7 +129,7 @@ class PhaseTimer:
         following = self.stages[index + 1] if index + 1 < len(self.stages) else None
         pieces = self.stages[index].pass_pieces(load, following, with_head=with_head)
         is_prepared = index < passes_of_host(self.setting, len(self.stages))
-        return Pass(pieces, host_seconds(self.setting, load) if is_prepared else 0.0)
+        return Pass(pieces, host_seconds(self.setting, load, pieces_seconds(pieces)) if is_prepared else 0.0)
 
     def prefill(self, loads: Sequence[TokenLoad]) -> PhaseTime:
         """One prompt (or several side by side) in the chunks `loads`: chunk n of a stage follows its chunk n-1.

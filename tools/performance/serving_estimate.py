@@ -191,6 +191,12 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
     if batches > len(decode.stages):
         # Of more batches than stages each waits for its turn.
         decode_table = decode_table.slowed(max(1.0, batches * decode_table.slowest_share))
+    if batches > 1:
+        # One host serves them all.
+        fixed_s, per_sequence_s = decode_table.hidden_fixed_s, decode_table.hidden_per_sequence_s
+        decode_table = replace(
+            decode_table, hidden_fixed_s=batches * fixed_s, hidden_per_sequence_s=batches * per_sequence_s
+        )
     times = simulate_disaggregated(
         Disaggregated(
             prefill_table=step_table(setting, prefill, prefill, replace(reach, tokens=budget)),

@@ -71,6 +71,8 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     memory_utilization: float = 0.90
     serving: ServingBlock = field(default_factory=ServingBlock)
     usd_per_gpu_hour: float | None = None
+    # Whether the server was asked to hide its host behind the GPU; `None`: what the engine does by default.
+    asks_to_hide_host: bool | None = None
     # A profile of one's own in place of the one that ships for the engine.
     profile: EngineProfile | None = None
     # A calibration of one's own, laid over what ships.
@@ -98,6 +100,12 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         """Whether sparse attention runs sparse on short prompts too, in the engine that the plan names."""
         name = engine_name(self.serving.engine)
         return name is not None and ENGINES[name].chooses_always(self.serving.engine_version)
+
+    @cached_property
+    def hides_host(self) -> bool:
+        """Whether the host prepares a step, and answers the one before, while the GPU works."""
+        asked = self.asks_to_hide_host
+        return self.engine.facts.hides_host(self.serving.engine_version) if asked is None else asked
 
     @cached_property
     def clock(self) -> Clock:

@@ -269,7 +269,7 @@ def step_table(
         chunk_tokens=chunks,
         prefill_fixed_s=_rising(fixed),
         prefill_per_pair_s=per_pair,
-        **host_columns(constants, passes_of_host(setting, len(steps.stages))),
+        **host_columns(constants, passes_of_host(setting, len(steps.stages)), hides_host=setting.hides_host),
         window_tokens=window,
         decode_per_window_token_s=window_rates,
         beside_base_s=_rising(beside[0]),
@@ -282,11 +282,12 @@ def step_table(
     )
 
 
-def host_columns(constants: EngineConstants, times: int) -> dict[str, float]:
+def host_columns(constants: EngineConstants, times: int, *, hides_host: bool) -> dict[str, float]:
     """The host columns of a table whose passes the host prepares so many times on their way through the stages."""
+    kind = "hidden" if hides_host else "host"
     return {
-        "host_fixed_s": times * constants.host_step_ms * 1e-3,
-        "host_per_sequence_s": times * constants.host_sequence_us * 1e-6,
+        f"{kind}_fixed_s": times * constants.host_step_ms * 1e-3,
+        f"{kind}_per_sequence_s": times * constants.host_sequence_us * 1e-6,
         "host_per_prefill_s": times * constants.host_prefill_ms * 1e-3,
     }
 

@@ -24,7 +24,7 @@ from ..performance.layout import stage_maker
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.overlap_halves import is_two_batch
-from ..performance.schedule import host_seconds
+from ..performance.schedule import host_seconds, passes_of_host
 from ..performance.setting import Setting
 from ..performance.stage_shape import OperatorSet
 from ..performance.timing import StageTimer
@@ -36,9 +36,9 @@ from .ranking import layout_warnings, warning_bits
 
 
 class StageSeconds(Struct, frozen=True, dict=True):
-    """Seconds of the stages of some pipelines under L loads: `devices` [S, L] at work, `host` [L] before each pass.
+    """Seconds of the stages of some pipelines under L loads: `devices` [S, L] at work.
 
-    `first`: the stages before which the host works, the first of each pipeline alone or all.
+    `host`: what the `first` stages wait for it before each pass, the first of each pipeline alone or all.
     """
 
     devices: FloatArray
@@ -126,11 +126,13 @@ class StageTimes:
 
     def seconds(self, pipelines: Pipelines, loads: Sequence[TokenLoad], *, with_head: bool = True) -> StageSeconds:
         """Seconds of each stage under all loads, those of each of `loads` (arrays of sequences) side by side [S, L]."""
-        hosts = [np.broadcast_to(host_seconds(self._setting, load), (np.size(load.sequences),)) for load in loads]
         parts = [self._under(pipelines, load, with_head=with_head) for load in loads]
-        is_in_every_stage = self._setting.engine.entry.scheduler.host_per_stage
-        first = slice(None) if is_in_every_stage else pipelines.starts
-        return StageSeconds(np.concatenate(parts, axis=1), np.concatenate(hosts), first)
+        first = slice(None) if passes_of_host(self._setting, 2) == 2 else pipelines.starts
+        hosts = [
+            np.broadcast_to(host_seconds(self._setting, load, part[first]), part[first].shape)
+            for load, part in zip(loads, parts, strict=True)
+        ]
+        return StageSeconds(np.concatenate(parts, axis=1), np.concatenate(hosts, axis=1), first)
 
     def _under(self, pipelines: Pipelines, load: TokenLoad, *, with_head: bool) -> FloatArray:
         """Seconds of the devices of each stage under `load` [S, L]."""

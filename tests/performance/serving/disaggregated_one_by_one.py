@@ -72,8 +72,9 @@ def serve(deployment: Disaggregated, load: Requests) -> list[Request]:
                 admit(deployment, running[number], waiting[number])
                 if running[number]:
                     stepping[number] = True
-                    sizes = [request.size for request in running[number]]
-                    push(now + decode_seconds(deployment.decode_table, sizes), STEPPED, number)
+                    sizes, table = [request.size for request in running[number]], deployment.decode_table
+                    host_s = table.hidden_fixed_s + table.hidden_per_sequence_s * len(sizes)
+                    push(now + max(host_s, decode_seconds(table, sizes)), STEPPED, number)
         more_now = bool(events) and events[0][:2] == (now, ARRIVE)
         while free and line and not more_now:
             batch = next_batch(line, deployment.prefill_policy.token_budget, free)

@@ -45,6 +45,9 @@ MEETING = replace(
     met_tokens=TOKENS,
     met_s=[max(4e-3, 4e-6 * tokens) for tokens in TOKENS],
 )
+# With some eight sequences the host is the slower of the two until their contexts are long.
+BUSY_HOST = replace(WINDOWED, hidden_fixed_s=2e-3, hidden_per_sequence_s=1e-3)
+MEETING_BUSY_HOST = replace(MEETING, hidden_fixed_s=2e-3, hidden_per_sequence_s=1e-3)
 ROOMY = Policy(token_budget=8192, max_sequences=1024, kv_tokens=10_000_000)
 
 

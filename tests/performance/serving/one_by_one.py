@@ -238,8 +238,10 @@ class OneByOne(Struct):
         tokens = sum(group.tokens() for group in self.groups)
         if not tokens:
             return [], False
-        self.now += max(group.seconds(self.table) for group in self.groups)
+        seconds = max(group.seconds(self.table) for group in self.groups)
         if self.table.met_s:
-            self.now += read(self.table.met_tokens, self.table.met_s, tokens, False)
+            seconds += read(self.table.met_tokens, self.table.met_s, tokens, False)
+        busiest = max(len(group.decoding) + len(group.chunks) for group in self.groups)
+        self.now += max(seconds, self.table.hidden_fixed_s + self.table.hidden_per_sequence_s * busiest)
         self.steps += 1
         return [request for group in self.groups for request in group.advance(self.now)], True

@@ -20,7 +20,7 @@ from shardwright.tools.plan.prefixes import Routing, SharedPrefixes
 
 from ...examples import examples
 from .disaggregated_one_by_one import serve
-from .engines import ENGINE, ROOMY, WINDOWED, simulate
+from .engines import BUSY_HOST, ENGINE, ROOMY, WINDOWED, simulate
 from .one_by_one import cost, decode_seconds
 
 ARRIVALS = st.one_of(
@@ -46,7 +46,7 @@ DECODE = st.builds(
     max_sequences=st.integers(1, 8),
     kv_tokens=st.sampled_from([170, 400, 100_000]),
 )
-TABLES = st.sampled_from([ENGINE, WINDOWED])
+TABLES = st.sampled_from([ENGINE, WINDOWED, BUSY_HOST])
 DEPLOYMENTS = st.builds(
     Disaggregated,
     prefill_table=TABLES,

@@ -18,7 +18,7 @@ from shardwright.tools.performance.serving.records import Seen
 from shardwright.tools.performance.serving.step_table import StepTable
 
 from ...examples import examples
-from .engines import ENGINE, MEETING, ROOMY, WINDOWED, simulate
+from .engines import BUSY_HOST, ENGINE, MEETING, MEETING_BUSY_HOST, ROOMY, WINDOWED, simulate
 from .one_by_one import OneByOne, cost, decode_seconds
 
 MODES: tuple[Mode, ...] = ("mixed", "prefill_first", "whole")
@@ -46,7 +46,7 @@ POLICIES = st.builds(
 
 
 @examples(200)
-@given(st.sampled_from([ENGINE, WINDOWED, MEETING]), POLICIES, ARRIVALS, LENGTHS)
+@given(st.sampled_from([ENGINE, WINDOWED, MEETING, BUSY_HOST, MEETING_BUSY_HOST]), POLICIES, ARRIVALS, LENGTHS)
 def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
     table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths
 ) -> None:

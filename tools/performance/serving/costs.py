@@ -33,6 +33,8 @@ class StepColumns(NamedTuple):
     host_fixed_s: float
     host_per_sequence_s: float
     host_per_prefill_s: float
+    hidden_fixed_s: float
+    hidden_per_sequence_s: float
     met_tokens: Sequence[float]
     met_s: Sequence[float]
     slowest_share: float
@@ -84,6 +86,11 @@ def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequence
     """
     seconds = tokens_time(step, tokens) + step.host_per_sequence_s * sequences
     return seconds + decode_time(step, decoding) + head_time(step, rows)
+
+
+def hidden_time(step: StepColumns, sequences: int) -> float:
+    """Seconds that the host takes for a batch of `sequences` while the GPU works."""
+    return step.hidden_fixed_s + step.hidden_per_sequence_s * sequences if sequences > 0 else 0.0
 
 
 def tokens_time(step: StepColumns, tokens: int) -> float:

@@ -6,11 +6,11 @@ import math
 from collections import deque
 from heapq import heappop, heappush
 
-from .costs import StepColumns, pass_time, position, rate_at
+from .costs import StepColumns, hidden_time, pass_time, position, rate_at
 from .pace import steps_to_reach
 from .policy import Policy
 from .records import Requests
-from .state import DONE, OUTGROWN
+from .state import DONE, NO_EVENT, OUTGROWN
 
 # Of a decode step of so many sequences: seconds of the pass, and of each token of context in full and windowed layers.
 Rates = dict[int, tuple[float, float, float]]
@@ -70,7 +70,7 @@ class DecodeServer:
             self._join(self._waiting.popleft())
         if self._running:
             self._price()
-            self._plan(self._events[0][0] - self._tick)
+            self._plan(min(self._events[0][0] - self._tick, self._hide_behind_host()))
         else:
             self.due_s = math.inf
 
@@ -92,6 +92,15 @@ class DecodeServer:
         pass_s, per_token, per_window_token = self._rates[n]
         self._first_s = pass_s + per_token * self._context + per_window_token * self._windowed
         self._growth_s = per_token * n + per_window_token * self._growing
+
+    def _hide_behind_host(self) -> int:
+        """Let a step last as long as the host works; how many steps until it does by itself."""
+        spare_s = hidden_time(self._step, self._running) - self._first_s
+        if spare_s <= 0.0:
+            return NO_EVENT
+        steps = math.ceil(spare_s / self._growth_s) if self._growth_s > 0.0 else NO_EVENT
+        self._first_s, self._growth_s = self._first_s + spare_s, 0.0
+        return steps
 
     def _duration(self, steps: int) -> float:
         return steps * (self._first_s + 0.5 * self._growth_s * (steps - 1))

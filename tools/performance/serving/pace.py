@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .costs import decode_time, head_time, met_time, position, rate_at, time_at, tokens_time
+from .costs import decode_time, head_time, hidden_time, met_time, position, rate_at, time_at, tokens_time
 from .state import NO_EVENT, Batch, Replica
 
 
@@ -52,19 +52,26 @@ def fill_prices(replica: Replica, count: int) -> None:
 
 
 def time_step(replica: Replica) -> None:
-    """The time of the next step: that of the batch which needs the longest by itself, or of a pipeline's stages."""
-    pace_s = growth_s = 0.0
+    """The time of the next step: that of the batch which needs the longest by itself, of a pipeline's stages, or of
+    the host of a group.
+    """
+    step = replica.step
+    met_s = met_time(step, -(-replica.tokens // replica.rules.batches)) if len(step.met_s) > 0 else 0.0
+    pace_s = growth_s = slowest_host_s = 0.0
     for group in replica.groups:
+        host_s = 0.0
         for batch in group.turn:
+            host_s += hidden_time(step, batch.decoding + batch.chunks)
             if batch.first_s > pace_s:
                 pace_s, growth_s = batch.first_s, batch.growth_s
+        slowest_host_s = max(slowest_host_s, host_s)
     replica.pace_s, replica.growth_s = pace_s, growth_s
     if replica.rules.batches > 1:
         enter_pipeline(replica)
         queue_in_pipeline(replica)
-    replica.first_s = replica.pace_s
-    if len(replica.step.met_s) > 0:
-        replica.first_s += met_time(replica.step, -(-replica.tokens // replica.rules.batches))
+    if slowest_host_s - met_s > replica.pace_s:
+        replica.pace_s, replica.growth_s = slowest_host_s - met_s, 0.0
+    replica.first_s = replica.pace_s + met_s
 
 
 def enter_pipeline(replica: Replica) -> None:

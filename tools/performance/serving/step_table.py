@@ -32,6 +32,7 @@ _COLUMNS = {
 
 
 _OF_HOST = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
+_HIDDEN = ("hidden_fixed_s", "hidden_per_sequence_s")
 
 
 class StepTable(Struct, frozen=True):
@@ -43,6 +44,9 @@ class StepTable(Struct, frozen=True):
         + host_per_prefill where it carries a chunk.
 
     Beside a chunk the `beside` columns stand in for those of decode, where they are given.
+
+    A host that works while the GPU does takes hidden_fixed + hidden_per_sequence x its sequences for each batch of a
+    group: a step lasts as long as the slower of the two.
 
     Such a pass goes through all stages of a pipeline, of which the slowest takes `slowest_share` of its time.
 
@@ -71,6 +75,8 @@ class StepTable(Struct, frozen=True):
     host_fixed_s: float = 0.0
     host_per_sequence_s: float = 0.0
     host_per_prefill_s: float = 0.0
+    hidden_fixed_s: float = 0.0
+    hidden_per_sequence_s: float = 0.0
     window_tokens: int = 0
     decode_per_window_token_s: Sequence[float] = ()
     prefill_per_window_pair_s: Sequence[float] = ()
@@ -93,7 +99,7 @@ class StepTable(Struct, frozen=True):
             raise InputError("StepTable.linear_s: a pass that takes no time; every value must be positive")
         if not 0.0 < self.slowest_share <= 1.0:
             raise InputError(f"StepTable.slowest_share is {self.slowest_share}; it must be above 0 and at most 1")
-        for name in (*_OF_HOST, "window_tokens"):
+        for name in (*_OF_HOST, *_HIDDEN, "window_tokens"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(f"StepTable.{name} is {value}; it must be a finite number, 0 or more")
