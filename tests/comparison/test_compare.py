@@ -13,7 +13,7 @@ import shardwright
 from shardwright.tools.compare import compare
 from shardwright.tools.comparison.result import Comparison
 from shardwright.tools.errors import InputError
-from shardwright.tools.plan.document import Plan
+from shardwright.tools.plan.document import Plan, ServingBlock
 
 from ..examples import examples
 from .plans import dense, moe
@@ -68,8 +68,14 @@ def test_the_figures_are_those_of_estimate_and_validate() -> None:
         assert [figure.a, figure.b] == values
 
 
+def unhidden(words: str, **workload: float) -> Plan:
+    """`dense` in a release that adds its host to each step: a hidden one bounds so small a model, however it is cut."""
+    serving = ServingBlock(engine="vllm", engine_version="0.12.0")
+    return dense(words, **workload).model_copy(update={"serving": serving})
+
+
 def test_order_and_sign_are_said_in_words() -> None:
-    few, many = dense("TP1 DP1"), dense("TP4 DP1")
+    few, many = unhidden("TP1 DP1"), unhidden("TP4 DP1")
     said = " ".join(compare(few, many).verdict)
     assert "faster per token" in said or "slower per token" in said
     assert "needs 4× the GPUs (4 instead of 1)" in said
@@ -151,10 +157,10 @@ def test_where_each_serves_requests_of_its_own_none_is_called_better() -> None:
 
 
 def test_a_missed_limit_loses_to_one_that_is_held() -> None:
-    tpot = [one.latency.tpot_ms for one in map(shardwright.estimate, (dense("TP1 DP1"), dense("TP4 DP1")))]
+    tpot = [one.latency.tpot_ms for one in map(shardwright.estimate, (unhidden("TP1 DP1"), unhidden("TP4 DP1")))]
     limit = sum(tpot) / 2
     assert tpot[0] != tpot[1]
-    found = compare(dense("TP1 DP1", tpot_ms_max=limit), dense("TP4 DP1", tpot_ms_max=limit))
+    found = compare(unhidden("TP1 DP1", tpot_ms_max=limit), unhidden("TP4 DP1", tpot_ms_max=limit))
     held = [side.limits[0].holds for side in (found.a, found.b)]
     assert sorted(held, key=str) == [False, True]
     assert found.better == ("a" if held[0] else "b")
