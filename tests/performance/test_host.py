@@ -62,3 +62,20 @@ def test_throughput_grows_no_further_with_users_where_the_host_is_the_bound() ->
 )
 def test_which_releases_hide_their_host(engine: str, version: str | None, *, hides: bool) -> None:
     assert ENGINES[engine].hides_host(version) is hides
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "flag", "hides"),
+    [
+        ("vllm", "0.12.0", "--async-scheduling", True),
+        ("vllm", "0.16.0", "--no-async-scheduling", False),
+        ("sglang", "0.5.0", "--disable-overlap-schedule", False),
+        ("sglang", "0.5.0", "--trust-remote-code", True),
+    ],
+)
+def test_a_server_that_is_told_to_hide_its_host_or_not_does_so(
+    layout_of: Any, engine: str, version: str, flag: str, *, hides: bool
+) -> None:
+    serving = {"engine": engine, "engine_version": version, "flags": {"decode": [flag]}}
+    layout = layout_of("Llama-3.2-1B", {"tp": 1, "tp_ffn": 1}, serving=serving)
+    assert layout.setting.hides_host is hides

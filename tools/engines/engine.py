@@ -143,6 +143,8 @@ class Engine(Struct, frozen=True, kw_only=True):
     keeps_beside_transfer: bool = True
     refuses_unheld_length: bool = False
     refuses_beyond_positions: bool = False
+    # Flags by which a server hides its host behind the GPU (`hides_host`), or does not.
+    host_flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     @property
     def caches(self) -> tuple[DType, ...]:

@@ -45,7 +45,7 @@ VOCABULARY = Vocabulary(
         "mode": "disaggregation-mode", "transfer": "disaggregation-transfer-backend",
         "host_cache": "hicache-size",
     },
-    switches="enable-deepep-moe enable-ep-moe enable-flashinfer-mla",
+    switches="disable-overlap-schedule enable-deepep-moe enable-ep-moe enable-flashinfer-mla",
     unplanned={
         "speculative decoding": "speculative-algorithm speculative-algo decoupled-spec-role",
         "LoRA adapters": "enable-lora lora-paths uno-lora-path",
@@ -66,7 +66,6 @@ VOCABULARY = Vocabulary(
         "a changed model config": "json-model-override-args",
         "a quantisation of its own": "quantize-and-serve modelopt-quant rl-quant-profile",
         "sequence parallelism of norms": "enable-layernorm-sp",
-        "no overlapped scheduling": "disable-overlap-schedule",
         "overlap in one batch": "enable-single-batch-overlap",
         "data parallelism in experts": "moe-dp-size moe-data-parallel-size dwdp-size",
         "layers cut otherwise": (
@@ -166,4 +165,5 @@ ENGINE = _SGLang(
     host_unit_bytes=10**9,
     # `configs/model_config.py`.
     refuses_beyond_positions=True,
+    host_flags={"--disable-overlap-schedule": False},
 )

@@ -263,4 +263,5 @@ ENGINE = _VLLM(
     # `_check_enough_kv_cache_memory` (`v1/core/kv_cache_utils.py`); the old engine in `worker/worker.py`.
     refuses_unheld_length=True,
     refuses_beyond_positions=True,
+    host_flags={"--async-scheduling": True, "--no-async-scheduling": False},
 )

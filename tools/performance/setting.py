@@ -104,8 +104,11 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def hides_host(self) -> bool:
         """Whether the host prepares a step, and answers the one before, while the GPU works."""
-        asked = self.asks_to_hide_host
-        return self.engine.facts.hides_host(self.serving.engine_version) if asked is None else asked
+        facts, asked = self.engine.facts, self.asks_to_hide_host
+        if asked is None and self.serving.flags is not None:
+            words = str(self.serving.flags).split()
+            asked = next((facts.host_flags[word] for word in words if word in facts.host_flags), None)
+        return facts.hides_host(self.serving.engine_version) if asked is None else asked
 
     @cached_property
     def clock(self) -> Clock:
