@@ -69,7 +69,8 @@ def _is_file(text: str) -> bool:
         return True
     if "\n" in text or len(text) > 1000:
         return False
-    return is_there(text) or (text.lower().endswith(_FILES) and " " not in text.strip())
+    is_named = text.lower().endswith(_FILES)
+    return is_there(text, or_no_file=is_named) or (is_named and " " not in text.strip())
 
 
 def _texts(source: tuple[str, ...]) -> tuple[str, dict[str, str]]:

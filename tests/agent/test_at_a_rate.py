@@ -74,7 +74,7 @@ def test_an_open_number_of_gpus_says_why_fewer_do_not_do() -> None:
 
 @pytest.mark.thorough
 def test_a_box_whose_network_nobody_knows_is_told_what_to_say() -> None:
-    words = "Llama-3.1-70B on a box with 4 L40S, 12 users, 2000 in 300 out, TPOT 62 ms, TTFT 2.1 s"
+    words = "Llama-3.1-70B on a box with 4 L40S, 12 users, 2000 in 300 out, TPOT 62 ms, TTFT 1.5 s"
     found = shardwright.plan(words)
     assert found.infeasible is not None and found.infeasible.needs.note is not None
     assert "say it (100 Gbit/s between the nodes)" in found.infeasible.needs.note

@@ -121,7 +121,7 @@ def test_what_comes_at_a_rate_stands_beside_what_a_run_makes(model: str, rate: i
     made = result.estimate.throughput.dp_scaled_tokens_per_s
     (line,) = (one for one in result.report.limits if "requests/s and serves" in one)
     assert f"keeps up with {rate} requests/s and serves their {rate * out:,} output tokens/s" in line
-    assert made < rate * out and f"{made:,.0f} tokens/s of the simulated run" in line
+    assert (made < rate * out) is (f"{made:,.0f} tokens/s of the simulated run" in line)
     billed = result.estimate.cost.billed_gpus or 0
     price = float(re.findall(r"([\d.]+) USD per GPU-hour\)", result.estimate.cost.price_source or "")[0])
     expected = billed * price / 3600 / (rate * out) * 1e6

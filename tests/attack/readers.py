@@ -28,6 +28,7 @@ from .entrances import ENTRANCES, MOST_BYTES, Ended, call_of, environment_of, ju
 from .honest_files import base
 from .probe import Case, Probe
 from .seeds import seed_names, seed_text
+from .watched import memory_bytes
 
 # A plan for the fewest GPUs that hold a percentile simulates many sizes, within its time limit of a minute.
 _SECONDS = 70
@@ -122,7 +123,8 @@ def _be_command(
         os.environ.clear()
         os.environ.update(own)
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        most_bytes = memory_bytes(0) + MOST_BYTES  # beside what the process that was forked has
+        resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
         sys.argv = ["shardwright", *arguments]
         sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8", errors="surrogateescape")
         status = cli.main()

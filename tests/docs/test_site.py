@@ -101,7 +101,7 @@ def test_nothing_of_the_workshop_is_on_the_site(site: Path) -> None:
         ("../rules.md#TP003", "../rules.md#TP003"),
         ("../../knowledge/README.md", "../knowledge/README.md"),
         ("../../CONTRIBUTING.md", "../contributing.md"),
-        ("../../tools/files.py", "https://github.com/shardwright/shardwright/blob/main/tools/files.py"),
+        ("../../tools/input/files.py", "https://github.com/shardwright/shardwright/blob/main/tools/input/files.py"),
         ("https://example.org/a.md", "https://example.org/a.md"),
         ("#here", "#here"),
     ],

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.thorough
 TODAY = date(2026, 11, 21)
 MODEL = "meta-llama/Llama-3.1-8B"
 H100 = find_accelerator("h100-sxm")
-TASK = Task("mine", "bench.json", TODAY, Served(accelerator="h100-sxm"))
+TASK = Task("mine", "bench.json", TODAY, Served(accelerator="h100-sxm", engine_version="0.11.0"))
 SHIPPED = engine_profile("vllm", "0.11.0", H100)
 # An engine whose host takes much longer and whose kernels read memory more slowly than what ships says.
 TRUTH = SHIPPED.entry.constants.model_copy(
@@ -176,7 +176,7 @@ def test_serving_runs_are_fitted_on_the_kernels_of_the_calibration_to_begin_with
         ("hello", TASK, "bench.json: neither kernel times"),
         ("", TASK, "neither kernel times"),
         ("a,b\n1,2\n", TASK, "neither kernel times"),
-        (serving_table({}), TASK, "takes no accelerator: leave the option out"),
+        (serving_table({}), TASK, "takes no accelerator, engine_version: leave the option out"),
         (serving_table({"model": "acme/rocket"}), Task("m", "own.csv", TODAY), "acme/rocket is not in the catalogue"),
     ],
 )  # fmt: skip

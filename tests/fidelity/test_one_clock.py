@@ -44,8 +44,8 @@ def test_the_figures_of_a_plan_are_those_that_fidelity_scores(part: int) -> None
         assert found is not None, words
         row = {
             "model": model, "gpu": card, "tp": str(tp), "gpus": str(tp), "isl": str(sent), "osl": str(received),
-            "concurrency_or_batch": str(users), "framework": engine, "framework_version": "", "weights_dtype": weights,
-            "kv_dtype": weights, "notes": "closed loop",
+            "concurrency_or_batch": str(users), "framework": engine, "framework_version": "", "published": "2026-11",
+            "weights_dtype": weights, "kv_dtype": weights, "notes": "closed loop",
         }  # fmt: skip
         figures = found.latency.ttft_ms, found.latency.tpot_ms, found.throughput.dp_scaled_tokens_per_s
         assert figures == tuple(predicted(row, metric) for metric in METRICS), words

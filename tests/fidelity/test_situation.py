@@ -177,7 +177,7 @@ def test_the_latency_of_a_batch_is_that_of_its_last_request() -> None:
         ({"concurrency_or_batch": "999999999"}, "load '999999999'"),
         ({"concurrency_or_batch": "999999999", "notes": "static batch"}, "load '999999999'"),
         ({"concurrency_or_batch": "inf(999999999)"}, "load 'inf(999999999)'"),
-        ({"isl": "900000000"}, "isl or osl"),
+        ({"isl": "900000000"}, "longer than any model's"),
         ({"isl": "200000"}, "positions"),
     ],
 )

@@ -36,7 +36,8 @@ SETTINGS: list[dict[str, Any]] = CASES["settings"]
 SHARE = 1e-9
 # What the best of all cuts may gain over the cuts that the search looks at.
 MOST_LOST_TO_CUTS = 0.01
-# What a point of the front may gain over those that the screen has simulated.
+# What a point of the front may gain over those that the screen has simulated; `front_loss` of a setting where its model
+# is so small that the host bounds most layouts alike.
 MOST_LOST_TO_SCREEN = 0.06
 # A strategy that breaks none but these is legal: it does not fit, or is too slow.
 OF_THE_LOAD = frozenset({"ME001", "PE010"})
@@ -115,7 +116,7 @@ def assert_exact(setting: dict[str, Any], engine: Engine | None = None) -> Enume
         return slow
     # Of all that the rules accept, not only of what the space is stated to hold.
     assert_best(best_of(points, setting["workload"]["objective"], setting["workload"]["output_tokens"]), result)
-    assert_covers(found_front(result), front_of(held))
+    assert_covers(found_front(result), front_of(held), setting.get("front_loss", MOST_LOST_TO_SCREEN))
     return slow
 
 
@@ -137,13 +138,14 @@ def assert_best(leading: list[Point], result: SearchResult) -> None:
     assert (best.ttft_ms, best.tpot_ms, best.output_tokens_per_s, best.gpus) == pytest.approx(figures, rel=SHARE)
 
 
-def assert_covers(found: list[tuple[float, float]], wanted: list[tuple[float, float]]) -> None:
+def assert_covers(found: list[tuple[float, float]], wanted: list[tuple[float, float]], most_lost: float) -> None:
     """Each point of the whole front has one of those found near it, or before it: not every point is simulated."""
     for tpot_ms, rate in wanted:
-        assert any(
-            one <= tpot_ms * (1 + MOST_LOST_TO_SCREEN) and other >= rate * (1 - MOST_LOST_TO_SCREEN)
-            for one, other in found
-        ), (tpot_ms, rate, found)
+        assert any(one <= tpot_ms * (1 + most_lost) and other >= rate * (1 - most_lost) for one, other in found), (
+            tpot_ms,
+            rate,
+            found,
+        )
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_no_other_cut_of_the_pipeline_is_much_better(setting: dict[str, Any]) ->
     (found,) = {one.worth(objective, output_tokens) for one in points if one.strategy == result.candidates[0].strategy}
     # A tie goes to the simpler plan.
     assert found <= least * (1 + MOST_LOST_TO_CUTS)
-    assert_covers(found_front(result), front_of(points))
+    assert_covers(found_front(result), front_of(points), setting.get("front_loss", MOST_LOST_TO_SCREEN))
 
 
 @cache

@@ -172,10 +172,11 @@ def test_what_a_call_says_follows_from_what_was_said_or_is_named(case: dict[str,
 
 @pytest.mark.thorough
 def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None:
-    for reply, limit in (("yes please", 300.0), ("hold it there", 300.0), ("no, not that", None)):
+    # A figure that no tool shows either: what was shown may be taken up.
+    for reply, limit in (("yes please", 287.0), ("hold it there", 287.0), ("no, not that", None)):
         steps = [
-            *replanned(REQUEST, "Shall I hold the TTFT under 300 ms?"),
-            replan("TTFT under 300 ms"),
+            *replanned(REQUEST, "Shall I hold the TTFT under 287 ms?"),
+            replan("TTFT under 287 ms"),
             PLANNED,
             says("So."),
         ]
