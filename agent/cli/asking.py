@@ -240,14 +240,10 @@ def _stated_setting(options: dict[str, Any]) -> Iterator[Stated]:
     model: str | None = options.get("model")
     if model is not None:
         inline = inline_config(model, "--model")
-        yield (
-            ({"model": model}, f"--model {model}")
-            if inline is None
-            else (
-                {"model_config_object": inline},
-                "--model {…}",
-            )
-        )
+        if inline is None:
+            yield {"model": model}, f"--model {model}"
+        else:
+            yield {"model_config_object": inline}, "--model {…}"
 
 
 def _stated_load(options: dict[str, Any]) -> Iterator[Stated]:

@@ -258,7 +258,7 @@ def judge(name: str, entrance: Entrance, ended: Ended, probe: Probe, *, as_json:
     elif ended.status is None:
         probe.fault("slow", name, "does not end, and does nothing", last)
     elif ended.status < 0:
-        probe.fault("slow", name, f"ended by signal {-ended.status} after {SECONDS} s of the processor", last)
+        probe.fault("slow", name, f"ended by signal {-ended.status}: beyond its seconds of the processor", last)
     elif ended.status not in entrance.statuses:
         probe.wrong(name, f"exit status {ended.status}", ended.err)
     elif ended.status in (2, 3) and len(lines) != 1 and not _reports(entrance, ended):

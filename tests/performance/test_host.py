@@ -79,3 +79,9 @@ def test_a_server_that_is_told_to_hide_its_host_or_not_does_so(
     serving = {"engine": engine, "engine_version": version, "flags": {"decode": [flag]}}
     layout = layout_of("Llama-3.2-1B", {"tp": 1, "tp_ffn": 1}, serving=serving)
     assert layout.setting.hides_host is hides
+
+
+def test_a_flag_of_all_servers_counts_beside_flags_of_one_phase(layout_of: Any) -> None:
+    flags = {"both": ["--no-async-scheduling"], "decode": ["--enforce-eager"]}
+    serving = {"engine": "vllm", "engine_version": "0.16.0", "flags": flags}
+    assert not layout_of("Llama-3.2-1B", {"tp": 1, "tp_ffn": 1}, serving=serving).setting.hides_host

@@ -106,8 +106,7 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         """Whether the host prepares a step, and answers the one before, while the GPU works."""
         facts, asked = self.engine.facts, self.asks_to_hide_host
         if asked is None and self.serving.flags is not None:
-            words = str(self.serving.flags).split()
-            asked = next((facts.host_flags[word] for word in words if word in facts.host_flags), None)
+            asked = next((facts.host_flags[one] for one in self.serving.flags.words if one in facts.host_flags), None)
         return facts.hides_host(self.serving.engine_version) if asked is None else asked
 
     @cached_property

@@ -26,6 +26,11 @@ class KeptFlags(Sparse):
         """The flags of servers of a role."""
         return getattr(self, role) or ()
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The flags of all servers."""
+        return *self.of("both"), *self.of("prefill"), *self.of("decode")
+
     def __str__(self) -> str:
         """All of them on a line."""
         said = ((role, " ".join(words)) for role, words in self.model_dump(exclude_none=True).items())
