@@ -41,3 +41,14 @@ def test_two_fixes_of_one_place_wait_for_one_another() -> None:
     result = autofix(document)
     assert result.valid and replayed(result) == result.document
     assert [step["step"] for step in (result.document or {})["reasoning"]][-1] == "data_parallelism"
+
+
+def test_figures_that_lack_something_and_cannot_be_computed_again_are_taken_away() -> None:
+    document = base_plan("dense-tp2")
+    # Its links have no stated bandwidth: the plan is valid, and its collectives cannot be timed.
+    card = {"id": "mine", "memory_bytes_reported": 80 * 10**9, "memory_bandwidth_gb_s": 2000}
+    document["hardware"]["accelerator"] = {**card, "dense_peak_tflops": {"bf16": 300}}
+    document["performance"] = {"memory": {"kv_cache_bytes_total": 1}}
+    result = autofix(document)
+    assert result.valid and replayed(result) == result.document
+    assert "performance" not in (result.document or {})

@@ -128,6 +128,9 @@ class _Session(Struct):
             if self.repair.errors and not self.repair.chosen.safe_only:
                 self.repair.toward(self._nearest())
             if self.repair.rounds == before:
+                # What is left of figures alone could not be computed again.
+                self.repair.withdraw_figures()
+            if self.repair.rounds == before:
                 return
         self.reasons, self.infeasible = [], None
 
