@@ -1,14 +1,14 @@
 """Attacks the package from outside and says what gave way: the table, one line for each distinct cause, its input.
 
     python benchmarks/attack.py [KIND ...] [--documents 20000] [--requests 5000] [--certificates 2000] [--entrances 0]
-        [--readers 20000] [--threads 20] [--memory 2000] [--seed 1] [--first 0] [--workers 2] [--seconds 10]
-        [--minutes inf] [--save attack-findings]
+        [--readers 20000] [--http 20000] [--threads 20] [--memory 2000] [--seed 1] [--first 0] [--workers 2]
+        [--seconds 10] [--minutes inf] [--save attack-findings]
     python benchmarks/attack.py --again attack-findings/documents-03.json
 
 Kinds: `documents` are mutated plans, `requests` fuzzed sentences, `entrances` every file that the command line reads
 with every hostile content (0: all of them), `readers` the same ways in with honest files that are damaged at random,
-`certificates` repairs with one thing changed, `threads` eight threads at once, `memory` many mixed calls in one
-process. The same seed makes the same attacks.
+`http` questions to the server that are damaged at random, `certificates` repairs with one thing changed, `threads`
+eight threads at once, `memory` many mixed calls in one process. The same seed makes the same attacks.
 
 The table counts attacks that ended in a traceback, took more than the seconds (of the processor), took more than 1 GB,
 or contradicted what holds of any answer. Below it stands each distinct cause with how often it was met, and the file
@@ -36,6 +36,7 @@ from shardwright.tests.attack.certificates import certificate_case, check_certif
 from shardwright.tests.attack.documents import check_document
 from shardwright.tests.attack.entrances import check_entrance, entrance_cases
 from shardwright.tests.attack.mutations import document_case
+from shardwright.tests.attack.over_http import check_http, http_case
 from shardwright.tests.attack.probe import SORTS, Case, Fault
 from shardwright.tests.attack.readers import check_reader, reader_case, warm
 from shardwright.tests.attack.requests import check_request
@@ -50,6 +51,7 @@ CHECKS: dict[str, Check] = {
     "requests": check_request,
     "entrances": check_entrance,
     "readers": check_reader,
+    "http": check_http,
     "certificates": check_certificate,
     "memory": check_memory,
 }
@@ -104,6 +106,7 @@ def cases_of(kind: str, arguments: argparse.Namespace) -> Iterator[Case]:
             "documents": document_case,
             "requests": request_case,
             "readers": reader_case,
+            "http": http_case,
             "certificates": certificate_case,
             "threads": thread_case,
         }
@@ -112,15 +115,15 @@ def cases_of(kind: str, arguments: argparse.Namespace) -> Iterator[Case]:
 
 def bounds_of(kind: str, arguments: argparse.Namespace) -> Bounds:
     """What one call of an attack of that kind may take."""
-    if kind in ("threads", "memory", "entrances", "readers"):
-        # A process that is started or forked for a way in has bounds of its own.
+    if kind in ("threads", "memory", "entrances", "readers", "http"):
+        # A process that is started or forked for a way in has bounds of its own, a server has its own threads.
         return Bounds(_LONG_S, 64 << 30, arguments.workers, is_fresh=kind in ("threads", "memory"))
     return Bounds(arguments.seconds, workers=arguments.workers)
 
 
 def prepare(kind: str) -> None:
     """Make what the attacks of a kind begin with, before workers are forked."""
-    if kind in ("documents", "memory"):
+    if kind in ("documents", "memory", "http"):
         for name in seed_names():
             seed_text(name)
     if kind == "certificates":
@@ -208,6 +211,7 @@ def main() -> int:
         "requests": 5000,
         "entrances": 0,
         "readers": 20_000,
+        "http": 20_000,
         "certificates": 2000,
         "threads": 20,
         "memory": 2000,

@@ -20,8 +20,9 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` on a single line that is safe to print."""
-    return harmless(" ".join(text.split()))
+    """`text` on a single line that is safe to print; what cannot be seen of it is shown as “�”."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def short_line(text: str) -> str:

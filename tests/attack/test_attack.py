@@ -17,6 +17,7 @@ from .certificates import certificate_case, check_certificate
 from .documents import check_document
 from .entrances import check_entrance
 from .mutations import document_case, number_bounds, put
+from .over_http import check_http, http_case
 from .probe import Case, FailedError, Probe, attempt
 from .readers import check_reader, reader_case
 from .seeds import seed_plan
@@ -108,6 +109,10 @@ def test_the_command_refuses_hostile_files_in_one_line(entrance: str, content: s
 
 def test_a_damaged_file_is_read_or_refused_in_one_line() -> None:
     assert not faults_of(check_reader, (reader_case(_SEED, number) for number in range(60)))
+
+
+def test_a_damaged_question_to_the_server_is_answered_or_refused_in_one_line() -> None:
+    assert not faults_of(check_http, (http_case(_SEED, number) for number in range(120)))
 
 
 def test_who_hangs_waits_dies_or_fills_the_memory_is_found_and_the_next_attack_is_made() -> None:
