@@ -19,8 +19,8 @@ from ..tools.importing.caveats import (
     Checkpoint,
     Kind,
     Told,
-    gone_flags,
     hardware_remarks,
+    lacking_flags,
     lacks_nodes,
     options_alone,
     share_of_free,
@@ -226,7 +226,7 @@ def _told(
     plan: Plan, intent: Intent, launch: Launch, deployment: Deployment, architecture: Architecture
 ) -> Iterator[Told]:
     """Why the engine does not start, or may not: by the machines, its weights, and the longest request."""
-    yield from gone_flags(launch)
+    yield from lacking_flags(launch)
     beyond = tuple(beyond_machines(plan, intent.hardware))
     for why in beyond:
         yield "remark", why

@@ -1,11 +1,12 @@
-"""Reads the flags of vLLM and SGLang, and which values each takes, off their sources; nothing is installed.
+"""Reads the flags of vLLM and SGLang off their sources: the values that each takes, its first and last release.
 
-    pip download --no-deps vllm==0.33.0 && unzip -q vllm-*.whl -d sources
+    pip download --no-deps vllm==0.33.0 && unzip -q vllm-0.33.0*.whl -d sources/0.33.0
     python benchmarks/engine_flags.py vllm sources        # rewrites tools/engines/data/vllm.json
     python benchmarks/engine_flags.py sglang sources
 
-Both declare most flags as fields with types: what they make of a type (`get_kwargs`, `add_cli_args_from_dataclass`) is
-done here again on its text.
+Nothing is installed. `sources` has a folder for each release, of its sdist or wheel. The newest one's flags are listed
+with their values; of all releases the names are compared, to say which have a flag. Both engines declare most flags as
+fields with types; what they make of a type (`get_kwargs`, `add_cli_args_from_dataclass`) is done here on its text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -33,6 +34,9 @@ _STATED = {
     "human_readable_int": "whole",
     "float": "number",
 }
+# Files and classes that declared flags in some release.
+_DECLARING = frozenset({"arg_utils.py", "cli_args.py", "server_args.py"})
+_DECLARED = frozenset({"BaseFrontendArgs", "FrontendArgs"})
 Flag = tuple[str, str]
 
 
@@ -113,12 +117,57 @@ def _sglang_field(name: str, annotation: ast.expr) -> Iterator[Flag]:
     yield from ((one, kind) for one in spelled)
 
 
-def write(engine: str, root: Path) -> None:
-    """Write the flags of the engine whose sources lie in `root`, by the values that they take."""
-    read = {"vllm": _vllm, "sglang": _sglang}[engine]
-    kinds = {name.lstrip("-").replace("_", "-").lower(): kind for name, kind in read(root)}
-    found = {kind: " ".join(sorted(one for one in kinds if kinds[one] == kind)) for kind in sorted({*kinds.values()})}
-    (_DATA / f"{engine}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+def _plain(name: str) -> str:
+    return name.lstrip("-").replace("_", "-").lower()
+
+
+def _names(package: Path) -> set[str]:
+    """The names of all flags of a release, old or new."""
+    names: set[str] = set()
+    for path in package.rglob("*.py"):
+        if path.name not in _DECLARING and "arg_groups" not in path.parts:
+            continue
+        names.update(chain.from_iterable(spelled for spelled, _ in _calls(path)))
+        for holder, fields in _classes([path]).items():
+            of_fields = (_sglang_field(name, annotation) for name, annotation in fields.items())
+            names.update(fields if holder in _DECLARED else (name for name, _ in chain.from_iterable(of_fields)))
+    return {_plain(name) for name in names}
+
+
+def _release(folder: Path) -> tuple[int, ...]:
+    return tuple(map(int, folder.name.split(".")))
+
+
+def _by_value(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The names of each value, joined by blanks."""
+    names: dict[str, list[str]] = {}
+    for name, value in sorted(pairs):
+        names.setdefault(value, []).append(name)
+    return {value: " ".join(names[value]) for value in sorted(names, key=_sortable)}
+
+
+def _sortable(value: str) -> list[int | str]:
+    return [int(part) if part.isdigit() else part for part in value.split(".")]
+
+
+def write(engine: str, sources: Path) -> None:
+    """Write the flags of the engine, of whose releases each has a folder in `sources`, named by its numbers."""
+    folders = sorted((one for one in sources.iterdir() if re.fullmatch(r"\d+(\.\d+){2}", one.name)), key=_release)
+    read, package = {"vllm": (_vllm, "vllm"), "sglang": (_sglang, "sglang/srt")}[engine]
+    kinds = {_plain(name): kind for name, kind in read(folders[-1])}
+    of_release = {folder.name: _names(folder / package) for folder in folders[:-1]}
+    of_release[folders[-1].name] = {*kinds}
+    first: dict[str, str] = {}
+    last: dict[str, str] = {}
+    for release, names in of_release.items():
+        first = {**dict.fromkeys(names, release), **first}
+        last |= dict.fromkeys(names, release)
+    data = {
+        "kinds": _by_value(kinds.items()),
+        "first": _by_value((name, release) for name, release in first.items() if release != folders[0].name),
+        "last": _by_value((name, release) for name, release in last.items() if name not in kinds),
+    }
+    (_DATA / f"{engine}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

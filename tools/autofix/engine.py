@@ -122,7 +122,7 @@ class Repair(Struct):
             self.mend()
 
     def withdraw_figures(self) -> None:
-        """Take the stated figures away if nothing else is wrong; what claims no figures is judged by the graph alone."""
+        """Take the stated figures away if nothing else is wrong: a plan without figures is judged by its graph."""
         if self.errors and all(error.path.startswith("/performance") for error in self.errors):
             self._make([Fix(self.errors[0].rule, (Change("remove", ("performance",)),))])
 

@@ -30,12 +30,12 @@ nor where a greatest length beyond these is stated, unless a variable of its env
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
+from .release import Release, release_of
 from .vocabulary import NO_FLAGS, Vocabulary
 
 if TYPE_CHECKING:
@@ -72,19 +72,6 @@ class LoadToSend(Struct, frozen=True):
         rate, users = self.rate_per_s, self.users
         come = ("--max-concurrency", str(users)) if rate is None else ("--request-rate", f"{rate:g}")
         return "--num-prompts", str(self.requests), *come
-
-
-# Releases compare as tuples do: (0, 12) is before (0, 12, 1), and (0, 12, 0) is not before (0, 12).
-Release = tuple[int, ...]
-
-_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
-_MAX_READ = 200
-
-
-def release_of(version: str | None) -> Release | None:
-    """The numbers of a version (`v0.5.8.post1`: 0, 5, 8); `None` where it states none."""
-    match = _RELEASE.search((version or "")[:_MAX_READ])
-    return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))
 
 
 RankOrder = Literal["stages", "groups"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .engine import Batch, Engine, MemoryUse, Release
+from .engine import Batch, Engine, MemoryUse
+from .release import Release
 from .trtllm import MEMORY_USE
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .engine import Batch, MemoryUse, Release
+from .engine import Batch, MemoryUse
+from .release import Release
 from .trtllm import MEMORY_USE, QUANTISED_CACHE, SHARED_READ_HEADS, TensorRTLLM
 
 

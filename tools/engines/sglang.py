@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release, release_of
+from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
+from .release import Release, release_of
 from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200,

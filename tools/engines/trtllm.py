@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release, release_of
+from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
+from .release import Release, release_of
 from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse, Release, release_of
+from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
+from .release import Release, release_of
 from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ..catalog.names import named_format
 from ..input.files import shipped
+from .release import Release, release_of
 
 # What a flag without a value is set to.
 VALUELESS = "true"
@@ -60,8 +61,9 @@ class Vocabulary(Struct, frozen=True, dict=True):
     Names stand in one text, parted by blanks. Where they are `in_file`, a file of options states them, and counts more
     than flags.
 
-    `listed` is the file in `data` with all flags of the engine's version, by the kind of value that each takes: what
-    names above are not in it are those of earlier releases, but `apart`, which other programs around the engine take.
+    `listed` is the file in `data` with all flags of the engine's version, by the kind of value that each takes, and the
+    first and last release with each flag where not all have it: what names above are not in it are those of earlier
+    releases, but `apart`, which other programs around the engine take.
     Where it `inverts` them, `disable-x` turns `enable-x` off, and the reverse.
     """
 
@@ -89,8 +91,22 @@ class Vocabulary(Struct, frozen=True, dict=True):
     @cached_property
     def _kinds(self) -> Mapping[str, str]:
         """The kind of each listed flag: a `switch`, or one that takes a `whole` number, a `number` or a `text`."""
-        kinds: Mapping[str, str] = shipped(__name__, self.listed) if self.listed else {}
-        return {name: kind for kind, names in kinds.items() for name in names.split()}
+        return self._listing("kinds")
+
+    @cached_property
+    def _first(self) -> Mapping[str, str]:
+        """The first release with a flag; of a flag that the oldest known release has there is none."""
+        return self._listing("first")
+
+    @cached_property
+    def _last(self) -> Mapping[str, str]:
+        """The last release with a flag; of a flag that is still there, there is none."""
+        return self._listing("last")
+
+    def _listing(self, part: str) -> Mapping[str, str]:
+        """What a part of the list says of each name."""
+        parts: Mapping[str, Mapping[str, str]] = shipped(__name__, self.listed) if self.listed else {}
+        return {name: value for value, names in parts.get(part, {}).items() for name in names.split()}
 
     @cached_property
     def valueless(self) -> frozenset[str]:
@@ -145,12 +161,31 @@ class Vocabulary(Struct, frozen=True, dict=True):
         """Whether a flag is known to take a value."""
         return name not in self.valueless and (name in self.concepts or name in self._kinds)
 
-    def lacks(self, name: str) -> bool:
-        """Whether the engine's version has no flag of a `name`, nor one alone that begins with it."""
+    def lacks(self, name: str, release: Release | None = None) -> bool:
+        """Whether the listed version has no flag of a `name`, nor one alone that begins with it.
+
+        An earlier `release` lacks a flag that came after it, or went before it.
+        """
         outer = name.partition(".")[0]
-        if not self.listed or self._kinds.keys() & {outer, *self._opposites(outer)} or outer in self.apart.split():
+        spelled = {outer, *self._opposites(outer)}
+        if not self.listed or outer in self.apart.split():
             return False
-        return sum(one.startswith(outer) for one in self._kinds) != 1
+        if release is not None:
+            known = spelled & (self._kinds.keys() | self._last.keys())
+            return bool(known) and not any(self._has(name, release) for name in known)
+        return not spelled & self._kinds.keys() and sum(name.startswith(outer) for name in self._kinds) != 1
+
+    def _has(self, name: str, release: Release) -> bool:
+        first, last = release_of(self._first.get(name)), release_of(self._last.get(name))
+        return (first is None or release >= first) and (last is None or release <= last)
+
+    def releases(self, name: str) -> str:
+        """In brackets, the releases that have a flag: ` (0.6.6 to 0.17.1)`; nothing where all known ones do."""
+        outer = name.partition(".")[0]
+        first, last = self._first.get(outer), self._last.get(outer)
+        if first is not None and last is not None:
+            return f" ({first} to {last})"
+        return f" (from {first})" if first is not None else f" (until {last})" if last is not None else ""
 
     def meant(self, name: str) -> str:
         """In brackets, the flag that a name which is none comes near to; nothing where none is near."""

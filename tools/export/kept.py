@@ -43,7 +43,7 @@ def parted(flags: KeptFlags, target: Target) -> tuple[KeptFlags, tuple[str, ...]
     vocabulary, left, gone = target.engine.vocabulary, dict[Role, tuple[str, ...]](), dict[str, None]()
     for role in _ROLES:
         ours = flags_in(flags.of(role), vocabulary, names_model=True)
-        lacked = [one for one in ours if one.shown in read_flags((MODEL, *one.words), vocabulary).gone]
+        lacked = [one for one in ours if one.shown in read_flags((MODEL, *one.words), vocabulary).lacking(vocabulary)]
         gone |= dict.fromkeys(one.shown for one in lacked)
         left[role] = tuple(word for one in ours if one not in lacked for word in one.words)
     return KeptFlags.model_validate({role: words for role, words in left.items() if words}), tuple(gone)

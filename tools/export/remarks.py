@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..engines.engine import release_of
+from ..engines.release import release_of
 from ..performance.capacity import held_requests
 from ..performance.layout import LoadedLayout
 from ..plan.document import Plan

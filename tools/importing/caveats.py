@@ -15,8 +15,8 @@ from msgspec import Struct
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DType
 from ..catalog.names import named_format
-from ..engines.engine import release_of
 from ..engines.names import ENGINES
+from ..engines.release import release_of
 from ..errors import InputError
 from ..plan.document import HardwareBlock
 from ..plan.elements import as_mapping, as_str
@@ -87,13 +87,18 @@ def refusals(launch: Launch, servers: Iterable[Server], architecture: Architectu
         yield from apart(launch, server.commands)
 
 
-def gone_flags(launch: Launch) -> Iterator[Told]:
-    """Flags that the engine's version has no longer, where the text names no earlier one."""
+def lacking_flags(launch: Launch) -> Iterator[Told]:
+    """Flags that the release does not have which the text names; where it names none, those that today's has not."""
     engine, release = ENGINES[launch.engine], release_of(launch.version)
-    names = dict.fromkeys(name for one in launch.commands for name in one.flags.gone)
-    if names and (release is None or release >= (release_of(engine.version) or ())):
-        has_not = f"{engine.title} {engine.version} has no {', '.join(names)}"
-        why = f"{has_not}, and refuses flags that it has not; an export does without"
+    is_earlier = release is not None and release < (release_of(engine.version) or ())
+    lacking: dict[str, str] = {}
+    for command in launch.commands:
+        lacking |= command.flags.lacking(engine.vocabulary, release if is_earlier else None)
+    if lacking:
+        names = ", ".join(f"{shown}{releases}" for shown, releases in lacking.items())
+        has_not = f"{engine.title} {launch.version if is_earlier else engine.version} has no {names}"
+        remedy = "take them out" if is_earlier else "an export does without"
+        why = f"{has_not}, and refuses flags that it does not know; {remedy}"
         yield "remark" if release is None else "refused", why
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..engines.release import Release
 from ..engines.vocabulary import HOST_CACHE, LONGEST_NAME, VALUELESS, Vocabulary, is_open
 from ..errors import InputError
 from ..input.shapes import is_list, is_object
@@ -34,14 +35,19 @@ class Flags(Struct, frozen=True):
     """What a command states: `values` by concept as written, each with its flag in `written`.
 
     `unknown` are flags that mean nothing here, those with values that mean nothing with these; `unplanned` is what the
-    estimate does not know; `gone` are known flags that the engine's version has not.
+    estimate does not know; `known` are the names of all other flags, each as it stands in the command.
     """
 
     values: Mapping[str, str]
     written: Mapping[str, str]
     unknown: tuple[str, ...] = ()
     unplanned: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
+    known: Mapping[str, str] = {}
+
+    def lacking(self, vocabulary: Vocabulary, release: Release | None = None) -> dict[str, str]:
+        """Flags that a release of the engine does not have, each with the releases that do; `None`: its version."""
+        names = (name for name in self.known if vocabulary.lacks(name, release))
+        return {self.known[name].partition(".")[0]: vocabulary.releases(name) for name in names}
 
     def text(self, concept: str) -> str | None:
         """The value as written; `None` where it is not stated, or is a variable that the text does not set."""
@@ -117,9 +123,6 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
     written: dict[str, str] = {}
     unknown: dict[str, None] = {}
     unplanned: dict[str, None] = {}
-    gone = {
-        shown.partition(".")[0]: None for name, _, shown in stated if vocabulary.lacks(name) and shown != _POSITIONAL
-    }
     # The last one that is said counts.
     for name, value, shown in [*stated, *filed] if vocabulary.in_file else [*filed, *stated]:
         concept = vocabulary.concepts.get(name)
@@ -138,8 +141,9 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
             unknown[f"{shown}{vocabulary.meant(name)}"] = None
     if "host_cache" in values:
         unplanned.pop(HOST_CACHE, None)
-    known = (shown for shown in gone if not any(one.partition(" ")[0] == shown for one in unknown))
-    return Flags(values, written, tuple(unknown), tuple(unplanned), tuple(known))
+    other = {_POSITIONAL, *(words.partition(" ")[0] for words in unknown)}
+    known = {name: shown for name, _, shown in stated if shown not in other}
+    return Flags(values, written, tuple(unknown), tuple(unplanned), known)
 
 
 class Spoken(Struct, frozen=True):

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from ..catalog.dtypes import DTYPES, DType
 from ..catalog.names import named_format
-from ..engines.engine import Engine, Release
+from ..engines.engine import Engine
+from ..engines.release import Release
 from ..errors import InputError
 from ..input.bounds import MEMORY_BYTES
 from ..plan.document import Phase

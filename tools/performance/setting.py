@@ -20,8 +20,9 @@ from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
 from ..catalog.dtypes import TensorClass, WeightTensor, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..engines.defaults import engine_relaxations
-from ..engines.engine import Batch, MemoryUse, Release
+from ..engines.engine import Batch, MemoryUse
 from ..engines.names import ENGINES, engine_name
+from ..engines.release import Release
 from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
 from ..plan.load import spread_of

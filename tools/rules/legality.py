@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from ..catalog.architecture import Architecture, AttentionSpec, FFNSpec, LayerSpec, MoESpec
 from ..catalog.dtypes import DType
-from ..engines.engine import Engine, Release
+from ..engines.engine import Engine
+from ..engines.release import Release
 from ..plan.document import Phase, PhaseStrategy, Relaxation
 from ..plan.placement import StageDegrees
 

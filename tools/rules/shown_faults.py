@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import DType
-from ..engines.engine import release_of
+from ..engines.release import release_of
 from ..plan.branches import once_per_phase, with_shared
 from ..plan.degrees import phase_degrees
 from ..plan.document import TWO_BATCH

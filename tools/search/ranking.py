@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from math import inf
 
-from ..engines.engine import release_of
 from ..engines.names import JUDGED, engine_of
+from ..engines.release import release_of
 from ..kept import Cache
 from ..performance.balance import unbalanced_phases
 from ..performance.collectives import domain_of

@@ -23,8 +23,8 @@ from msgspec import Struct
 from ..arrays import BoolArray, IntArray
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DType
-from ..engines.engine import release_of
 from ..engines.names import JUDGED, EngineName
+from ..engines.release import release_of
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import StageDegrees, even_cut, gpu_count, groups_of_ffn, layout_key, own_cut

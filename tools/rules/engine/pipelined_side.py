@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...engines.engine import release_of
+from ...engines.release import release_of
 from ...plan.degrees import phase_degrees
 from ...plan.document import PHASES, Phase
 from ...plan.view import NodeView, PlanView, as_str
